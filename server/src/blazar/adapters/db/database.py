@@ -1,0 +1,109 @@
+"""Transactions on an SQL database: reading at one moment, writing again where others were in the way."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any, TypeVar
+
+from sqlalchemy import URL
+from sqlalchemy.exc import SQLAlchemyError
+
+from blazar.adapters.db.engine import SQLITE_WAIT, for_reading, for_writing, make_engine
+from blazar.adapters.db.failures import REASONS, Failure, classify, translate
+from blazar.adapters.db.unit_of_work import SqlUnitOfWork
+from blazar.domain.errors import Busy
+from blazar.service.ports import OutcomeUnknown, UnitOfWork
+
+T = TypeVar("T")
+
+FIRST_PAUSE = 0.01
+LONGEST_PAUSE = 0.5
+
+
+class SqlDatabase:
+    """The Database port on SQLite, PostgreSQL, MariaDB or MySQL.
+
+    ``attempts`` is how often a transaction is tried that ends in deadlocks, serialization failures or
+    lock timeouts; ``repeated`` is called each time.
+    """
+
+    def __init__(
+        self,
+        url: str | URL,
+        *,
+        pool_size: int = 10,
+        max_overflow: int = 30,
+        pool_timeout: float = 30.0,
+        attempts: int = 8,
+        pause: Callable[[float], None] = time.sleep,
+        repeated: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.engine = make_engine(
+            url, pool_size=pool_size, max_overflow=max_overflow, pool_timeout=pool_timeout, is_impatient=True
+        )
+        self._readers = for_reading(self.engine)
+        self._writers = for_writing(self.engine)
+        self._attempts = attempts
+        self._pause = pause
+        self._repeated = repeated
+        # SQLite has one writer at a time and lets the others poll; within this process they queue up instead.
+        self._turn = _Turn() if self.engine.dialect.name == "sqlite" else None
+
+    @contextmanager
+    def read(self) -> Iterator[UnitOfWork]:
+        try:
+            with self._readers.connect() as connection:
+                yield SqlUnitOfWork(connection)  # what was written by mistake is rolled back here
+        except SQLAlchemyError as error:
+            raise translate(error) or error from error
+
+    def transact(self, work: Callable[[UnitOfWork], T]) -> T:
+        attempt = 1
+        while True:
+            try:
+                return self._once(work)
+            except SQLAlchemyError as error:
+                if classify(error) is not Failure.CONTENDED or attempt == self._attempts:
+                    raise translate(error) or error from error
+            self._repeated()
+            self._pause(_pause_after(attempt))
+            attempt += 1
+
+    def close(self) -> None:
+        """Give all connections back; the next transaction opens new ones."""
+        self.engine.dispose()
+
+    def _once(self, work: Callable[[UnitOfWork], T]) -> T:
+        with self._turn or nullcontext(), self._writers.connect() as connection:
+            with connection.begin() as transaction:
+                result = work(SqlUnitOfWork(connection))
+                try:
+                    transaction.commit()
+                except SQLAlchemyError as error:
+                    if classify(error) is Failure.UNREACHABLE:
+                        raise OutcomeUnknown(service="database", reason=REASONS[Failure.UNREACHABLE]) from error
+                    raise
+            return result
+
+
+class _Turn:
+    """One writing transaction at a time; Busy where it does not get its turn in time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(timeout=SQLITE_WAIT):
+            raise Busy()
+
+    def __exit__(self, *_: Any) -> None:
+        self._lock.release()
+
+
+def _pause_after(attempt: int) -> float:
+    # Jitter, so that those who collided do not collide again. No secret, so plain random numbers will do.
+    return random.uniform(0, min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (attempt - 1)))  # noqa: S311

@@ -1,0 +1,145 @@
+"""How the database is connected to: pools, isolation, and what each database needs to behave like the others.
+
+Reading transactions see one moment (a snapshot). Writing ones see what is committed at each statement;
+what they were decided on is proven by compare-and-set (revisions, generations, claims), not by locks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+
+LOCK_WAIT = 5
+"""Seconds that PostgreSQL and MariaDB wait for a row's lock; our transactions hold them for milliseconds."""
+
+SQLITE_WAIT = 30
+"""Seconds that SQLite waits for its one write lock."""
+
+IDLE = 10
+"""Seconds after which the database ends a transaction whose owner does nothing: a manager that is suspended, or cut off by
+the network, must not keep rows locked. PostgreSQL and MariaDB can do that, MySQL cannot."""
+
+ANSWER = 60
+"""Seconds after which a silent database is taken for lost; the network itself may take a quarter of an hour to notice."""
+
+WRITES = "blazar_writes"
+
+ON_CONNECT = {
+    "sqlite": (
+        f"PRAGMA busy_timeout = {SQLITE_WAIT * 1000}",
+        "PRAGMA journal_mode = WAL",
+        "PRAGMA synchronous = NORMAL",
+        "PRAGMA foreign_keys = ON",
+    ),
+    "mysql": (
+        "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+        f"SET SESSION sql_mode = 'TRADITIONAL', SESSION innodb_lock_wait_timeout = {LOCK_WAIT}",
+        f"/*M!100300 SET SESSION idle_write_transaction_timeout = {IDLE} */",  # read by MariaDB only
+    ),
+    "postgresql": (
+        f"SET lock_timeout = '{LOCK_WAIT}s'",
+        f"SET idle_in_transaction_session_timeout = '{IDLE}s'",
+    ),
+}
+
+# How a connection that leads nowhere any more is noticed.
+NETWORK: dict[str, dict[str, int]] = {
+    "sqlite": {},
+    "mysql": {"connect_timeout": 10, "read_timeout": ANSWER, "write_timeout": ANSWER},
+    "postgresql": {
+        "connect_timeout": 10,
+        "keepalives_idle": 10,
+        "keepalives_interval": 5,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 20_000,
+    },
+}
+
+DRIVERS = {"mysql": "mysql+pymysql", "mariadb": "mariadb+pymysql", "postgresql": "postgresql+psycopg"}
+
+
+def parse_url(url: str | URL) -> URL:
+    """The address with the driver that we ship for it, where it names none; MySQL talks utf8mb4."""
+    address = make_url(url)
+    address = address.set(drivername=DRIVERS.get(address.drivername, address.drivername))
+    family = _family(address.get_backend_name())
+    if family not in ON_CONNECT:
+        raise ValueError(f"{address.get_backend_name()} is none of SQLite, PostgreSQL, MariaDB and MySQL")
+    if family == "sqlite" and address.database in (None, "", ":memory:"):
+        raise ValueError("SQLite needs a file; adapters.memory keeps everything in memory")
+    if family == "mysql" and "charset" not in address.query:
+        address = address.update_query_dict({"charset": "utf8mb4"})
+    return address
+
+
+def make_engine(
+    url: str | URL,
+    *,
+    pool_size: int = 10,
+    max_overflow: int = 30,
+    pool_timeout: float = 30.0,
+    is_impatient: bool = False,
+) -> Engine:
+    """An engine with a pool of checked connections, and transactions as described above.
+
+    ``is_impatient`` is for services; a migration may take its time."""
+    address = parse_url(url)
+    family = _family(address.get_backend_name())
+    engine = create_engine(
+        address,
+        pool_size=pool_size,
+        max_overflow=max_overflow,
+        pool_timeout=pool_timeout,
+        pool_pre_ping=family != "sqlite",
+        pool_recycle=1800,
+        connect_args=NETWORK[family] if is_impatient else {},
+    )
+
+    @event.listens_for(engine, "connect")
+    def on_connect(connection: Any, _record: Any) -> None:
+        _prepare(family, connection)
+
+    @event.listens_for(engine, "begin")
+    def on_begin(connection: Connection) -> None:
+        _begin(family, connection)
+
+    return engine
+
+
+def for_reading(engine: Engine) -> Engine:
+    """The same pool, with transactions that see one moment."""
+    if engine.dialect.name == "postgresql":
+        return engine.execution_options(isolation_level="REPEATABLE READ")
+    return engine
+
+
+def for_writing(engine: Engine) -> Engine:
+    """The same pool, with transactions that may write."""
+    return engine.execution_options(**{WRITES: True})
+
+
+def _family(dialect: str) -> str:
+    return "mysql" if dialect == "mariadb" else dialect
+
+
+def _prepare(family: str, connection: Any) -> None:
+    if family == "sqlite":
+        # The driver must not begin transactions by itself: it begins them late, and never IMMEDIATE.
+        connection.isolation_level = None
+    cursor = connection.cursor()
+    for statement in ON_CONNECT[family]:
+        cursor.execute(statement)
+    cursor.close()
+    if family != "sqlite":
+        connection.commit()
+
+
+def _begin(family: str, connection: Connection) -> None:
+    writes = connection.get_execution_options().get(WRITES, False)
+    if family == "sqlite":
+        # A deferred transaction that reads and then writes fails where somebody wrote in between.
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    elif family == "mysql" and writes:
+        # Of the coming transaction only. Fewer gap locks, and compare-and-set sees what is committed.
+        connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")

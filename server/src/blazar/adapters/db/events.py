@@ -1,0 +1,111 @@
+"""The engine's view on events in the database: which are due, and who works on which lease."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, ScalarSelect, and_, case, exists, false, func, not_, select, update
+
+from blazar.adapters.db import rows, tables
+from blazar.adapters.db.selections import chunks
+from blazar.domain.event import OPEN, Event, EventStatus, EventType
+from blazar.service.ports import ClaimLost
+
+# What frees resources comes before what needs them; a warning before the end that it warns of.
+FREEING_FIRST = {
+    EventType.BEFORE_END: 0,
+    EventType.END: 1,
+    EventType.DELETE: 1,
+    EventType.CONVERGE: 2,
+    EventType.START: 3,
+}
+
+_e, _lease = tables.events.c, tables.leases.c
+_open = _e.status.in_(sorted(OPEN))
+_rank = case({kind.value: rank for kind, rank in FREEING_FIRST.items()}, value=_e.event_type)
+
+
+class SqlEvents:
+    """The EventRepository of one transaction."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def due(self, now: datetime, limit: int) -> Sequence[Event]:
+        statement = select(tables.events).where(_open, _e.due <= now, _is_free(now))
+        statement = statement.order_by(_e.time, _rank, _e.id).limit(limit)
+        return [rows.to_event(row) for row in self._connection.execute(statement)]
+
+    def claim(self, event_id: str, token: str, now: datetime, until: datetime) -> bool:
+        is_open = exists().where(_e.id == event_id, _open)
+        statement = (
+            update(tables.leases)
+            .where(_is_lease_of(event_id), not_(_is_claimed(now)), is_open)
+            .values(claimed_event_id=event_id, claim_token=token, claimed_until=until)
+        )
+        return self._connection.execute(statement).rowcount == 1
+
+    def extend(self, event_id: str, token: str, now: datetime, until: datetime) -> bool:
+        statement = update(tables.leases).where(_is_claimed_with(event_id, token, now)).values(claimed_until=until)
+        return self._connection.execute(statement).rowcount == 1
+
+    def settle(self, event_id: str, token: str, now: datetime) -> None:
+        statement = (
+            update(tables.leases)
+            .where(_is_claimed_with(event_id, token, now))
+            .values(claimed_event_id=None, claim_token=None, claimed_until=None)
+        )
+        if self._connection.execute(statement).rowcount != 1:
+            raise ClaimLost(event=event_id)
+
+    def next_due(self, now: datetime) -> datetime | None:
+        free = self._connection.execute(select(*(_first_free(status, now) for status in sorted(OPEN)))).one()
+        moments = [moment for moment in free if moment is not None]
+        return min([*moments, *self._kept_back(now)], default=None)
+
+    def lag(self, now: datetime) -> float:
+        oldest = select(func.min(_e.due)).where(_open, _e.due <= now, _is_free(now))
+        due: datetime | None = self._connection.scalar(oldest)
+        return 0.0 if due is None else (now - due).total_seconds()
+
+    def _kept_back(self, now: datetime) -> Iterator[datetime]:
+        """When the events of claimed leases can be claimed next.
+
+        In two statements: joined to one, they make databases walk through all open events.
+        """
+        claimed = select(_lease.id, _lease.claimed_until).where(_lease.claimed_until > now)
+        until: dict[str, datetime] = {row.id: row.claimed_until for row in self._connection.execute(claimed)}
+        for some in chunks(list(until)):
+            events = select(_e.lease_id, _e.due, _e.status).where(_e.lease_id.in_(some))
+            for row in self._connection.execute(events):
+                if row.status in OPEN:
+                    yield max(row.due, until[row.lease_id])
+
+
+def _is_free(now: datetime) -> ColumnElement[bool]:
+    """Nobody works on the event's lease. Few leases are claimed at a time; a join would look at all of them."""
+    return _e.lease_id.not_in(select(_lease.id).where(_lease.claimed_until > now))
+
+
+def _is_lease_of(event_id: str) -> ColumnElement[bool]:
+    """By its primary key, so that an update waits for no other lease's lock."""
+    return _lease.id == select(_e.lease_id).where(_e.id == event_id).scalar_subquery()
+
+
+def _is_claimed(now: datetime) -> ColumnElement[bool]:
+    # Not the bare comparison: MariaDB would find the rows to update by the index on the column, and wait for other
+    # managers' locks there. Nor a default for NULL: MariaDB would compare moments as texts.
+    return case((_lease.claimed_until.is_(None), false()), else_=_lease.claimed_until > now)
+
+
+def _is_claimed_with(event_id: str, token: str, now: datetime) -> ColumnElement[bool]:
+    is_the_claim = and_(_lease.claimed_event_id == event_id, _lease.claim_token == token)
+    return and_(_is_lease_of(event_id), is_the_claim, _is_claimed(now))
+
+
+def _first_free(status: EventStatus, now: datetime) -> ScalarSelect[Any]:
+    """The index on (status, due) yields it without sorting, whatever the number of future events."""
+    free = select(_e.due).where(_e.status == status.value, _is_free(now))
+    return free.order_by(_e.due).limit(1).scalar_subquery()

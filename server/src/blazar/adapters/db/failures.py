@@ -1,0 +1,111 @@
+"""What an error of a database driver means: no database, somebody in the way, or a defect."""
+
+from __future__ import annotations
+
+import sqlite3
+from enum import Enum, auto
+
+from sqlalchemy import exc
+
+from blazar.domain.errors import BlazarError, Busy, CloudUnavailable
+
+
+class Failure(Enum):
+    """The kinds of failure that are not defects."""
+
+    UNREACHABLE = auto()
+    FULL = auto()
+    CONTENDED = auto()
+    """A deadlock, a serialization failure or a lock that did not come: repeating the transaction may help."""
+    LOCKED = auto()
+    """SQLite's one write lock did not come in half a minute: whoever has it keeps it."""
+
+
+REASONS = {
+    Failure.UNREACHABLE: "the connection failed or was lost",
+    Failure.FULL: "the disk is full or cannot be written",
+}
+
+SQLITE = {
+    sqlite3.SQLITE_BUSY: Failure.LOCKED,
+    sqlite3.SQLITE_LOCKED: Failure.LOCKED,
+    sqlite3.SQLITE_FULL: Failure.FULL,
+    sqlite3.SQLITE_READONLY: Failure.FULL,
+    sqlite3.SQLITE_IOERR: Failure.FULL,
+    sqlite3.SQLITE_CANTOPEN: Failure.UNREACHABLE,
+}
+
+MYSQL = {
+    1205: Failure.CONTENDED,  # lock wait timeout
+    1213: Failure.CONTENDED,  # deadlock; on Galera also: another node committed a conflicting change
+    1020: Failure.CONTENDED,  # record has changed since last read
+    1021: Failure.FULL,
+    1114: Failure.FULL,  # the table is full
+    1290: Failure.FULL,  # read-only
+    1836: Failure.FULL,  # read-only
+    1040: Failure.UNREACHABLE,  # too many connections
+    1044: Failure.UNREACHABLE,  # access denied
+    1045: Failure.UNREACHABLE,  # access denied
+    1047: Failure.UNREACHABLE,  # a Galera node that has left its cluster
+    1049: Failure.UNREACHABLE,  # unknown database
+    1053: Failure.UNREACHABLE,  # shutdown in progress
+    1077: Failure.UNREACHABLE,  # normal shutdown
+    1152: Failure.UNREACHABLE,  # aborted connection
+    1927: Failure.UNREACHABLE,  # connection was killed
+    2002: Failure.UNREACHABLE,
+    2003: Failure.UNREACHABLE,
+    2006: Failure.UNREACHABLE,
+    2013: Failure.UNREACHABLE,
+    2055: Failure.UNREACHABLE,
+}
+
+# SQLSTATE, or the class that it begins with.
+POSTGRESQL = {
+    "40001": Failure.CONTENDED,
+    "40P01": Failure.CONTENDED,
+    "55P03": Failure.CONTENDED,  # lock not available
+    "25006": Failure.FULL,  # read-only transaction: a standby
+    "25P03": Failure.UNREACHABLE,  # idle for too long in a transaction: this process was suspended
+    "53100": Failure.FULL,
+    "53": Failure.UNREACHABLE,  # insufficient resources: too many connections, out of memory
+    "57P": Failure.UNREACHABLE,  # shutdown, crash, cannot connect now
+    "08": Failure.UNREACHABLE,
+    "28": Failure.UNREACHABLE,  # authorization
+    "3D": Failure.UNREACHABLE,  # no such database
+}
+
+
+def classify(error: BaseException) -> Failure | None:
+    """What went wrong; None is a defect of ours."""
+    if isinstance(error, exc.TimeoutError):  # no connection of the pool became free
+        return Failure.UNREACHABLE
+    if not isinstance(error, exc.DBAPIError):
+        return None
+    known = _of_driver(error.orig)
+    if known is None and error.connection_invalidated:
+        return Failure.UNREACHABLE
+    return known
+
+
+def translate(error: BaseException) -> BlazarError | None:
+    """The error of the error tree that the caller gets; None is a defect of ours."""
+    failure = classify(error)
+    if failure is None:
+        return None
+    if failure in REASONS:
+        return CloudUnavailable(service="database", reason=REASONS[failure])
+    return Busy()
+
+
+def _of_driver(error: BaseException | None) -> Failure | None:
+    if isinstance(error, sqlite3.Error):
+        code: int | None = getattr(error, "sqlite_errorcode", None)
+        return None if code is None else SQLITE.get(code & 0xFF)
+    code = error.args[0] if error is not None and error.args else None
+    if isinstance(code, int):  # before the SQLSTATE, which MySQL's errors have as well, but a vague one
+        return MYSQL.get(code)
+    sqlstate = getattr(error, "sqlstate", None)
+    if isinstance(sqlstate, str):
+        return POSTGRESQL.get(sqlstate) or POSTGRESQL.get(sqlstate[:3]) or POSTGRESQL.get(sqlstate[:2])
+    # psycopg has no SQLSTATE for a connection that was not made; PyMySQL no number for one that was closed.
+    return Failure.UNREACHABLE if type(error).__name__ in ("OperationalError", "InterfaceError") else None

@@ -1,0 +1,50 @@
+"""Notifications that were committed with what they tell and wait for the relay."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, delete, func, insert, or_, select, update
+
+from blazar.adapters.db.selections import chunks
+from blazar.adapters.db.tables import outbox
+from blazar.service.ports import Notice, Stale
+
+
+class SqlOutbox:
+    """The Outbox of one transaction."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def put(self, event_type: str, payload: Mapping[str, Any], now: datetime) -> None:
+        row = {"event_type": event_type, "payload": dict(payload), "created_at": now}
+        self._connection.execute(insert(outbox), row)
+
+    def peek(self, limit: int) -> Sequence[Notice]:
+        found = self._connection.execute(select(outbox).order_by(outbox.c.id).limit(limit))
+        return [Notice(row.id, row.event_type, row.payload, row.created_at) for row in found]
+
+    def take(self, limit: int, now: datetime, until: datetime) -> Sequence[Notice]:
+        found = list(self._connection.execute(select(outbox).order_by(outbox.c.id).limit(limit)))
+        if not found or any(row.held_until is not None and row.held_until > now for row in found):
+            return []
+        ids = [row.id for row in found]
+        is_free = or_(outbox.c.held_until.is_(None), outbox.c.held_until <= now)
+        held = update(outbox).where(outbox.c.id.in_(ids), is_free).values(held_until=until)
+        if self._connection.execute(held).rowcount != len(ids):
+            raise Stale()  # another relay was faster: nothing is held, and nothing is lost
+        return [Notice(row.id, row.event_type, row.payload, row.created_at) for row in found]
+
+    def give_back(self, ids: Sequence[int]) -> None:
+        for some in chunks(ids):
+            self._connection.execute(update(outbox).where(outbox.c.id.in_(some)).values(held_until=None))
+
+    def remove(self, ids: Sequence[int]) -> None:
+        for some in chunks(ids):
+            self._connection.execute(delete(outbox).where(outbox.c.id.in_(some)))
+
+    def depth(self) -> int:
+        return self._connection.scalar(select(func.count()).select_from(outbox)) or 0

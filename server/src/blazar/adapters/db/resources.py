@@ -1,0 +1,204 @@
+"""Registered resources in the database: their generations, and who occupies them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, delete, insert, select, tuple_, update
+from sqlalchemy.exc import IntegrityError
+
+from blazar.adapters.db import rows, tables
+from blazar.adapters.db.properties import SqlProperties
+from blazar.adapters.db.selections import allocations_where, chunks, registrations_where
+from blazar.domain.lease import LeaseStatus
+from blazar.domain.resource import Allocation, Pool, Registration, database_order
+from blazar.service.ports import PropertyRecord, Stale
+
+STREAM = 2000
+"""Rows fetched at a time when a whole calendar is read."""
+
+
+class SqlResources:
+    """The ResourceRepository of one transaction."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._properties = SqlProperties(connection)
+
+    def get(self, resource_id: str) -> Registration | None:
+        return self._one(tables.resources.c.id == resource_id)
+
+    def find(self, pool: Pool, name: str) -> Registration | None:
+        return self._one(and_(tables.resources.c.pool == pool.value, tables.resources.c.name == name))
+
+    def list(self, pool: Pool, ids: Sequence[str] | None = None) -> Sequence[Registration]:
+        found = map(rows.RegistrationReader(), self._rows(pool, ids))
+        return sorted(found, key=lambda registration: database_order(registration.id))
+
+    def add(self, registration: Registration, now: datetime) -> None:
+        row = {
+            "id": registration.id,
+            "pool": registration.pool.value,
+            "name": registration.name,
+            **rows.of_registration(registration),
+            "generation": 0,
+            "touched_at": now,
+            "created_at": now,
+        }
+        try:
+            self._connection.execute(insert(tables.resources), row)
+        except IntegrityError as error:
+            raise Stale() from error
+
+    def save(self, registration: Registration, now: datetime) -> None:
+        raised = {"generation": registration.generation + 1, "touched_at": now, "updated_at": now}
+        statement = (
+            update(tables.resources)
+            .where(_is_at(registration.id, registration.generation))
+            .values(**rows.of_registration(registration), **raised)
+        )
+        if self._connection.execute(statement).rowcount != 1:
+            raise Stale()
+
+    def remove(self, resource_id: str, generation: int) -> None:
+        statement = delete(tables.resources).where(_is_at(resource_id, generation))
+        if self._connection.execute(statement).rowcount != 1:
+            raise Stale()
+
+    def bump(self, generations: Mapping[str, int], now: datetime) -> None:
+        r = tables.resources.c
+        # Everybody in the same order, so that two transactions with many common resources rarely deadlock.
+        for some in chunks(sorted(generations.items())):
+            statement = (
+                update(tables.resources)
+                # The ids once more: not every database finds rows by an index when it is given pairs.
+                .where(r.id.in_([id_ for id_, _ in some]), tuple_(r.id, r.generation).in_(some))
+                .values(generation=r.generation + 1, touched_at=now)
+            )
+            if self._connection.execute(statement).rowcount != len(some):
+                raise Stale()
+
+    def touch(self, resource_ids: Sequence[str], now: datetime) -> None:
+        r = tables.resources.c
+        for some in chunks(sorted(set(resource_ids))):
+            statement = update(tables.resources).where(r.id.in_(some))
+            self._connection.execute(statement.values(generation=r.generation + 1, touched_at=now))
+
+    def generations(self, pool: Pool, touched_since: datetime | None = None) -> Mapping[str, int]:
+        r = tables.resources.c
+        statement = select(r.id, r.generation).where(r.pool == pool.value)
+        if touched_since is not None:
+            statement = statement.where(r.touched_at >= touched_since)
+        return {row.id: row.generation for row in self._connection.execute(statement)}
+
+    def occupancy(
+        self, pool: Pool, ids: Sequence[str] | None = None
+    ) -> Iterable[tuple[Registration, Sequence[Allocation]]]:
+        # The generations are read before the allocations: a commit in between makes the later bump Stale.
+        return self._whole_pool(pool) if ids is None else self._some(pool, ids)
+
+    def allocations(
+        self,
+        pool: Pool,
+        *,
+        resource_id: str | None = None,
+        lease_id: str | None = None,
+        reservation_id: str | None = None,
+        ending_after: datetime | None = None,
+    ) -> Sequence[Allocation]:
+        a = tables.allocations.c
+        statement = _in_pool(allocations_where(), pool)
+        equal = ((a.resource_id, resource_id), (a.lease_id, lease_id), (a.reservation_id, reservation_id))
+        statement = statement.where(*(column == value for column, value in equal if value is not None))
+        if ending_after is not None:
+            statement = statement.where(a.end_date >= ending_after)
+        found = map(rows.AllocationReader(), self._connection.execute(statement))
+        return sorted(found, key=rows.allocation_key)
+
+    def private_properties(self, resource_type: str) -> Mapping[str, PropertyRecord]:
+        return self._properties.by_name(resource_type)
+
+    def add_properties(self, resource_type: str, names: Iterable[str], now: datetime) -> None:
+        self._properties.add(resource_type, names, now)
+
+    def set_property_private(
+        self, resource_type: str, name: str, private: bool, now: datetime
+    ) -> PropertyRecord | None:
+        return self._properties.set_private(resource_type, name, private, now)
+
+    # ----------------------------------------------------------------------------------- reading
+
+    def _one(self, condition: ColumnElement[bool]) -> Registration | None:
+        row = self._connection.execute(registrations_where(condition)).one_or_none()
+        return None if row is None else rows.RegistrationReader()(row)
+
+    def _rows(self, pool: Pool, ids: Sequence[str] | None) -> Iterator[Row[Any]]:
+        r = tables.resources.c
+        if ids is None:
+            statement = registrations_where(r.pool == pool.value).order_by(r.id)
+            yield from self._connection.execute(statement)
+            return
+        for some in chunks(ids):
+            # With a condition on the pool as well, SQLite would walk through the whole pool.
+            found = self._connection.execute(registrations_where(r.id.in_(some)))
+            yield from (row for row in found if row.pool == pool.value)
+
+    def _some(self, pool: Pool, ids: Sequence[str]) -> Iterator[tuple[Registration, Sequence[Allocation]]]:
+        registrations = list(map(rows.RegistrationReader(), self._rows(pool, ids)))
+        by_resource: dict[str, list[Allocation]] = defaultdict(list)
+        read = rows.AllocationReader()
+        for some in chunks(ids):
+            statement = allocations_where(tables.allocations.c.resource_id.in_(some), _lease_is_not_over())
+            for allocation in map(read, self._connection.execute(statement)):
+                by_resource[allocation.resource_id].append(allocation)
+        for registration in registrations:
+            yield registration, by_resource[registration.id]
+
+    def _whole_pool(self, pool: Pool) -> Iterator[tuple[Registration, Sequence[Allocation]]]:
+        """One resource after the other, so that a calendar of millions never is in memory as objects.
+
+        Both selects sort by the same ids in the same database, so they go in step. The allocations are
+        streamed: nothing else may be asked in this transaction until they are consumed.
+        """
+        rows_by_id = {row.id: row for row in self._rows(pool, None)}
+        waiting, read = iter(rows_by_id.values()), rows.RegistrationReader()
+        for resource_id, occupied in groupby(self._stream(pool), key=lambda allocation: allocation.resource_id):
+            if resource_id not in rows_by_id:  # registered between the two selects of a writing transaction
+                continue
+            while (row := next(waiting)).id != resource_id:
+                yield read(row), []
+            yield read(row), list(occupied)
+        for row in waiting:
+            yield read(row), []
+
+    def _stream(self, pool: Pool) -> Iterator[Allocation]:
+        statement = _in_pool(_of_leases_not_over(allocations_where()), pool)
+        statement = statement.order_by(tables.allocations.c.resource_id)
+        found = self._connection.execution_options(stream_results=True).execute(statement)
+        return map(rows.AllocationReader(), found.yield_per(STREAM))
+
+
+def _is_at(resource_id: str, generation: int) -> ColumnElement[bool]:
+    return and_(tables.resources.c.id == resource_id, tables.resources.c.generation == generation)
+
+
+def _lease_is_not_over() -> ColumnElement[bool]:
+    """For few allocations: as a subquery it is looked up for each, where a join may walk through all leases."""
+    lease = tables.leases.c
+    status = select(lease.status).where(lease.id == tables.allocations.c.lease_id).scalar_subquery()
+    return status != LeaseStatus.TERMINATED.value
+
+
+def _of_leases_not_over(statement: Select[Any]) -> Select[Any]:
+    lease = tables.leases.c
+    joined = statement.join(tables.leases, lease.id == tables.allocations.c.lease_id)
+    return joined.where(lease.status != LeaseStatus.TERMINATED.value)
+
+
+def _in_pool(statement: Select[Any], pool: Pool) -> Select[Any]:
+    r = tables.resources.c
+    return statement.join(tables.resources, r.id == tables.allocations.c.resource_id).where(r.pool == pool.value)

@@ -1,0 +1,235 @@
+"""How domain values become rows and rows become domain values.
+
+Rows to be written are dictionaries by column, without created_at and updated_at: the repositories set those.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Row
+
+from blazar.domain.event import Event, EventStatus, EventType
+from blazar.domain.lease import Lease, LeaseStatus, Reservation, ReservationStatus
+from blazar.domain.resource import WHOLE, Allocation, Claim, Inventory, Pool, Registration, database_order
+from blazar.domain.time import Interval
+
+Columns = dict[str, Any]
+
+
+def allocation_key(allocation: Allocation) -> tuple[tuple[bool, int, str], datetime, str]:
+    """Sorts allocations by resource, start and id."""
+    return database_order(allocation.resource_id), allocation.interval.start, allocation.id
+
+
+# ---------------------------------------------------------------------------- values to rows
+
+
+def of_lease(lease: Lease) -> Columns:
+    return {
+        "name": lease.name,
+        "user_id": lease.user_id,
+        "project_id": lease.project_id,
+        "start_date": lease.interval.start,
+        "end_date": lease.interval.end,
+        "status": lease.status.value,
+        "status_reason": lease.status_reason,
+        "degraded": lease.degraded,
+        "trust_id": lease.trust_id,
+    }
+
+
+def of_reservations(lease: Lease) -> dict[str, Columns]:
+    return {r.id: _of_reservation(r, position) for position, r in enumerate(lease.reservations)}
+
+
+def _of_reservation(reservation: Reservation, position: int) -> Columns:
+    return {
+        "lease_id": reservation.lease_id,
+        "position": position,
+        "resource_id": reservation.resource_id,
+        "resource_type": reservation.resource_type,
+        "parameters": dict(reservation.parameters),
+        "status": reservation.status.value,
+        "status_reason": reservation.status_reason,
+        "missing_resources": reservation.missing_resources,
+        "resources_changed": reservation.resources_changed,
+        "cloud": dict(reservation.cloud),
+    }
+
+
+def of_allocations(lease: Lease) -> dict[str, Columns]:
+    return {allocation.id: _of_allocation(allocation) for allocation in lease.allocations}
+
+
+def _of_allocation(allocation: Allocation) -> Columns:
+    amounts = allocation.claim.amounts
+    return {
+        "lease_id": allocation.lease_id,
+        "reservation_id": allocation.reservation_id,
+        "resource_id": allocation.resource_id,
+        "start_date": allocation.interval.start,
+        "end_date": allocation.interval.end,
+        "claim": None if amounts is None else dict(amounts),
+        "slots": allocation.slots,
+        "bound": allocation.bound,
+    }
+
+
+def of_events(lease: Lease) -> dict[str, Columns]:
+    return {event.id: _of_event(event, position) for position, event in enumerate(lease.events)}
+
+
+def _of_event(event: Event, position: int) -> Columns:
+    return {
+        "lease_id": event.lease_id,
+        "position": position,
+        "event_type": event.event_type.value,
+        "time": event.time,
+        "due": event.next_try,
+        "status": event.status.value,
+        "attempts": event.attempts,
+        "reason": event.reason,
+    }
+
+
+def of_registration(registration: Registration) -> Columns:
+    """What the operator and the cloud may change about a resource."""
+    return {
+        "facts": dict(registration.facts),
+        "capabilities": dict(registration.capabilities),
+        "traits": sorted(registration.traits),
+        "inventory": {name: [i.capacity, i.max_unit] for name, i in registration.inventory.items()},
+        "reservable": registration.reservable,
+    }
+
+
+# ---------------------------------------------------------------------------- rows to values
+
+
+def to_lease(row: Row[Any], reservations: tuple[Reservation, ...], events: tuple[Event, ...]) -> Lease:
+    return Lease(
+        id=row.id,
+        name=row.name,
+        user_id=row.user_id,
+        project_id=row.project_id,
+        interval=Interval(row.start_date, row.end_date),
+        status=LeaseStatus(row.status),
+        status_reason=row.status_reason,
+        degraded=row.degraded,
+        trust_id=row.trust_id,
+        reservations=reservations,
+        events=events,
+        revision=row.revision,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def to_reservation(row: Row[Any], allocations: tuple[Allocation, ...]) -> Reservation:
+    return Reservation(
+        id=row.id,
+        lease_id=row.lease_id,
+        resource_id=row.resource_id,
+        resource_type=row.resource_type,
+        parameters=row.parameters,
+        status=ReservationStatus(row.status),
+        status_reason=row.status_reason,
+        missing_resources=row.missing_resources,
+        resources_changed=row.resources_changed,
+        cloud=row.cloud,
+        allocations=allocations,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def to_event(row: Row[Any]) -> Event:
+    return Event(
+        id=row.id,
+        lease_id=row.lease_id,
+        event_type=EventType(row.event_type),
+        time=row.time,
+        status=EventStatus(row.status),
+        due=None if row.due == row.time else row.due,
+        attempts=row.attempts,
+        reason=row.reason,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+class AllocationReader:
+    """Makes allocations of rows selected in the order of ALLOCATION_COLUMNS.
+
+    A calendar reads hundreds of thousands at once, most of which share their interval and claim with others.
+    """
+
+    def __init__(self) -> None:
+        self._claims: dict[str, Claim] = {}
+        self._intervals: dict[tuple[datetime, datetime], Interval] = {}
+
+    def __call__(self, row: Row[Any]) -> Allocation:
+        id_, lease_id, reservation_id, resource_id, start, end, claim, slots, bound, created_at = tuple(row)
+        interval = self._intervals.get((start, end))
+        if interval is None:
+            interval = Interval(start.replace(tzinfo=UTC), end.replace(tzinfo=UTC))
+            self._intervals[start, end] = interval
+        return Allocation(
+            id=id_,
+            reservation_id=reservation_id,
+            lease_id=lease_id,
+            resource_id=resource_id,
+            interval=interval,
+            claim=WHOLE if claim is None else self._claim(claim),
+            slots=slots,
+            bound=bound,
+            created_at=created_at.replace(tzinfo=UTC),
+        )
+
+    def _claim(self, text: str) -> Claim:
+        claim = self._claims.get(text)
+        if claim is None:
+            claim = self._claims[text] = Claim(json.loads(text))
+        return claim
+
+
+class RegistrationReader:
+    """Makes registrations of rows; ten thousand hosts of one model share their traits and inventory."""
+
+    def __init__(self) -> None:
+        self._traits: dict[str, frozenset[str]] = {}
+        self._inventories: dict[str, Mapping[str, Inventory]] = {}
+
+    def __call__(self, row: Row[Any]) -> Registration:
+        return Registration(
+            id=row.id,
+            pool=Pool(row.pool),
+            name=row.name,
+            facts=json.loads(row.facts),
+            capabilities=json.loads(row.capabilities),
+            traits=self._traits_of(row.traits),
+            inventory=self._inventory_of(row.inventory),
+            reservable=row.reservable,
+            generation=row.generation,
+            created_at=row.created_at,
+            updated_at=row.updated_at,
+        )
+
+    def _traits_of(self, text: str) -> frozenset[str]:
+        traits = self._traits.get(text)
+        if traits is None:
+            traits = self._traits[text] = frozenset(sys.intern(name) for name in json.loads(text))
+        return traits
+
+    def _inventory_of(self, text: str) -> Mapping[str, Inventory]:
+        inventory = self._inventories.get(text)
+        if inventory is None:
+            pairs: dict[str, list[int]] = json.loads(text)
+            inventory = {name: Inventory(capacity, unit) for name, (capacity, unit) in pairs.items()}
+            self._inventories[text] = inventory
+        return inventory

@@ -1,0 +1,177 @@
+"""Which tables there are. The migrations make them; a test holds both to the same schema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+from sqlalchemy.schema import SchemaItem
+
+from blazar.adapters.db.types import Json, UtcDateTime
+
+# utf8mb4_bin: names differ by case and accent as in the other databases, whatever the server's default is.
+MYSQL_OPTIONS: dict[str, str] = {
+    f"{dialect}_{option}": value
+    for dialect in ("mysql", "mariadb")
+    for option, value in (("engine", "InnoDB"), ("charset", "utf8mb4"), ("collate", "utf8mb4_bin"))
+}
+
+NAMES = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+    "pk": "pk_%(table_name)s",
+}
+
+metadata = MetaData(naming_convention=NAMES)
+
+
+def _table(name: str, *parts: SchemaItem, **options: Any) -> Table:
+    return Table(name, metadata, *parts, **{**MYSQL_OPTIONS, **options})
+
+
+def _id() -> Column[str]:
+    return Column("id", String(36), primary_key=True)
+
+
+def _created() -> Column[Any]:
+    return Column("created_at", UtcDateTime)
+
+
+def _updated() -> Column[Any]:
+    return Column("updated_at", UtcDateTime)
+
+
+def _lease_id() -> Column[str]:
+    return Column("lease_id", String(36), ForeignKey("leases.id", ondelete="CASCADE"), nullable=False)
+
+
+leases = _table(
+    "leases",
+    _id(),
+    Column("name", String(255), nullable=False),
+    Column("user_id", String(255), nullable=False),
+    Column("project_id", String(255), nullable=False),
+    Column("start_date", UtcDateTime, nullable=False),
+    Column("end_date", UtcDateTime, nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("status_reason", Text),
+    Column("degraded", Boolean, nullable=False),
+    Column("trust_id", String(64)),
+    Column("revision", Integer, nullable=False),
+    # The claim of the manager that works on one of the lease's events. It stands here and not on the event
+    # because a lease has at most one: so taking it is one compare-and-set of one row, in every database.
+    Column("claimed_event_id", String(36)),
+    Column("claim_token", String(64)),
+    Column("claimed_until", UtcDateTime),
+    _created(),
+    _updated(),
+    Index(None, "project_id", "created_at"),
+    Index(None, "status"),
+    Index(None, "claimed_until"),
+)
+
+reservations = _table(
+    "reservations",
+    _id(),
+    _lease_id(),
+    Column("position", Integer, nullable=False),
+    Column("resource_id", String(36), nullable=False),
+    Column("resource_type", String(66), nullable=False),
+    Column("parameters", Json, nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("status_reason", Text),
+    Column("missing_resources", Boolean, nullable=False),
+    Column("resources_changed", Boolean, nullable=False),
+    Column("cloud", Json, nullable=False),
+    _created(),
+    _updated(),
+    Index(None, "lease_id"),
+)
+
+# No foreign key to resources: the history of a lease outlives the registration of its hosts.
+allocations = _table(
+    "allocations",
+    _id(),
+    _lease_id(),
+    Column("reservation_id", String(36), ForeignKey("reservations.id", ondelete="CASCADE"), nullable=False),
+    Column("resource_id", String(36), nullable=False),
+    Column("start_date", UtcDateTime, nullable=False),
+    Column("end_date", UtcDateTime, nullable=False),
+    Column("claim", Json),  # amounts per resource class of one slot; NULL is the whole resource
+    Column("slots", Integer, nullable=False),
+    Column("bound", Boolean, nullable=False),
+    _created(),
+    Index(None, "lease_id"),
+    Index(None, "reservation_id"),
+    Index(None, "resource_id", "end_date"),
+)
+
+events = _table(
+    "events",
+    _id(),
+    _lease_id(),
+    Column("position", Integer, nullable=False),
+    Column("event_type", String(66), nullable=False),
+    Column("time", UtcDateTime, nullable=False),
+    Column("due", UtcDateTime, nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("reason", Text),
+    _created(),
+    _updated(),
+    Index(None, "lease_id"),
+    Index(None, "status", "due"),
+)
+
+resources = _table(
+    "resources",
+    _id(),
+    Column("pool", String(32), nullable=False),
+    Column("name", String(255), nullable=False),
+    Column("facts", Json, nullable=False),
+    Column("capabilities", Json, nullable=False),
+    Column("traits", Json, nullable=False),
+    Column("inventory", Json, nullable=False),
+    Column("reservable", Boolean, nullable=False),
+    Column("generation", BigInteger, nullable=False),
+    Column("touched_at", UtcDateTime, nullable=False),  # when the generation was raised last
+    _created(),
+    _updated(),
+    UniqueConstraint("pool", "name"),
+    Index(None, "pool", "touched_at"),
+)
+
+resource_properties = _table(
+    "resource_properties",
+    _id(),
+    Column("resource_type", String(66), nullable=False),
+    Column("name", String(255), nullable=False),
+    Column("private", Boolean, nullable=False),
+    _created(),
+    _updated(),
+    UniqueConstraint("resource_type", "name"),
+)
+
+# An id must never come back: a relay removes by id what it delivered, perhaps after another one did.
+outbox = _table(
+    "outbox",
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("event_type", String(255), nullable=False),
+    Column("payload", Json, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("held_until", UtcDateTime),
+    sqlite_autoincrement=True,
+)

@@ -1,0 +1,20 @@
+"""The repositories inside one transaction."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection
+
+from blazar.adapters.db.events import SqlEvents
+from blazar.adapters.db.leases import SqlLeases
+from blazar.adapters.db.outbox import SqlOutbox
+from blazar.adapters.db.resources import SqlResources
+
+
+class SqlUnitOfWork:
+    """All repositories on one connection, whose transaction somebody else commits."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.leases = SqlLeases(connection)
+        self.resources = SqlResources(connection)
+        self.events = SqlEvents(connection)
+        self.outbox = SqlOutbox(connection)

@@ -1,0 +1,103 @@
+"""What there is in the cloud in memory, and who may do what to it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from blazar.service.ports import (
+    Aggregate,
+    CloudNetwork,
+    Flavor,
+    FloatingIP,
+    Hypervisor,
+    Provider,
+    Server,
+    ServerGroup,
+    Subnet,
+)
+
+USERS_MAY = frozenset(
+    {
+        "flavor",
+        "create_server_group",
+        "delete_server_group",
+        "snapshot_server",
+        "create_trust",
+        "is_trust_valid",
+        "delete_trust",
+        "network",
+        "subnets",
+    }
+)
+"""The requests that need no administrator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Somebody who is not the service."""
+
+    user_id: str
+    project_id: str
+    roles: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    trustor: Actor
+    expires_at: datetime
+
+
+@dataclass
+class CloudState:
+    """All of it; whoever changes it holds ``lock``."""
+
+    hypervisors: dict[str, Hypervisor] = field(default_factory=dict)
+    providers: dict[str, Provider] = field(default_factory=dict)
+    aggregates: dict[int, Aggregate] = field(default_factory=dict)
+    servers: dict[str, Server] = field(default_factory=dict)
+    flavor_of: dict[str, str] = field(default_factory=dict)
+    """The flavor's id by the server's."""
+    undying: set[str] = field(default_factory=set)
+    images: list[str] = field(default_factory=list)
+    snapshots_by: list[str | None] = field(default_factory=list)
+    """Who made the images; None is the service."""
+    flavors: dict[str, Flavor] = field(default_factory=dict)
+    access: dict[str, set[str]] = field(default_factory=dict)
+    """The projects that may use a private flavor, by its id."""
+    groups: dict[str, ServerGroup] = field(default_factory=dict)
+    classes: set[str] = field(default_factory=set)
+    slots: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Totals by hypervisor_hostname and resource class."""
+    networks: dict[str, CloudNetwork] = field(default_factory=dict)
+    subnets: dict[str, list[Subnet]] = field(default_factory=dict)
+    """By network."""
+    floating_ips: dict[str, FloatingIP] = field(default_factory=dict)
+    used_addresses: set[tuple[str, str]] = field(default_factory=set)
+    """Network and address of whatever is no floating IP: routers, servers."""
+    without_quota: set[str] = field(default_factory=set)
+    """The projects that can have no more floating IPs."""
+    tokens: dict[str, Actor] = field(default_factory=dict)
+    trusts: dict[str, Trust] = field(default_factory=dict)
+    gone_users: set[str] = field(default_factory=set)
+    last_id: int = 0
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def next_id(self) -> int:
+        self.last_id += 1
+        return self.last_id
+
+    def servers_with(self, flavor_id: str) -> list[Server]:
+        return [server for server in self.servers.values() if self.flavor_of.get(server.id) == flavor_id]
+
+    def slots_in_use(self, host: str, resource_class: str) -> int:
+        """How many servers on the host take one of the class."""
+        key = f"resources:{resource_class}"
+        flavors = (self.flavors.get(self.flavor_of.get(s.id, "")) for s in self.servers.values() if s.host == host)
+        return sum(1 for flavor in flavors if flavor and flavor.extra_specs.get(key) == "1")
+
+
+Called = Callable[[str], Actor | None]
+"""Told of each request before it is carried out; who sends it. Raises where it must fail."""

@@ -1,0 +1,187 @@
+"""Nova in memory: hypervisors, servers, aggregates, flavors and server groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from blazar.adapters.memory.cloud_state import Called, CloudState
+from blazar.domain.errors import CloudRefused, CloudUnavailable
+from blazar.service.ports import Aggregate, Flavor, Hypervisor, Server, ServerGroup
+
+CLASS = "resources:CUSTOM_"
+AGGREGATE_SPEC = "aggregate_instance_extra_specs:reservation"
+
+
+class MemoryCompute:
+    """The Compute port."""
+
+    def __init__(self, state: CloudState, called: Called) -> None:
+        self._state = state
+        self._called = called
+
+    def find_hypervisor(self, reference: str) -> Hypervisor | None:
+        self._called("find_hypervisor")
+        by_name = {h.hypervisor_hostname: h for h in self._state.hypervisors.values()}
+        found = by_name.get(reference) or self._state.hypervisors.get(reference)
+        zone = found and next(iter(self._zones(found.service_name)), None)
+        return replace(found, facts={**found.facts, "availability_zone": zone}) if found and zone else found
+
+    def _zones(self, host: str) -> set[str]:
+        """The zones that aggregates put the host into."""
+        return {a.availability_zone for a in self._state.aggregates.values() if host in a.hosts and a.availability_zone}
+
+    # servers
+
+    def servers_on(self, host: str) -> Sequence[Server]:
+        self._called("servers_on")
+        return [s for s in self._state.servers.values() if s.host == host]
+
+    def servers_of(self, flavor_id: str) -> Sequence[Server]:
+        self._called("servers_of")
+        return self._state.servers_with(flavor_id) if flavor_id in self._state.flavors else []
+
+    def delete_server(self, server_id: str) -> None:
+        self._called("delete_server")
+        if server_id not in self._state.undying:
+            self._state.servers.pop(server_id, None)
+            self._state.flavor_of.pop(server_id, None)
+
+    def snapshot_server(self, server: Server, image_name: str) -> None:
+        actor = self._called("snapshot_server")
+        if server.id not in self._state.servers:
+            return
+        self._state.images.append(image_name)
+        self._state.snapshots_by.append(actor.user_id if actor else None)
+
+    def boot(self, server_id: str, flavor_id: str, project_id: str) -> str:
+        """What a user and the scheduler do: take a host of the flavor's aggregate that has a slot left."""
+        state = self._state
+        with state.lock:
+            flavor = state.flavors.get(flavor_id)
+            if flavor is None or not (flavor.is_public or project_id in state.access.get(flavor_id, ())):
+                raise CloudRefused(service="Nova", reason=f"Flavor {flavor_id} could not be found.")
+            reservation = flavor.extra_specs.get(AGGREGATE_SPEC)
+            wanted = next(key.removeprefix("resources:") for key in flavor.extra_specs if key.startswith(CLASS))
+            for aggregate in state.aggregates.values():
+                for host in aggregate.hosts if aggregate.metadata.get("reservation") == reservation else ():
+                    if state.slots_in_use(host, wanted) < state.slots.get((host, wanted), 0):
+                        state.servers[server_id] = Server(server_id, server_id, host, "ACTIVE", project_id)
+                        state.flavor_of[server_id] = flavor_id
+                        return host
+        raise CloudRefused(service="Nova", reason="No valid host was found.")
+
+    # aggregates
+
+    def aggregate(self, aggregate_id: int) -> Aggregate | None:
+        self._called("aggregate")
+        return self._state.aggregates.get(aggregate_id)
+
+    def aggregates(self) -> Sequence[Aggregate]:
+        self._called("aggregates")
+        return list(self._state.aggregates.values())
+
+    def find_aggregate(self, name: str) -> Aggregate | None:
+        return next((a for a in self.aggregates() if a.name == name), None)
+
+    def create_aggregate(self, name: str, availability_zone: str | None, metadata: Mapping[str, str]) -> Aggregate:
+        self._called("create_aggregate")
+        with self._state.lock:
+            aggregate = next((a for a in self._state.aggregates.values() if a.name == name), None)
+            if aggregate is None:
+                aggregate = Aggregate(self._state.next_id(), name, availability_zone, (), {})
+            aggregate = replace(aggregate, metadata={**aggregate.metadata, **metadata})
+            self._state.aggregates[aggregate.id] = aggregate
+            return aggregate
+
+    def add_host(self, aggregate_id: int, host: str) -> None:
+        self._called("add_host")
+        with self._state.lock:
+            target = self._existing(aggregate_id)
+            if all(host != h.service_name for h in self._state.hypervisors.values()):
+                raise CloudRefused(service="Nova", reason=f"Compute host {host} could not be found.")
+            if target.availability_zone and self._zones(host) - {target.availability_zone}:
+                raise CloudUnavailable(service="Nova", reason=f"host {host} is in another availability zone")
+            if host not in target.hosts:
+                self._state.aggregates[aggregate_id] = replace(target, hosts=(*target.hosts, host))
+
+    def remove_host(self, aggregate_id: int, host: str) -> None:
+        self._called("remove_host")
+        with self._state.lock:
+            source = self._state.aggregates.get(aggregate_id)
+            if source is None or host not in source.hosts:
+                return
+            if source.availability_zone and any(s.host == host for s in self._state.servers.values()):
+                raise CloudRefused(service="Nova", reason=f"Host {host} has servers in the availability zone.")
+            rest = tuple(h for h in source.hosts if h != host)
+            self._state.aggregates[aggregate_id] = replace(source, hosts=rest)
+
+    def delete_aggregate(self, aggregate_id: int) -> None:
+        self._called("delete_aggregate")
+        with self._state.lock:
+            if aggregate_id in self._state.aggregates and self._state.aggregates[aggregate_id].hosts:
+                raise CloudRefused(service="Nova", reason="Host aggregate is not empty.")
+            self._state.aggregates.pop(aggregate_id, None)
+
+    def _existing(self, aggregate_id: int) -> Aggregate:
+        found = self._state.aggregates.get(aggregate_id)
+        if found is None:
+            raise CloudRefused(service="Nova", reason=f"Aggregate {aggregate_id} could not be found.")
+        return found
+
+    # flavors
+
+    def flavor(self, flavor_id: str) -> Flavor | None:
+        actor = self._called("flavor")
+        found = self._state.flavors.get(flavor_id)
+        if found and actor and not found.is_public and actor.project_id not in self._state.access[flavor_id]:
+            return None
+        return found
+
+    def create_flavor(self, flavor: Flavor) -> None:
+        self._called("create_flavor")
+        with self._state.lock:
+            known = self._state.flavors.get(flavor.id, flavor)
+            extra_specs = {**known.extra_specs, **flavor.extra_specs}
+            self._state.flavors[flavor.id] = replace(known, extra_specs=extra_specs)
+            self._state.access.setdefault(flavor.id, set())
+
+    def delete_flavor(self, flavor_id: str) -> None:
+        self._called("delete_flavor")
+        self._state.flavors.pop(flavor_id, None)
+        self._state.access.pop(flavor_id, None)
+
+    def flavor_projects(self, flavor_id: str) -> frozenset[str]:
+        self._called("flavor_projects")
+        return frozenset(self._state.access.get(flavor_id, ()))
+
+    def grant_flavor(self, flavor_id: str, project_id: str) -> None:
+        self._called("grant_flavor")
+        if flavor_id not in self._state.flavors:
+            raise CloudRefused(service="Nova", reason=f"Flavor {flavor_id} could not be found. (HTTP 404)")
+        self._state.access[flavor_id].add(project_id)
+
+    def revoke_flavor(self, flavor_id: str, project_id: str) -> None:
+        self._called("revoke_flavor")
+        self._state.access.get(flavor_id, set()).discard(project_id)
+
+    # server groups
+
+    def create_server_group(self, name: str, policy: str) -> ServerGroup:
+        actor = self._called("create_server_group")
+        with self._state.lock:
+            group_id = f"group-{self._state.next_id()}"
+            group = ServerGroup(group_id, name, policy, actor.project_id if actor else "service")
+            self._state.groups[group_id] = group
+            return group
+
+    def server_groups(self, name: str) -> Sequence[ServerGroup]:
+        self._called("server_groups")
+        return [group for group in self._state.groups.values() if group.name == name]
+
+    def delete_server_group(self, group_id: str) -> None:
+        actor = self._called("delete_server_group")
+        group = self._state.groups.get(group_id)
+        if group and actor and group.project_id != actor.project_id:
+            return
+        self._state.groups.pop(group_id, None)

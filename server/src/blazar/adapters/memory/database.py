@@ -1,0 +1,56 @@
+"""Transactions in memory: one writer at a time, on a copy that replaces the state when it is committed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from blazar.adapters.memory.events import MemoryEvents
+from blazar.adapters.memory.leases import MemoryLeases
+from blazar.adapters.memory.outbox import MemoryOutbox
+from blazar.adapters.memory.resources import MemoryResources
+from blazar.adapters.memory.state import State
+from blazar.service.ports import UnitOfWork
+
+T = TypeVar("T")
+
+
+class MemoryUnitOfWork:
+    """All repositories on one state."""
+
+    def __init__(self, state: State) -> None:
+        self.leases = MemoryLeases(state)
+        self.resources = MemoryResources(state)
+        self.events = MemoryEvents(state)
+        self.outbox = MemoryOutbox(state)
+
+
+class MemoryDatabase:
+    """The Database port without a database: for tests, and for what need not outlive the process."""
+
+    def __init__(self) -> None:
+        self._committed = State()
+        self._turn = threading.Lock()
+        self._writer: int | None = None
+
+    @contextmanager
+    def read(self) -> Iterator[UnitOfWork]:
+        yield MemoryUnitOfWork(self._committed.copy())  # what is written by mistake is written to the copy
+
+    def transact(self, work: Callable[[UnitOfWork], T]) -> T:
+        if self._writer == threading.get_ident():
+            raise RuntimeError("transactions do not nest")
+        with self._turn:
+            self._writer = threading.get_ident()
+            try:
+                draft = self._committed.copy()
+                result = work(MemoryUnitOfWork(draft))
+                self._committed = draft
+            finally:
+                self._writer = None
+        return result
+
+    def close(self) -> None:
+        """Nothing to give back."""

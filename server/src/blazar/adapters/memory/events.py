@@ -1,0 +1,76 @@
+"""The engine's view on events in memory: which are due, and who works on which lease."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from blazar.adapters.memory.state import LeaseClaim, State
+from blazar.domain.event import Event, EventType
+from blazar.service.ports import ClaimLost
+
+# What frees resources comes before what needs them; a warning before the end that it warns of.
+FREEING_FIRST = {
+    EventType.BEFORE_END: 0,
+    EventType.END: 1,
+    EventType.DELETE: 1,
+    EventType.CONVERGE: 2,
+    EventType.START: 3,
+}
+
+
+class MemoryEvents:
+    """The EventRepository of one transaction."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def due(self, now: datetime, limit: int) -> Sequence[Event]:
+        found = [event for event in self._open() if event.next_try <= now and self._is_free(event, now)]
+        found.sort(key=lambda event: (event.time, FREEING_FIRST[event.event_type], event.id))
+        return found[:limit]
+
+    def claim(self, event_id: str, token: str, now: datetime, until: datetime) -> bool:
+        event = next((event for event in self._open() if event.id == event_id), None)
+        if event is None or not self._is_free(event, now):
+            return False
+        self._state.claims[event.lease_id] = LeaseClaim(event_id, token, until)
+        return True
+
+    def extend(self, event_id: str, token: str, now: datetime, until: datetime) -> bool:
+        lease_id = self._claimed_lease(event_id, token, now)
+        if lease_id is None:
+            return False
+        self._state.claims[lease_id] = replace(self._state.claims[lease_id], until=until)
+        return True
+
+    def settle(self, event_id: str, token: str, now: datetime) -> None:
+        lease_id = self._claimed_lease(event_id, token, now)
+        if lease_id is None:
+            raise ClaimLost(event=event_id)
+        del self._state.claims[lease_id]
+
+    def next_due(self, now: datetime) -> datetime | None:
+        return min((self._next(event, now) for event in self._open()), default=None)
+
+    def lag(self, now: datetime) -> float:
+        late = (now - event.next_try for event in self._open() if self._is_free(event, now))
+        return max(0.0, max((delay.total_seconds() for delay in late), default=0.0))
+
+    def _open(self) -> Iterator[Event]:
+        return (event for lease in self._state.leases.values() for event in lease.events if event.is_open)
+
+    def _is_free(self, event: Event, now: datetime) -> bool:
+        claim = self._state.claims.get(event.lease_id)
+        return claim is None or claim.until <= now
+
+    def _next(self, event: Event, now: datetime) -> datetime:
+        claim = self._state.claims.get(event.lease_id)
+        return event.next_try if claim is None or claim.until <= now else max(event.next_try, claim.until)
+
+    def _claimed_lease(self, event_id: str, token: str, now: datetime) -> str | None:
+        for lease_id, claim in self._state.claims.items():
+            if (claim.event_id, claim.token) == (event_id, token) and claim.until > now:
+                return lease_id
+        return None

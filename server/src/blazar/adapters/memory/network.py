@@ -1,0 +1,82 @@
+"""Neutron in memory: networks, and who has which floating IP."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+from dataclasses import replace
+
+from blazar.adapters.memory.cloud_state import Called, CloudState
+from blazar.domain.errors import CloudRefused
+from blazar.service.ports import CloudNetwork, FloatingIP, Subnet
+
+
+class MemoryNetwork:
+    """The Network port."""
+
+    def __init__(self, state: CloudState, called: Called) -> None:
+        self._state = state
+        self._called = called
+
+    def network(self, network_id: str) -> CloudNetwork | None:
+        self._called("network")
+        return self._state.networks.get(network_id)
+
+    def subnets(self, network_id: str) -> Sequence[Subnet]:
+        self._called("subnets")
+        return list(self._state.subnets.get(network_id, ()))
+
+    def is_address_used(self, network_id: str, address: str) -> bool:
+        self._called("is_address_used")
+        return (network_id, address) in self._state.used_addresses or bool(self._at(network_id, address))
+
+    def floating_ip(self, network_id: str, address: str) -> FloatingIP | None:
+        self._called("floating_ip")
+        return self._at(network_id, address)
+
+    def floating_ips(self, network_id: str, tags: Sequence[str]) -> Sequence[FloatingIP]:
+        self._called("floating_ips")
+        on_network = [f for f in self._state.floating_ips.values() if f.network_id == network_id]
+        return [f for f in on_network if f.tags >= set(tags)]
+
+    def create_floating_ip(
+        self, network_id: str, subnet_id: str, address: str, project_id: str, description: str
+    ) -> FloatingIP:
+        self._called("create_floating_ip")
+        state = self._state
+        with state.lock:
+            existing = self._at(network_id, address)
+            if existing is not None:
+                return existing
+            subnet = next((s for s in state.subnets.get(network_id, ()) if s.id == subnet_id), None)
+            if subnet is None or ipaddress.ip_address(address) not in ipaddress.ip_network(subnet.cidr):
+                raise CloudRefused(service="Neutron", reason=f"{address} is not valid on {network_id}. (HTTP 400)")
+            if (network_id, address) in state.used_addresses:
+                raise CloudRefused(service="Neutron", reason=f"IP address {address} already allocated. (HTTP 409)")
+            if project_id in state.without_quota:
+                raise CloudRefused(service="Neutron", reason="Quota exceeded for resources: ['floatingip']. (HTTP 409)")
+            made = FloatingIP(f"fip-{state.next_id()}", network_id, address, project_id, description=description)
+            state.floating_ips[made.id] = made
+            return made
+
+    def set_floating_ip_tags(self, floating_ip_id: str, tags: Sequence[str]) -> None:
+        self._called("set_floating_ip_tags")
+        self._change(floating_ip_id, tags=frozenset(tags))
+
+    def disassociate_floating_ip(self, floating_ip_id: str) -> None:
+        self._called("disassociate_floating_ip")
+        self._change(floating_ip_id, port_id=None)
+
+    def delete_floating_ip(self, floating_ip_id: str) -> None:
+        self._called("delete_floating_ip")
+        self._state.floating_ips.pop(floating_ip_id, None)
+
+    def _at(self, network_id: str, address: str) -> FloatingIP | None:
+        everyone = self._state.floating_ips.values()
+        return next((f for f in everyone if (f.network_id, f.address) == (network_id, address)), None)
+
+    def _change(self, floating_ip_id: str, **changes: object) -> None:
+        with self._state.lock:
+            known = self._state.floating_ips.get(floating_ip_id)
+            if known is not None:
+                self._state.floating_ips[floating_ip_id] = replace(known, **changes)  # type: ignore[arg-type]  # its own fields

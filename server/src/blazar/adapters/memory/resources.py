@@ -1,0 +1,144 @@
+"""Registered resources in memory: their generations, and who occupies them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from uuid import uuid4
+
+from blazar.adapters.memory.state import State, allocation_key, through_json
+from blazar.domain.lease import LeaseStatus
+from blazar.domain.resource import Allocation, Pool, Registration, database_order
+from blazar.service.ports import PropertyRecord, Stale
+
+
+class MemoryResources:
+    """The ResourceRepository of one transaction."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def get(self, resource_id: str) -> Registration | None:
+        return self._state.registrations.get(resource_id)
+
+    def find(self, pool: Pool, name: str) -> Registration | None:
+        return next((r for r in self._in(pool, None) if r.name == name), None)
+
+    def list(self, pool: Pool, ids: Sequence[str] | None = None) -> Sequence[Registration]:
+        return sorted(self._in(pool, ids), key=lambda registration: database_order(registration.id))
+
+    def add(self, registration: Registration, now: datetime) -> None:
+        if registration.id in self._state.registrations or self.find(registration.pool, registration.name):
+            raise Stale()
+        self._put(replace(_stored(registration), generation=0, created_at=now, updated_at=None), now)
+
+    def save(self, registration: Registration, now: datetime) -> None:
+        current = self._at(registration.id, registration.generation)
+        registration = replace(
+            _stored(registration),
+            pool=current.pool,
+            name=current.name,
+            generation=current.generation + 1,
+            created_at=current.created_at,
+            updated_at=now,
+        )
+        self._put(registration, now)
+
+    def remove(self, resource_id: str, generation: int) -> None:
+        self._at(resource_id, generation)
+        del self._state.registrations[resource_id], self._state.touched[resource_id]
+
+    def bump(self, generations: Mapping[str, int], now: datetime) -> None:
+        registrations = [self._at(id_, generation) for id_, generation in generations.items()]
+        for registration in registrations:
+            self._put(replace(registration, generation=registration.generation + 1), now)
+
+    def touch(self, resource_ids: Sequence[str], now: datetime) -> None:
+        for registration in filter(None, map(self.get, set(resource_ids))):
+            self._put(replace(registration, generation=registration.generation + 1), now)
+
+    def generations(self, pool: Pool, touched_since: datetime | None = None) -> Mapping[str, int]:
+        touched = self._state.touched
+        return {
+            registration.id: registration.generation
+            for registration in self._in(pool, None)
+            if touched_since is None or touched[registration.id] >= touched_since
+        }
+
+    def occupancy(
+        self, pool: Pool, ids: Sequence[str] | None = None
+    ) -> Iterable[tuple[Registration, Sequence[Allocation]]]:
+        by_resource: dict[str, list[Allocation]] = defaultdict(list)
+        for lease in self._state.leases.values():
+            if lease.status is not LeaseStatus.TERMINATED:
+                for allocation in lease.allocations:
+                    by_resource[allocation.resource_id].append(allocation)
+        for registration in self._in(pool, ids):
+            yield registration, by_resource[registration.id]
+
+    def allocations(
+        self,
+        pool: Pool,
+        *,
+        resource_id: str | None = None,
+        lease_id: str | None = None,
+        reservation_id: str | None = None,
+        ending_after: datetime | None = None,
+    ) -> Sequence[Allocation]:
+        in_pool = {registration.id for registration in self._in(pool, None)}
+        found = (
+            allocation
+            for lease in self._state.leases.values()
+            for allocation in lease.allocations
+            if allocation.resource_id in in_pool
+            and resource_id in (None, allocation.resource_id)
+            and lease_id in (None, allocation.lease_id)
+            and reservation_id in (None, allocation.reservation_id)
+            and (ending_after is None or allocation.interval.end >= ending_after)
+        )
+        return sorted(found, key=allocation_key)
+
+    def private_properties(self, resource_type: str) -> Mapping[str, PropertyRecord]:
+        found = sorted(self._state.properties.items())
+        return {name: record for (of, name), record in found if of == resource_type}
+
+    def add_properties(self, resource_type: str, names: Iterable[str], now: datetime) -> None:
+        for name in names:
+            record = PropertyRecord(str(uuid4()), resource_type, name, created_at=now)
+            self._state.properties.setdefault((resource_type, name), record)
+
+    def set_property_private(
+        self, resource_type: str, name: str, private: bool, now: datetime
+    ) -> PropertyRecord | None:
+        record = self._state.properties.get((resource_type, name))
+        if record is None:
+            return None
+        record = replace(record, private=private, updated_at=now)
+        self._state.properties[resource_type, name] = record
+        return record
+
+    def _in(self, pool: Pool, ids: Sequence[str] | None) -> Iterator[Registration]:
+        known = self._state.registrations
+        found = known.values() if ids is None else (known[id_] for id_ in dict.fromkeys(ids) if id_ in known)
+        return (registration for registration in found if registration.pool is pool)
+
+    def _at(self, resource_id: str, generation: int) -> Registration:
+        registration = self._state.registrations.get(resource_id)
+        if registration is None or registration.generation != generation:
+            raise Stale()
+        return registration
+
+    def _put(self, registration: Registration, now: datetime) -> None:
+        self._state.registrations[registration.id] = registration
+        self._state.touched[registration.id] = now
+
+
+def _stored(registration: Registration) -> Registration:
+    return replace(
+        registration,
+        facts=through_json(dict(registration.facts)),
+        capabilities=through_json(dict(registration.capabilities)),
+        inventory=dict(registration.inventory),
+    )

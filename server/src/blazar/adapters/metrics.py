@@ -1,0 +1,139 @@
+"""Figures for Prometheus: what the Observer is told, counted."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    generate_latest,
+    multiprocess,
+)
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from blazar.domain.errors import BlazarError
+from blazar.service.vitals import Vitals
+
+SHORT = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
+LONG = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
+MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
+"""Where this names a folder, all processes that share it are counted together, as prometheus_client does it."""
+
+
+class Figures:
+    """The Observer that counts. One of each process, for a process has one set of figures."""
+
+    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+        self.registry = registry = registry or CollectorRegistry()
+
+        def counter(name: str, what: str, *labels: str) -> Counter:
+            return Counter(name, what, labels, namespace="blazar", registry=registry)
+
+        def seconds(name: str, what: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
+            return Histogram(name, what, labels, namespace="blazar", registry=registry, buckets=buckets)
+
+        self._requests = counter("requests", "Requests that the API answered", "method", "route", "status")
+        self._request_seconds = seconds("request_seconds", "How long requests took", LONG, "method", "route")
+        self._use_cases = counter("use_cases", "Calls that a manager carried out, by error or ok", "use_case", "code")
+        self._use_case_seconds = seconds("use_case_seconds", "How long a manager took for a call", LONG, "use_case")
+        self._plan_seconds = seconds("plan_seconds", "How long planning took", SHORT)
+        self._shortages = counter("shortages", "Requests for which there was not enough, by reason", "reason")
+        self._conflicts = counter("generation_conflicts", "Plans made in vain, for another request was faster")
+        self._retries = counter("transaction_retries", "Transactions repeated after a deadlock or the like")
+        self._events = counter("events", "Events worked on, by outcome", "event_type", "outcome")
+        self._event_late = seconds("event_late_seconds", "How late the work on an event began", LONG, "event_type")
+        self._event_seconds = seconds("event_seconds", "How long the work on an event took", LONG, "event_type")
+        self._claims = Gauge(
+            "claims",
+            "Events that this manager is working on",
+            namespace="blazar",
+            registry=registry,
+            multiprocess_mode="livesum",
+        )
+        self._claims_lost = counter("claims_lost", "Events that another manager took over")
+        self._delivered = counter("notifications_delivered", "Notifications that left the outbox")
+        self._cloud = counter("cloud_calls", "Calls to the cloud, by status or failed", "service", "method", "outcome")
+        self._cloud_seconds = seconds(
+            "cloud_call_seconds", "How long calls to the cloud took", LONG, "service", "method"
+        )
+
+    def watch(self, read: Callable[[], Vitals]) -> None:
+        """Show a manager's vital signs with the rest; they are read when somebody looks."""
+        self.registry.register(_VitalSigns(read))
+
+    def exposition(self) -> tuple[str, bytes]:
+        """The content type and the text that Prometheus reads."""
+        registry = self.registry
+        if MULTIPROCESS in os.environ:
+            registry = CollectorRegistry()
+            multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return CONTENT_TYPE_LATEST, generate_latest(registry)
+
+    # what the Observer is told
+
+    def request_answered(self, method: str, route: str, status: int, seconds: float) -> None:
+        self._requests.labels(method, route, str(status)).inc()
+        self._request_seconds.labels(method, route).observe(seconds)
+
+    def use_case_called(self, use_case: str, code: str, seconds: float) -> None:
+        self._use_cases.labels(use_case, code).inc()
+        self._use_case_seconds.labels(use_case).observe(seconds)
+
+    def planned(self, shortage: str | None, seconds: float) -> None:
+        self._plan_seconds.observe(seconds)
+        if shortage is not None:
+            self._shortages.labels(shortage).inc()
+
+    def was_overtaken(self) -> None:
+        self._conflicts.inc()
+
+    def transaction_repeated(self) -> None:
+        self._retries.inc()
+
+    def event_run(self, event_type: str, outcome: str, late: float, seconds: float) -> None:
+        self._events.labels(event_type, outcome).inc()
+        self._event_late.labels(event_type).observe(max(late, 0.0))
+        self._event_seconds.labels(event_type).observe(seconds)
+
+    def claims_held(self, number: int) -> None:
+        self._claims.set(number)
+
+    def claim_lost(self) -> None:
+        self._claims_lost.inc()
+
+    def notices_delivered(self, number: int) -> None:
+        self._delivered.inc(number)
+
+    def cloud_asked(self, service: str, method: str, outcome: str, seconds: float) -> None:
+        self._cloud.labels(service, method, outcome).inc()
+        self._cloud_seconds.labels(service, method).observe(seconds)
+
+
+class _VitalSigns(Collector):
+    """What is read from the database when somebody looks."""
+
+    def __init__(self, read: Callable[[], Vitals]) -> None:
+        self._read = read
+
+    def describe(self) -> Iterable[GaugeMetricFamily]:
+        return []  # so that registering reads nothing
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        try:
+            vitals = self._read()
+        except BlazarError:
+            yield GaugeMetricFamily("blazar_database_up", "Whether the database answers", 0)
+            return
+        yield GaugeMetricFamily("blazar_database_up", "Whether the database answers", 1)
+        yield GaugeMetricFamily(
+            "blazar_event_lag_seconds",
+            "How late the oldest due event is that nobody works on",
+            vitals.event_lag_seconds,
+        )
+        yield GaugeMetricFamily("blazar_outbox", "Notifications that are not delivered yet", vitals.outbox)

@@ -1,0 +1,62 @@
+"""Keystone: trusts, by which a user lets the service act in the user's name."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from keystoneauth1.session import Session
+
+from blazar.adapters.openstack.credentials import trustee
+from blazar.adapters.openstack.session import ServiceApi
+from blazar.domain.errors import CloudRefused, CloudUnavailable
+
+TRUSTS = "/OS-TRUST/trusts"
+SPREAD_SECONDS = 24 * 60 * 60
+ATTEMPTS = 10
+
+
+class KeystoneIdentity:
+    """The Identity port over Keystone's HTTP API. ``session`` is the service's own."""
+
+    def __init__(self, session: Session, api: ServiceApi) -> None:
+        self._session = session
+        self._api = api
+
+    def create_trust(self, trustor_id: str, project_id: str, roles: Sequence[str], expires_at: datetime) -> str:
+        body = {
+            "trustor_user_id": trustor_id,
+            "trustee_user_id": self._session.get_user_id(),
+            "project_id": project_id,
+            "roles": [{"name": name} for name in roles],
+            "impersonation": True,
+        }
+        for _ in range(ATTEMPTS):
+            # Keystone takes a trust of the same people to the same second for the same trust, even one that was
+            # deleted, and answers 409.
+            later = expires_at + timedelta(seconds=random.randrange(SPREAD_SECONDS))  # noqa: S311 - no secret
+            body["expires_at"] = later.strftime("%Y-%m-%dT%H:%M:%SZ")
+            answer = self._api.post(TRUSTS, {"trust": body}, absent=(409,))
+            if answer:
+                return str(answer["trust"]["id"])
+        raise CloudUnavailable(service="Keystone", reason="no trust was made")
+
+    def is_trust_valid(self, trust_id: str) -> bool:
+        try:
+            return self._by_trust(trust_id).find(f"{TRUSTS}/{trust_id}") is not None
+        except CloudRefused:
+            return False
+
+    def delete_trust(self, trust_id: str) -> None:
+        path = f"{TRUSTS}/{trust_id}"
+        if self._api.delete(path, absent=(403, 404)):
+            return
+        # By default only the user who made it may delete it: by the trust itself, we are that user. Where it is dead
+        # there is nothing that could be done, nor needs to be.
+        with contextlib.suppress(CloudRefused):
+            self._by_trust(trust_id).delete(path, absent=(401, 403, 404))
+
+    def _by_trust(self, trust_id: str) -> ServiceApi:
+        return self._api.acting(trustee(self._session, trust_id))

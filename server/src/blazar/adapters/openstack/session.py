@@ -1,0 +1,169 @@
+"""How we talk to OpenStack: one kept session and token per process, and failures told as our own errors."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+import requests
+import requests.adapters
+from keystoneauth1 import exceptions as ks_exceptions
+from keystoneauth1.adapter import Adapter
+from keystoneauth1.plugin import BaseAuthPlugin
+from openstack.exceptions import SDKException
+
+from blazar.domain.errors import BlazarError, CloudRefused, CloudUnavailable
+from blazar.service import trail
+from blazar.service.observer import NOBODY, Observer
+
+LOG = logging.getLogger(__name__)
+Check = Callable[[], None]
+Find = Callable[[], Adapter]
+"""Finds a service's endpoint, by asking Keystone and the service; called each time, so it should remember what it found."""
+NOT_GOOD = (ks_exceptions.Unauthorized, ks_exceptions.Forbidden, ks_exceptions.NotFound)
+"""Keystone's answers to credentials that are not, or no longer, good for what they are used for."""
+RETRY_LATER = frozenset({401, 408, 413, 429, 500, 502, 503, 504})
+
+
+def no_check() -> None:
+    """Nothing forbids the call."""
+
+
+def pooled_http(connections: int) -> requests.Session:
+    """An HTTP session that keeps as many connections open as there are workers."""
+    http = requests.Session()
+    adapter = requests.adapters.HTTPAdapter(pool_connections=connections, pool_maxsize=connections)
+    http.mount("http://", adapter)
+    http.mount("https://", adapter)
+    return http
+
+
+class ServiceApi:
+    """One OpenStack service's API: JSON in and out, absent things as None, every failure as one of two errors.
+
+    Raises CloudUnavailable where asking again may help (no answer, 5xx, 429, an answer that is not JSON) and CloudRefused
+    with the service's own words where it won't.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        find: Find,
+        check: Check = no_check,
+        auth: BaseAuthPlugin | None = None,
+        observer: Observer = NOBODY,
+    ) -> None:
+        self._name = name
+        self._find = find
+        self._check = check
+        self._auth = auth
+        self._observer = observer
+
+    def fenced(self, check: Check) -> ServiceApi:
+        return ServiceApi(self._name, self._find, check, self._auth, self._observer)
+
+    def acting(self, auth: BaseAuthPlugin) -> ServiceApi:
+        """The same API with somebody else's credentials: where these are not good, asking again won't help."""
+        return ServiceApi(self._name, self._find, self._check, auth, self._observer)
+
+    def get(self, path: str, version: str | None = None, **params: Any) -> Any:
+        return self._call("GET", path, version, params=params)
+
+    def find(self, path: str, version: str | None = None, **params: Any) -> Any | None:
+        """As ``get``, but None where the service says 404."""
+        return self._call("GET", path, version, params=params, absent=(404,))
+
+    def post(self, path: str, body: Any, version: str | None = None, absent: tuple[int, ...] = ()) -> Any | None:
+        """The answer's body; None for an answer whose status is in ``absent``, which is then no error."""
+        return self._call("POST", path, version, json=body, absent=absent)
+
+    def put(self, path: str, body: Any, version: str | None = None, absent: tuple[int, ...] = ()) -> Any | None:
+        return self._call("PUT", path, version, json=body, absent=absent)
+
+    def delete(self, path: str, version: str | None = None, absent: tuple[int, ...] = (404,)) -> bool:
+        """Whether the service did it; false for an answer whose status is in ``absent``."""
+        return self._call("DELETE", path, version, absent=absent) is not None
+
+    def _call(
+        self, method: str, path: str, version: str | None, absent: tuple[int, ...] = (), **kwargs: Any
+    ) -> Any | None:
+        self._check()
+        began = time.perf_counter()  # a duration, not a time of day
+        try:
+            answer = self._asked(method, path, version, **kwargs)
+        except BlazarError:
+            self._tell(method, path, "failed", began)
+            raise
+        status = int(answer.status_code)
+        self._tell(method, path, str(status), began)
+        if status in absent:
+            return None
+        if status in RETRY_LATER and not (status == 401 and self._auth is not None):
+            raise CloudUnavailable(service=self._name, reason=f"{method} {path} answered {status}")
+        if status >= 400:
+            raise CloudRefused(service=self._name, reason=f"{_explanation(answer)} (HTTP {status})")
+        if status == 204 or not answer.content:
+            return {}
+        try:
+            return answer.json()
+        except ValueError as failure:
+            raise CloudUnavailable(service=self._name, reason=f"{method} {path} did not answer JSON") from failure
+
+    def _asked(self, method: str, path: str, version: str | None, **kwargs: Any) -> requests.Response:
+        """The service's answer, whatever its status. Raises CloudUnavailable, CloudRefused where there is none."""
+        if self._auth is not None:
+            kwargs["auth"] = self._auth
+        if request_id := trail.request_id():
+            kwargs["headers"] = {"X-OpenStack-Request-ID": request_id}
+        try:
+            # Found here and not before: a service that is away when we start is asked again later, as at any other time.
+            answer: requests.Response = self._find().request(
+                path, method, microversion=version, raise_exc=False, **kwargs
+            )
+            return answer
+        except (
+            ks_exceptions.ConnectionError,
+            ks_exceptions.DiscoveryFailure,
+            requests.RequestException,
+            SDKException,
+        ) as failure:
+            raise CloudUnavailable(service=self._name, reason=_sentence(failure)) from failure
+        except ks_exceptions.ClientException as failure:
+            if self._auth is not None and isinstance(failure, NOT_GOOD):
+                raise CloudRefused(service="Keystone", reason=_sentence(failure)) from failure
+            # Whatever goes wrong between us and Keystone: tokens, catalog, Keystone's own errors.
+            raise CloudUnavailable(service="Keystone", reason=_sentence(failure)) from failure
+
+    def _tell(self, method: str, path: str, outcome: str, began: float) -> None:
+        seconds = time.perf_counter() - began
+        LOG.info(
+            "%s %s %s: %s after %.1f ms",
+            self._name,
+            method,
+            path,
+            outcome,
+            seconds * 1000,
+            extra={"action": "cloud_call", "outcome": outcome},
+        )
+        self._observer.cloud_asked(self._name, method, outcome, seconds)
+
+
+def _sentence(failure: Exception) -> str:
+    return str(failure).split("\n", 1)[0][:300]
+
+
+def _explanation(answer: requests.Response) -> str:
+    """The service's own words: Nova wraps them by fault name, Neutron by NeutronError, Placement in a list of errors."""
+    try:
+        body = answer.json()
+    except ValueError:
+        return str(answer.reason)
+    if isinstance(body, dict):
+        if isinstance(body.get("errors"), list) and body["errors"]:
+            return str(body["errors"][0].get("detail", "")).strip()
+        for value in body.values():
+            if isinstance(value, dict) and "message" in value:
+                return str(value["message"]).strip()
+    return str(answer.reason)

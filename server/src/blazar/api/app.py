@@ -1,0 +1,171 @@
+"""The API as one WSGI callable: the route table on one screen, and the layers around it in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
+from oslo_config import cfg
+from oslo_middleware import CORS, HTTPProxyToWSGI, RequestId
+from oslo_middleware import cors as cors_options
+from oslo_policy import policy
+from pydantic import TypeAdapter
+
+from blazar.api import microversion, openapi, versions
+from blazar.api.authorization import Authorizer
+from blazar.api.caller import identify_with
+from blazar.api.floatingips import FloatingIPActions
+from blazar.api.health import Health, HealthActions, HealthReply
+from blazar.api.hosts import AllocationActions, HostActions
+from blazar.api.leases import LeaseActions
+from blazar.api.request_log import request_log
+from blazar.api.routing import Route, falcon_app
+from blazar.api.schemas.floatingips import FloatingIPCreate
+from blazar.api.schemas.hosts import HostCreate, HostUpdate, PropertyPatch
+from blazar.api.schemas.leases import LeaseCreate, LeaseUpdate
+from blazar.api.views import floatingips as floatingip_views
+from blazar.api.views import hosts as host_views
+from blazar.api.views import leases as lease_views
+from blazar.api.watching import Exposition, with_metrics
+from blazar.kinds.base import Kind
+from blazar.service.interface import Service
+from blazar.service.observer import NOBODY, Observer
+
+Middleware = Callable[[WSGIApplication], WSGIApplication]
+
+VERSIONS = TypeAdapter(versions.VersionsReply)
+VERSION = TypeAdapter(versions.VersionReply)
+HEALTH = TypeAdapter(HealthReply)
+LEASE = TypeAdapter(lease_views.LeaseReply)
+LEASES = TypeAdapter(lease_views.LeasesReply)
+HOST = TypeAdapter(host_views.HostReply)
+HOSTS = TypeAdapter(host_views.HostsReply)
+FLOATING_IP = TypeAdapter(floatingip_views.FloatingIPReply)
+FLOATING_IPS = TypeAdapter(floatingip_views.FloatingIPsReply)
+ALLOCATION = TypeAdapter(host_views.AllocationReply)
+ALLOCATIONS = TypeAdapter(host_views.AllocationsReply)
+PROPERTIES = TypeAdapter(host_views.PropertiesReply)
+PROPERTY = TypeAdapter(host_views.PropertyReply)
+
+ONLY = {
+    "lease_id": "Only reservations of this lease, whenever they end.",
+    "reservation_id": "Only this reservation, whenever it ends.",
+}
+FLAGS = {
+    "detail": "Show `private` and the values too: true or false.",
+    "all": "Show private properties too; only administrators are shown them.",
+}
+
+
+def routes(
+    service: Service, kinds: Mapping[str, Kind], authorizer: Authorizer, health: Callable[[], Health]
+) -> tuple[Route, ...]:
+    """Every path of the API. ``.json`` behind a path, and HEAD in place of GET, are the same routes."""
+    leases = LeaseActions(service.leases, kinds, authorizer)
+    hosts = HostActions(service.hosts, authorizer)
+    floatingips = FloatingIPActions(service.floatingips, authorizer)
+    allocations = AllocationActions(service.allocations, authorizer)
+    # fmt: off
+    table = (
+        Route("GET", "/", versions.choices, 300, reply=VERSIONS, public=True),
+        Route("GET", "/versions", versions.choices, 300, reply=VERSIONS, public=True),
+        Route("GET", "/v1", versions.v1, reply=VERSION, public=True),
+        Route("GET", "/healthcheck", HealthActions(health).check, reply=HEALTH, public=True),
+
+        Route("GET",    "/v1/leases", leases.list, reply=LEASES),
+        Route("POST",   "/v1/leases", leases.create, 201, body=LeaseCreate, reply=LEASE),
+        Route("GET",    "/v1/leases/{lease_id}", leases.show, reply=LEASE),
+        Route("PUT",    "/v1/leases/{lease_id}", leases.update, body=LeaseUpdate, reply=LEASE),
+        Route("DELETE", "/v1/leases/{lease_id}", leases.delete, 204),
+
+        Route("GET",    "/v1/os-hosts", hosts.list, reply=HOSTS),
+        Route("POST",   "/v1/os-hosts", hosts.create, 201, body=HostCreate, reply=HOST),
+        Route("GET",    "/v1/os-hosts/{host_id}", hosts.show, reply=HOST),
+        Route("PUT",    "/v1/os-hosts/{host_id}", hosts.update, body=HostUpdate, reply=HOST),
+        Route("DELETE", "/v1/os-hosts/{host_id}", hosts.delete, 204),
+
+        Route("GET",    "/v1/os-hosts/allocations", allocations.list, reply=ALLOCATIONS, query=ONLY),
+        Route("GET",    "/v1/os-hosts/{host_id}/allocation", allocations.show, reply=ALLOCATION, query=ONLY),
+
+        Route("GET",    "/v1/os-hosts/properties", hosts.properties, reply=PROPERTIES, query=FLAGS),
+        Route("PATCH",  "/v1/os-hosts/properties/{property_name}", hosts.patch_property,
+              body=PropertyPatch, reply=PROPERTY),
+
+        Route("GET",    "/v1/floatingips", floatingips.list, reply=FLOATING_IPS),
+        Route("POST",   "/v1/floatingips", floatingips.create, 201, body=FloatingIPCreate, reply=FLOATING_IP),
+        Route("GET",    "/v1/floatingips/{floatingip_id}", floatingips.show, reply=FLOATING_IP),
+        Route("DELETE", "/v1/floatingips/{floatingip_id}", floatingips.delete, 204),
+    )
+    # fmt: on
+    return (*table, openapi.route(table))
+
+
+def make_app(
+    service: Service,
+    kinds: Mapping[str, Kind],
+    enforcer: policy.Enforcer,
+    *,
+    conf: cfg.ConfigOpts,
+    authenticate: Middleware,
+    health: Callable[[], Health],
+    observer: Observer = NOBODY,
+    metrics: Exposition | None = None,
+) -> WSGIApplication:
+    """The whole API. ``conf`` is for oslo.middleware's own options ([cors] and [oslo_middleware]) only.
+
+    The layers, from the inside out; each stands where it does for a reason:
+    """
+    authorizer = Authorizer(enforcer)
+    table = routes(service, kinds, authorizer, health)
+    api: WSGIApplication = falcon_app(table, identify_with(authorizer))
+    # Version documents and the health check are answered even while Keystone is away, so without a token.
+    app = _either({route.path for route in table if route.public}, api, authenticate(api))
+    # One spelling of each path, before anybody compares it.
+    app = _one_spelling(app)
+    # A browser's preflight request carries no token, so CORS stands before the authentication.
+    app = _cors(app, conf)
+    # All that is inside is logged and counted, refusals by the layers above included ...
+    app = request_log(app, observer)
+    # ... under the request's id, which every answer carries.
+    app = RequestId(app)
+    # Prometheus asks often, and is no client.
+    app = with_metrics(app, metrics) if metrics else app
+    # The proxy's headers say which address the client used; links in answers are built on it.
+    return HTTPProxyToWSGI(app, conf)
+
+
+def _either(public: Iterable[str], unprotected: WSGIApplication, protected: WSGIApplication) -> WSGIApplication:
+    paths = frozenset(public)
+
+    def dispatch(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        app = unprotected if environ["PATH_INFO"] in paths else protected
+        return app(environ, start_response)
+
+    return dispatch
+
+
+def _one_spelling(app: WSGIApplication) -> WSGIApplication:
+    """``/v1/leases.json`` is ``/v1/leases``, ``/v1/`` is ``/v1``, nothing is ``/``; HEAD is a bare GET."""
+
+    def normalised(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        path = environ.get("PATH_INFO", "").removesuffix(".json")
+        environ["PATH_INFO"] = "/v1" if path == "/v1/" else path or "/"
+        if environ["REQUEST_METHOD"] != "HEAD":
+            return app(environ, start_response)
+        environ["REQUEST_METHOD"] = "GET"
+        body = app(environ, start_response)
+        if hasattr(body, "close"):
+            body.close()
+        return []
+
+    return normalised
+
+
+def _cors(app: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplication:
+    """Browsers of the origins in [cors]allowed_origin may call us; without that option, none."""
+    conf.register_opts(cors_options.CORS_OPTS, group="cors")
+    headers = ["X-Auth-Token", "X-OpenStack-Request-ID", microversion.HEADER]
+    conf.set_default("allow_headers", headers, group="cors")
+    conf.set_default("expose_headers", headers[1:], group="cors")
+    conf.set_default("allow_methods", ["GET", "PUT", "POST", "DELETE", "PATCH"], group="cors")
+    return CORS(app, conf)

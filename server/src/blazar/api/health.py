@@ -1,0 +1,61 @@
+"""Is the service able to work? For load balancers and operators, without a token."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from typing_extensions import TypedDict
+
+from blazar.api.routing import Answer, Request
+from blazar.domain.errors import BlazarError, CloudUnavailable
+
+LOG = logging.getLogger(__name__)
+PARTS = {"database": "database", "the message broker": "broker", "blazar-manager": "manager"}
+"""How the parts that a service needs are named in its health."""
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What the composition root found out. Anybody may read ``details``, so no addresses and no secrets."""
+
+    healthy: bool
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+class HealthReply(TypedDict):
+    """The state of the service."""
+
+    status: str
+    details: dict[str, Any]
+
+
+class HealthActions:
+    """Answers health checks."""
+
+    def __init__(self, health: Callable[[], Health]) -> None:
+        self._health = health
+
+    def check(self, request: Request) -> Answer:
+        """Check the health of the service: 200 where it can work, else 503."""
+        health = checked(self._health)
+        return Answer(200 if health.healthy else 503, health_reply(health))
+
+
+def checked(health: Callable[[], Health]) -> Health:
+    """What ``health`` finds out; what it cannot reach is named, and makes it unhealthy."""
+    try:
+        return health()
+    except CloudUnavailable as error:
+        LOG.warning("The health check failed: %s", error.message)
+        part = PARTS.get(str(error.fields.get("service")), "cloud")
+        return Health(healthy=False, details={part: "UNAVAILABLE"})
+    except BlazarError as error:
+        LOG.warning("The health check failed: %s", error.message)
+        return Health(healthy=False, details={"reason": error.code})
+
+
+def health_reply(health: Health) -> HealthReply:
+    return {"status": "OK" if health.healthy else "UNAVAILABLE", "details": dict(health.details)}

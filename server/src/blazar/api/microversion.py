@@ -1,0 +1,49 @@
+"""Which version of the API a request asks for, and how the answer tells the version it was given."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import falcon
+import microversion_parse
+
+SERVICE_TYPE = "reservation"
+HEADER = "OpenStack-API-Version"
+Version = tuple[int, int]
+MINIMUM: Version = (1, 0)
+MAXIMUM: Version = (1, 0)
+
+_FORM = re.compile(r"[1-9]\d*\.(?:[1-9]\d*|0)", re.ASCII)
+
+
+def text(version: Version) -> str:
+    return f"{version[0]}.{version[1]}"
+
+
+def negotiate(header: str | None) -> Version:
+    """The version asked for; API 1.0 for ``latest``, and where this service is not named.
+
+    Raises falcon.HTTPError."""
+    try:
+        asked = microversion_parse.get_version({HEADER.lower(): header}, SERVICE_TYPE) if header else None
+    except ValueError:
+        asked = header
+    if asked is None or asked == "latest":
+        return MINIMUM
+    if not _FORM.fullmatch(asked) or len(asked) > 20:
+        raise falcon.HTTPBadRequest(
+            description=f"API Version String {asked[:40]} is of invalid format. Must be of format MajorNum.MinorNum."
+        )
+    major, minor = asked.split(".")
+    version = int(major), int(minor)
+    if not MINIMUM <= version <= MAXIMUM:
+        raise falcon.HTTPNotAcceptable(
+            description=f"Version {asked} is not supported by the API. "
+            f"Minimum is {text(MINIMUM)} and maximum is {text(MAXIMUM)}."
+        )
+    return version
+
+
+def headers(version: Version) -> Mapping[str, str]:
+    return {HEADER: f"{SERVICE_TYPE} {text(version)}", "Vary": HEADER}

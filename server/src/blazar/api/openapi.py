@@ -1,0 +1,126 @@
+"""The API's own description: OpenAPI 3.1 from the route table and the models of bodies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from importlib.metadata import version
+from typing import Any
+
+from pydantic import BaseModel, TypeAdapter
+from pydantic.json_schema import JsonSchemaMode
+
+from blazar.api.routing import Request, Route
+
+PATH = "/v1/openapi"
+_PLACEHOLDER = re.compile(r"{(\w+)}")
+_REF = "#/components/schemas/{model}"
+_ERROR_SCHEMA = {
+    "type": "object",
+    "required": ["error_message"],
+    "properties": {
+        "error_message": {"type": "string", "description": "What went wrong, in one sentence."},
+        "error_code": {"type": "integer", "description": "The HTTP status."},
+        "error_name": {"type": ["integer", "string"]},
+        "error": {"type": "integer", "description": "The HTTP status, where no operation was found."},
+    },
+}
+
+
+def route(table: Iterable[Route]) -> Route:
+    """The route that serves the document about ``table``, itself included (as ``/v1/openapi.json``)."""
+
+    @cache
+    def described() -> dict[str, Any]:
+        return document((*table, own))
+
+    def show(request: Request) -> dict[str, Any]:
+        """Show this document."""
+        return described()
+
+    own = Route("GET", PATH, show, reply=TypeAdapter(dict[str, Any]), public=True)
+    return own
+
+
+def document(table: Iterable[Route]) -> dict[str, Any]:
+    """The OpenAPI document about these routes."""
+    paths: dict[str, dict[str, Any]] = {}
+    schemas: dict[str, Any] = {"Error": _ERROR_SCHEMA}
+    for each in table:
+        paths.setdefault(each.path, {})[each.method.lower()] = _operation(each, schemas)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Blazar reservation API",
+            "version": "1.0",
+            "description": f"Served by Blazar {version('blazar')}.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {"token": {"type": "apiKey", "in": "header", "name": "X-Auth-Token"}},
+        },
+        "security": [{"token": []}],
+    }
+
+
+def _operation(each: Route, schemas: dict[str, Any]) -> dict[str, Any]:
+    summary, _, more = (each.action.__doc__ or "").partition("\n")
+    operation: dict[str, Any] = {
+        "operationId": _operation_id(each),
+        "summary": summary.strip(),
+        "parameters": [
+            {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+            for name in _PLACEHOLDER.findall(each.path)
+        ]
+        + [
+            {"name": name, "in": "query", "description": text, "schema": {"type": "string"}}
+            for name, text in each.query.items()
+        ],
+        "responses": _responses(each, schemas),
+    }
+    if more.strip():
+        operation["description"] = " ".join(more.split())
+    if each.body is not None:
+        operation["requestBody"] = {
+            "required": True,
+            "content": {"application/json": {"schema": _schema(each.body, "validation", schemas)}},
+        }
+    if each.public:
+        operation["security"] = []
+    return operation
+
+
+def _operation_id(each: Route) -> str:
+    words = [word for word in re.split(r"[^a-z0-9]+", each.path.lower()) if word]
+    return "_".join([each.method.lower(), *words])
+
+
+def _responses(each: Route, schemas: dict[str, Any]) -> dict[str, Any]:
+    done: dict[str, Any] = {"description": "Done."}
+    if each.reply is not None:
+        done["content"] = {"application/json": {"schema": _schema(each.reply, "serialization", schemas)}}
+    failed = {
+        "description": "Refused or failed.",
+        "content": {"application/json": {"schema": {"$ref": _REF.format(model="Error")}}},
+    }
+    responses = {str(each.status): done}
+    if each.path == "/healthcheck":
+        responses["503"] = {**done, "description": "The service cannot work."}
+    return {**responses, "4XX": failed, "5XX": failed}
+
+
+def _schema(model: type[BaseModel] | TypeAdapter[Any], mode: JsonSchemaMode, schemas: dict[str, Any]) -> dict[str, Any]:
+    """A reference to the model's schema, which is put into ``schemas`` with all that it is made of."""
+    if isinstance(model, TypeAdapter):
+        described = model.json_schema(mode=mode, ref_template=_REF)
+    else:
+        described = model.model_json_schema(mode=mode, ref_template=_REF)
+    schemas.update(described.pop("$defs", {}))
+    title = described.get("title")
+    if title is None:
+        return described
+    schemas[title] = described
+    return {"$ref": _REF.format(model=title)}

@@ -1,0 +1,157 @@
+"""What a name and a date may look like, and how a refused body becomes the one sentence that callers read."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from blazar.domain.errors import BlazarError, InvalidDate, InvalidInput, MissingParameter
+from blazar.service.commands import NOW, Moment
+
+OLD_FORMAT = "%Y-%m-%d %H:%M"
+_ISO = re.compile(
+    r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}([.,]\d{1,9})?)?(Z|[+-]\d{2}(:?\d{2})?)?",
+    re.ASCII | re.IGNORECASE,
+)
+_LONGEST_DATE = 40
+
+_DATE = (
+    "[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}[Tt ][0-9]{1,2}:[0-9]{1,2}"
+    "(:[0-9]{2}([.,][0-9]{1,9})?)?([Zz]|[+-][0-9]{2}(:?[0-9]{2})?)?"
+)
+DATE_SCHEMA = {
+    "type": "string",
+    "pattern": f"^{_DATE}$",
+    "description": "UTC as `YYYY-MM-DD hh:mm`, or ISO 8601 with or without a zone (without one: UTC). "
+    "Seconds are cut off.",
+    "examples": ["2050-01-01 10:00", "2050-01-01T10:00:00+01:00"],
+}
+MOMENT_SCHEMA = {
+    **DATE_SCHEMA,
+    "pattern": f"^(now|{_DATE})$",
+    "description": f"{DATE_SCHEMA['description']} Or the word `now`.",
+}
+
+
+def parse_date(value: object) -> datetime:
+    """An aware UTC datetime from the old format or from ISO 8601. Raises InvalidDate."""
+    if not isinstance(value, str) or len(value) > _LONGEST_DATE:
+        raise InvalidDate(date=echo(value))
+    try:
+        if _ISO.fullmatch(value):
+            moment = datetime.fromisoformat(value.upper())
+        else:
+            moment = datetime.strptime(value, OLD_FORMAT).replace(tzinfo=UTC)
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        raise InvalidDate(date=value) from None
+
+
+def echo(value: object) -> str:
+    """What the caller sent, short enough to be shown back."""
+    shown = value if isinstance(value, str) else "null" if value is None else repr(value)
+    return shown if len(shown) <= _LONGEST_DATE else f"{shown[:_LONGEST_DATE]}..."
+
+
+def _moment(value: object) -> Moment:
+    return NOW if value == "now" else _date(value)
+
+
+def _date(value: object) -> datetime:
+    try:
+        return parse_date(value)
+    except InvalidDate as error:
+        raise PydanticCustomError(
+            "invalid_date", "{message}", {"message": error.message, "date": echo(value)}
+        ) from None
+
+
+def _optional_date(value: object) -> datetime | None:
+    return None if value is None or value == "" else _date(value)
+
+
+MomentField = Annotated[Moment, BeforeValidator(_moment), WithJsonSchema(MOMENT_SCHEMA)]
+OptionalDateField = Annotated[
+    datetime | None,
+    BeforeValidator(_optional_date),
+    WithJsonSchema({"anyOf": [DATE_SCHEMA, {"const": ""}, {"type": "null"}]}),
+]
+
+
+def _name(value: object) -> str:
+    if not isinstance(value, str):
+        raise sentence("The name must be a string.")
+    if not 1 <= len(value) <= MAX_NAME:
+        raise sentence(f"The name must have between 1 and {MAX_NAME} characters.")
+    check_characters("The name", value)
+    return value
+
+
+MAX_NAME = 80
+NameField = Annotated[
+    str,
+    BeforeValidator(_name),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": MAX_NAME,
+            "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]*$",
+            "description": "No control characters, no emoji (nothing beyond the Basic Multilingual Plane).",
+        }
+    ),
+]
+
+
+def check_characters(what: str, value: str) -> None:
+    """Operators' databases may store three bytes a character at most, so nothing beyond the BMP is taken."""
+    if any(ord(char) > 0xFFFF for char in value):
+        raise sentence(f"{what} must not contain emoji or other characters beyond the Basic Multilingual Plane.")
+    if any(unicodedata.category(char) == "Cc" for char in value):
+        raise sentence(f"{what} must not contain control characters.")
+
+
+def sentence(text: str) -> PydanticCustomError:
+    """A refusal in our own words."""
+    return PydanticCustomError("refused", "{message}", {"message": text})
+
+
+class Body(BaseModel):
+    """A request body: unknown keys are ignored and never stored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+
+B = TypeVar("B", bound=Body)
+
+
+def validated(model: type[B], body: Mapping[str, Any]) -> B:
+    """The body as ``model``. Raises InvalidInput or one of its kinds for the mistake that matters most."""
+    try:
+        return model.model_validate(body)
+    except ValidationError as error:
+        raise _refusal(error.errors(include_url=False)) from None
+
+
+def _refusal(found: list[ErrorDetails]) -> BlazarError:
+    """Missing parameters first, all at once; then what a reservation lacks; then dates; then the rest."""
+    missing = sorted(str(each["loc"][0]) for each in found if each["type"] == "missing" and len(each["loc"]) == 1)
+    if missing:
+        return MissingParameter(param=", ".join(missing))
+    for each in found:
+        if each["type"] == "missing":
+            return MissingParameter(param="reservation ID" if each["loc"][-1] == "id" else str(each["loc"][-1]))
+    for each in found:
+        if each["type"] == "invalid_date":
+            return InvalidDate(date=each["ctx"]["date"])
+    first = found[0]
+    if first["type"] == "refused":
+        return InvalidInput(first["msg"])
+    where = ".".join(str(part) for part in first["loc"]) or "body"
+    return InvalidInput(f"Malformed parameter {where[:100]}: {first['msg']}.")

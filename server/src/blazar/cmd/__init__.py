@@ -1,0 +1,1 @@
+"""The programs: command lines, signals and exit codes; everything else is in bootstrap."""

@@ -1,0 +1,88 @@
+"""blazar-manager: carries out use cases and events. Any number of them may run at once."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import sys
+import threading
+from collections.abc import Sequence
+
+from cotyledon.types import WorkerId
+
+from blazar.adapters.metrics import Figures
+from blazar.api.watching import watched
+from blazar.bootstrap import build_database, build_dispatcher, build_manager, build_remote_service, health_of
+from blazar.cmd.process import Listener, bound, run
+from blazar.cmd.supervised import Worker, checked, supervise
+from blazar.domain.errors import BlazarError
+from blazar.rpc.messaging import build_server, build_transport
+
+LOG = logging.getLogger(__name__)
+NAME = "blazar-manager"
+PAUSE = 1.0
+"""Seconds between two attempts to start while the database is away."""
+
+
+def main() -> None:
+    run(lambda: serve(sys.argv[1:]))
+
+
+def serve(argv: Sequence[str]) -> None:
+    conf = checked(argv)
+    settings = conf.manager
+    port = bound(NAME, settings.watch_host, settings.watch_port) if settings.watch_port else None
+    supervise(conf, ManagerWorker, argv, port)
+
+
+class ManagerWorker(Worker):
+    """The engine, and the server of calls from the API. The engine works without a broker, too."""
+
+    name = NAME
+
+    def __init__(self, worker_id: WorkerId, argv: Sequence[str], port: socket.socket | None) -> None:
+        super().__init__(worker_id, argv)
+        conf, figures = self.conf, Figures()
+        self._database = build_database(conf, figures)
+        self._manager = build_manager(conf, self._database, figures)
+        dispatcher = build_dispatcher(self._manager, figures)
+        self._server = build_server(build_transport(conf), dispatcher, socket.gethostname(), conf.manager.rpc_topic)
+        self._listening = threading.Event()
+        self._stopping = threading.Event()
+        self._started = False
+        # Its own health is asked for through the broker: so it is seen whether the broker carries calls.
+        health = health_of(build_remote_service(conf), broker="OK")
+        self._watch = Listener(NAME, port, watched(health, figures.exposition), threads=2) if port else None
+
+    def run(self) -> None:
+        if self._watch:
+            self._watch.start()
+        while not self._started and not self._stopping.is_set():
+            self._try_to_start()
+        if self._started:
+            # Waits for the broker as long as there is none.
+            threading.Thread(target=self._listen, name="rpc-server", daemon=True).start()
+
+    def terminate(self) -> None:
+        self._stopping.set()
+        if self._listening.is_set():
+            self._server.stop()  # calls that wait at the broker go to other managers
+            self._server.wait()
+        if self._started:
+            self._manager.stop()
+        if self._watch:
+            self._watch.stop()
+        self._database.close()
+
+    def _try_to_start(self) -> None:
+        try:
+            self._manager.start()
+            self._started = True
+        except BlazarError as failure:
+            LOG.warning("The manager cannot start yet: %s", failure)
+            self._stopping.wait(PAUSE)
+
+    def _listen(self) -> None:
+        self._server.start()
+        self._listening.set()
+        LOG.info("The manager takes calls")

@@ -1,0 +1,266 @@
+"""blazar-standalone: API, manager and a sandbox cloud in one process, for trying the service out on one machine."""
+
+from __future__ import annotations
+
+import argparse
+import configparser
+import contextlib
+import fcntl
+import logging
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import yaml
+from oslo_config import cfg
+
+from blazar import conf as options
+from blazar.adapters.db.schema import upgrade
+from blazar.adapters.metrics import Figures
+from blazar.bootstrap import build_api, build_database, build_manager
+from blazar.cmd.process import Listener, Refused, bound, run, until_signalled
+from blazar.domain.errors import BlazarError
+from blazar.service.commands import RegisterFloatingIP, RegisterHost
+from blazar.service.context import Caller
+from blazar.service.floatingips import FloatingIPs
+from blazar.service.hosts import Hosts
+from blazar_sandbox.cloud import Cloud as SandboxCloud
+from blazar_sandbox.persistence import Persistence
+from blazar_sandbox.server import SandboxServer
+
+HOST = "127.0.0.1"
+LEFT_OUT = 2
+"""So many of the sandbox's hosts are left for the user to register."""
+RACKS = 4
+FLOATING_IPS = tuple(f"203.0.113.{n}" for n in range(101, 105))
+"""These of the addresses that the sandbox's Neutron does not give out itself are registered; the others are left as well."""
+OPERATOR = Caller("standalone", None, ("admin",), is_admin=True)
+PASSWORD = "sandbox"  # noqa: S105 - everybody may know it: the sandbox listens on loopback only
+SWITCH_SECONDS = 0.0005
+"""How soon a thread hands over to another one. The service and its cloud ask each other within one process here, and with
+Python's own 5 ms each answer would wait for whoever computes."""
+CLIENTS = ("python-openstackclient==10.5.0", "python-blazarclient==4.6.0")
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    port: int
+    cloud_port: int
+    hosts: int
+    var: Path
+
+
+def main() -> None:
+    run(lambda: serve(_arguments(sys.argv[1:])))
+
+
+def _arguments(argv: Sequence[str]) -> Arguments:
+    parser = argparse.ArgumentParser("blazar-standalone", description=__doc__)
+    parser.add_argument("--port", type=_port, default=1234, help="port of the reservation API")
+    parser.add_argument("--cloud-port", type=_port, default=5000, help="port of the sandbox cloud")
+    parser.add_argument("--hosts", type=_hosts, default=8, help="how many compute hosts the sandbox cloud has")
+    parser.add_argument("--var", type=Path, default=Path("var"), help="folder of the database and all other state")
+    parsed = parser.parse_args(argv)
+    if parsed.port == parsed.cloud_port:
+        parser.error("the reservation API and the sandbox cloud need different ports")
+    return Arguments(parsed.port, parsed.cloud_port, parsed.hosts, parsed.var)
+
+
+def _port(text: str) -> int:
+    return _between(text, 1, 65535)
+
+
+def _hosts(text: str) -> int:
+    return _between(text, 1, 100_000)
+
+
+def _between(text: str, least: int, most: int) -> int:
+    if not text.isdigit() or not least <= int(text) <= most:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from {least} to {most}")
+    return int(text)
+
+
+def serve(arguments: Arguments) -> None:
+    """Start everything, tell the user, run until SIGTERM or Ctrl-C, stop everything in the opposite order."""
+    sys.setswitchinterval(SWITCH_SECONDS)
+    _prepare_folder(arguments.var)
+    _log_to(arguments.var / "blazar.log")
+    stopped = until_signalled()
+    conf = _configuration(arguments)
+    with _alone_in(arguments.var), contextlib.ExitStack() as parts:
+        cloud = _cloud(arguments)
+        kept = Persistence(cloud.cloud, arguments.var / "sandbox.db").open()
+        parts.callback(kept.close)
+        _listen("the sandbox cloud", arguments.cloud_port, cloud.start)
+        parts.callback(cloud.stop)
+        figures = Figures()
+        database = build_database(conf, figures)
+        parts.callback(database.close)
+        upgrade(database.engine)
+        manager = build_manager(conf, database, figures)
+        api = build_api(conf, manager.use_cases, figures)
+        name = "the reservation API"
+        port = parts.enter_context(bound(name, HOST, arguments.port))
+        listener = Listener(name, port, api, conf.api.threads)
+        listener.start()
+        parts.callback(listener.stop)
+        parts.callback(manager.stop)
+        manager.start()
+        _register_hosts(manager.use_cases.hosts, cloud.cloud, stopped)
+        _register_floating_ips(manager.use_cases.floatingips, cloud.cloud)
+        _write_clouds(arguments)
+        print(_welcome(arguments), flush=True)
+        stopped.wait()
+        print("Stopping ...", flush=True)
+
+
+def _cloud(arguments: Arguments) -> SandboxServer:
+    cloud = SandboxCloud(
+        hosts=arguments.hosts,
+        password=PASSWORD,
+        reservation_url=f"http://{HOST}:{arguments.port}/v1",
+    )
+    return SandboxServer(cloud, host=HOST, port=arguments.cloud_port)
+
+
+def _listen(name: str, port: int, start: Callable[[], object]) -> None:
+    try:
+        start()
+    except OSError as failure:
+        raise Refused(f"cannot listen on {HOST}:{port} for {name}: {failure.strerror or failure}") from failure
+
+
+def _prepare_folder(var: Path) -> None:
+    try:
+        var.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=var):
+            pass
+    except OSError as failure:
+        raise Refused(f"cannot write to the folder {var}: {failure.strerror or failure}") from failure
+
+
+@contextlib.contextmanager
+def _alone_in(var: Path) -> Iterator[None]:
+    """Two programs on one sandbox's state would take each other's hosts: the second one is refused."""
+    with (var / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as failure:
+            raise Refused(f"another blazar-standalone is running on the folder {var}") from failure
+        yield
+
+
+def _log_to(path: Path) -> None:
+    logging.basicConfig(
+        filename=path, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s", force=True
+    )
+
+
+def _configuration(arguments: Arguments) -> cfg.ConfigOpts:
+    """What an operator would write into blazar.conf, written to the folder for everybody to read."""
+    path = arguments.var / "blazar.conf"
+    credentials = {
+        "auth_type": "password",
+        "auth_url": f"http://{HOST}:{arguments.cloud_port}/v3",
+        "username": "blazar",
+        "password": PASSWORD,
+        "project_name": "service",
+        "user_domain_id": "default",
+        "project_domain_id": "default",
+    }
+    groups: Mapping[str, Mapping[str, str]] = {
+        "DEFAULT": {"host": HOST, "port": str(arguments.port), "graceful_shutdown_timeout": "5"},
+        "database": {"connection": f"sqlite:///{(arguments.var / 'blazar.db').resolve()}"},
+        "cloud": {**credentials, "interface": "public"},
+        "keystone_authtoken": {**credentials, "interface": "public", "service_token_roles_required": "true"},
+        "manager": {"claim_seconds": "5"},
+    }
+    written = configparser.RawConfigParser()
+    written.read_dict(groups)
+    with _private(path) as file:
+        written.write(file)
+    return options.load(files=[str(path)])
+
+
+def _register_hosts(hosts: Hosts, cloud: SandboxCloud, stopped: threading.Event) -> None:
+    """Take all but the last two hosts of the sandbox into care, unless that was done at an earlier start."""
+    with cloud.lock:
+        names = [host.name for host in cloud.compute.hosts.table]
+    known = {host.name for host in hosts.list(OPERATOR)}
+    missing = [name for name in names[: max(len(names) - LEFT_OUT, 0)] if name not in known]
+    if (known and known & set(names[-LEFT_OUT:])) or not missing:
+        return
+    for number, name in enumerate(missing):
+        if stopped.is_set():
+            return
+        if sys.stdout.isatty() and len(missing) > LEFT_OUT:
+            print(f"\rRegistering hosts: {number + 1} of {len(missing)}", end="", flush=True)
+        hosts.register(RegisterHost(name, _properties(names.index(name))), OPERATOR)
+    if sys.stdout.isatty():
+        print(flush=True)
+
+
+def _register_floating_ips(floatingips: FloatingIPs, cloud: SandboxCloud) -> None:
+    """Take some addresses of the sandbox's external network into care, unless there are some already."""
+    with cloud.lock:
+        external = [net.id for net in cloud.network.networks if net.external]
+    if not external or floatingips.list(OPERATOR):
+        return
+    for address in FLOATING_IPS:
+        # One that a user of the sandbox has taken since is left to that user.
+        with contextlib.suppress(BlazarError):
+            floatingips.register(RegisterFloatingIP(external[0], address), OPERATOR)
+
+
+def _properties(index: int) -> dict[str, str]:
+    """Resource properties such as an operator might give: where a host stands and what is special about it."""
+    properties = {"rack": f"r{index % RACKS + 1}", "ssd": str(index % 3 != 0)}
+    return properties | ({"gpu": "True", "gpus": str(index % 4 + 1)} if index % 2 else {})
+
+
+def _write_clouds(arguments: Arguments) -> None:
+    def access(user: str) -> dict[str, object]:
+        return {
+            "auth": {
+                "auth_url": f"http://{HOST}:{arguments.cloud_port}/v3",
+                "username": user,
+                "password": PASSWORD,
+                "project_name": user,
+                "user_domain_id": "default",
+                "project_domain_id": "default",
+            },
+            "region_name": "RegionOne",
+        }
+
+    clouds = {"clouds": {f"sandbox-{user}": access(user) for user in ("admin", "demo", "alt")}}
+    with _private(arguments.var / "clouds.yaml") as file:
+        yaml.safe_dump(clouds, file, sort_keys=False)
+
+
+def _private(path: Path) -> IO[str]:
+    """The file, readable by its owner only, for it has a password in it."""
+    path.touch(mode=0o600)
+    path.chmod(0o600)
+    return path.open("w")
+
+
+def _welcome(arguments: Arguments) -> str:
+    var = arguments.var.resolve()
+    return f"""
+Blazar is ready.
+  reservations  http://{HOST}:{arguments.port}/v1
+  sandbox cloud http://{HOST}:{arguments.cloud_port}  (identity at /v3)
+  state and log {var}
+
+In another shell:
+  python3 -m venv {var}/clients
+  {var}/clients/bin/pip install {" ".join(CLIENTS)}
+  export PATH={var}/clients/bin:$PATH OS_CLIENT_CONFIG_FILE={var}/clouds.yaml
+  export OS_CLOUD=sandbox-admin   # or sandbox-demo, sandbox-alt
+  openstack reservation host list
+
+Ctrl-C stops it; what was reserved is still there at the next start."""

@@ -1,0 +1,33 @@
+"""What an operator can set: one module per option group, and the ConfigOpts instance that bootstrap passes on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from oslo_config import cfg
+
+from blazar.conf import api, cloud, database, default, manager, notifications, nova, physical_host
+
+MODULES = (default, api, cloud, database, manager, notifications, nova, physical_host)
+
+
+def list_opts() -> list[tuple[str, list[Any]]]:
+    """All options by group, for the sample configuration and the documentation."""
+    return [(module.GROUP, list(module.OPTIONS)) for module in MODULES]
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    for module in MODULES:
+        conf.register_opts(module.OPTIONS, None if module.GROUP == "DEFAULT" else module.GROUP)
+    cloud.register(conf)
+
+
+def load(argv: Sequence[str] = (), project: str = "blazar", files: Sequence[str] | None = None) -> cfg.ConfigOpts:
+    """A ConfigOpts with all options registered, read from the command line and the configuration files.
+
+    Raises oslo_config.cfg.Error where a file or an option is not valid."""
+    conf = cfg.ConfigOpts()
+    register(conf)
+    conf(list(argv), project=project, default_config_files=None if files is None else list(files))
+    return conf

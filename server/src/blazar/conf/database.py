@@ -1,0 +1,15 @@
+"""Options of the database."""
+
+from oslo_config import cfg
+
+GROUP = "database"
+OPTIONS = (
+    cfg.StrOpt(
+        "connection",
+        secret=True,
+        default="sqlite:///blazar.db",
+        help="SQLAlchemy URL of the database: mysql+pymysql://, postgresql+psycopg:// or sqlite:///.",
+    ),
+    cfg.IntOpt("max_pool_size", default=10, min=1, help="Connections that are kept open."),
+    cfg.IntOpt("max_overflow", default=20, min=0, help="Connections that may be opened beyond those, for a while."),
+)

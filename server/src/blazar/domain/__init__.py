@@ -1,0 +1,1 @@
+"""The rules of reservations: pure values and functions, no clock, no I/O, no logging, no configuration."""

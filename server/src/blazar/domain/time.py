@@ -1,0 +1,56 @@
+"""Which stretch of time is meant: half-open intervals of aware UTC datetimes, and rounding to minutes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from blazar.domain.errors import InvalidInput
+
+MINUTE = timedelta(minutes=1)
+HORIZON = timedelta(days=36525)
+"""How far ahead of now a date may lie: a hundred years."""
+
+
+def floor_minute(moment: datetime) -> datetime:
+    """Round an aware datetime down to its minute, in UTC. The only place that rounds."""
+    return moment.astimezone(UTC).replace(second=0, microsecond=0)
+
+
+def epoch(moment: datetime) -> int:
+    """Seconds since 1970-01-01 UTC of an aware datetime; fractions are cut."""
+    return int(moment.timestamp())
+
+
+def from_epoch(seconds: int) -> datetime:
+    """The aware UTC datetime of ``seconds`` since 1970-01-01 UTC."""
+    return datetime.fromtimestamp(int(seconds), UTC)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Interval:
+    """``[start, end)``: the start belongs to it, the end does not, so neighbours never overlap.
+
+    Both ends are aware UTC datetimes. Raises InvalidInput where the end does not follow the start.
+    """
+
+    start: datetime
+    end: datetime
+
+    def __post_init__(self) -> None:
+        if self.end <= self.start:
+            raise InvalidInput("End date must be later than start date.")
+
+    def overlaps(self, other: Interval) -> bool:
+        return self.start < other.end and other.start < self.end
+
+    def contains(self, moment: datetime) -> bool:
+        return self.start <= moment < self.end
+
+    def widened(self, margin: timedelta) -> Interval:
+        """The interval with ``margin`` kept free before and after it (the cleaning time)."""
+        return Interval(self.start - margin, self.end + margin) if margin else self
+
+    @property
+    def duration(self) -> timedelta:
+        return self.end - self.start

@@ -1,0 +1,152 @@
+"""When is the next event due, and who works on it: claim, run, and sleep until the next one."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import uuid4
+
+from blazar.domain.errors import BlazarError
+from blazar.domain.event import Event
+from blazar.engine.claims import Claims
+from blazar.service import trail
+from blazar.service.events import Events, Hold
+from blazar.service.observer import NOBODY, Observer
+from blazar.service.ports import ClaimLost, Clock, Database
+
+LOG = logging.getLogger(__name__)
+SHORTEST_SLEEP = timedelta(milliseconds=20)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    workers: int = 8
+    """How many events are worked on at once."""
+    claim: timedelta = timedelta(seconds=15)
+    """How long a claim holds unless it is extended; a crashed manager's events are taken over after this."""
+    longest_sleep: timedelta = timedelta(seconds=1)
+    """How often the database is asked for events that other processes made."""
+
+
+class EventLoop:
+    """Runs due events until it is stopped. ``start`` and ``stop`` are called once each; ``nudge`` from any thread."""
+
+    def __init__(
+        self,
+        database: Database,
+        events: Events,
+        clock: Clock,
+        settings: EngineSettings,
+        observer: Observer = NOBODY,
+    ) -> None:
+        self._database = database
+        self._events = events
+        self._clock = clock
+        self._settings = settings
+        self._observer = observer
+        self._claims = Claims(database, clock, settings.claim, observer)
+        self._pool = ThreadPoolExecutor(settings.workers, thread_name_prefix="event")
+        self._running: set[Future[None]] = set()
+        self._wake = threading.Event()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="event-loop", daemon=True)
+
+    def start(self) -> None:
+        self._claims.start()
+        self._thread.start()
+
+    def nudge(self) -> None:
+        """Something may be due earlier than the loop knows."""
+        self._wake.set()
+
+    def stop(self, patience: timedelta = timedelta(seconds=10)) -> None:
+        """Take no more events, let those under way reach their settlement for a while, then give the claims back."""
+        self._stopping.set()
+        self._wake.set()
+        self._thread.join(patience.total_seconds())
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        _, unfinished = wait(list(self._running), patience.total_seconds())
+        if unfinished:
+            LOG.warning("%d events were not finished before the stop; they are repeated later", len(unfinished))
+        self._claims.stop()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self._wake.clear()
+            try:
+                sleep = self._take_due()
+            except BlazarError as failure:
+                LOG.warning("Events cannot be taken at the moment: %s", failure)
+                sleep = self._settings.longest_sleep
+            self._wake.wait(max(sleep.total_seconds(), 0))
+
+    def _take_due(self) -> timedelta:
+        """Hand due events to free workers; returns how long nothing else will be due."""
+        free = self._settings.workers - len(self._running)
+        if free <= 0:
+            return self._settings.longest_sleep  # a worker that becomes free wakes the loop
+        now = self._clock.now()
+        with self._database.read() as uow:
+            due = uow.events.due(now, free)
+            next_due = uow.events.next_due(now) if len(due) < free else now
+        for event in due:
+            self._hand_over(event)
+        if due:
+            return timedelta(0)
+        return self._until(next_due, now)
+
+    def _until(self, next_due: datetime | None, now: datetime) -> timedelta:
+        longest = self._settings.longest_sleep
+        # An event that is due but waits for another one of its lease must not keep the loop spinning.
+        return longest if next_due is None else min(max(next_due - now, SHORTEST_SLEEP), longest)
+
+    def _hand_over(self, event: Event) -> None:
+        hold = self._claims.take(event, token=str(uuid4()))
+        if hold is None:
+            return
+        future = self._pool.submit(self._work, hold)
+        self._running.add(future)
+
+        def finished(done: Future[None]) -> None:
+            self._running.discard(done)
+            self._claims.drop(hold)
+            self._wake.set()
+
+        future.add_done_callback(finished)
+
+    def _work(self, hold: Hold) -> None:
+        event = hold.event
+        late = (self._clock.now() - event.next_try).total_seconds()
+        began = time.perf_counter()  # a duration, not a time of day
+        with trail.working_for(None, event.lease_id):
+            outcome = self._run_logged(hold)
+        self._observer.event_run(str(event.event_type), outcome, late, time.perf_counter() - began)
+
+    def _run_logged(self, hold: Hold) -> str:
+        """How it went, in a word."""
+        event = hold.event
+        try:
+            self._events.run(hold)
+        except ClaimLost:
+            LOG.warning("%s of lease %s was taken over by another manager", event.event_type, event.lease_id)
+            self._observer.claim_lost()
+            return "lost"
+        except BlazarError as failure:
+            LOG.warning("%s of lease %s is repeated later: %s", event.event_type, event.lease_id, failure)
+            return "failed"
+        except Exception:
+            # The edge of a worker thread: a defect in one event must not stop the others. The claim expires, and the
+            # event is tried again.
+            LOG.exception("%s of lease %s failed unexpectedly", event.event_type, event.lease_id)
+            return "defect"
+        LOG.info(
+            "%s of lease %s was worked on",
+            event.event_type,
+            event.lease_id,
+            extra={"action": "event", "event_type": str(event.event_type)},
+        )
+        return "ok"

@@ -1,0 +1,86 @@
+"""What a flavor:instance reservation asks for, and how it is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from blazar.domain.errors import MalformedParameter
+from blazar.kinds.fields import counted, required, without_blanks
+from blazar.kinds.slots.affinity import parse_affinity
+from blazar.kinds.slots.kind import MOST
+from blazar.kinds.snapshots import BeforeEnd, parse_before_end
+
+PARAMETERS = ("flavor_id", "amount", "affinity")
+SOURCE = "flavor"
+"""Where the parameters hold what the flavor was like when it was reserved; it may change or go away."""
+LONGEST_ID = 255
+
+
+class SourceFlavor(BaseModel):
+    """A flavor as it was when it was reserved."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    id: str
+    name: str
+    vcpus: int
+    ram: int
+    disk: int
+    ephemeral: int = 0
+    swap: int = 0
+    is_public: bool = True
+    extra_specs: dict[str, str] = Field(default_factory=dict)
+
+    def as_nova_tells(self) -> dict[str, Any]:
+        """Under the names of Nova's API, as the answers of API 1.0 show it."""
+        return {
+            "id": self.id,
+            "name": self.name,
+            "vcpus": self.vcpus,
+            "ram": self.ram,
+            "disk": self.disk,
+            "OS-FLV-EXT-DATA:ephemeral": self.ephemeral,
+            "swap": self.swap,
+            "os-flavor-access:is_public": self.is_public,
+            "extra_specs": self.extra_specs,
+        }
+
+
+class FlavorParameters(BaseModel):
+    """Room for ``amount`` servers of the flavor."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    flavor_id: str = Field(min_length=1, max_length=LONGEST_ID, description="A flavor that the user may see.")
+    amount: int = Field(ge=1, le=MOST, description="How many servers.")
+    affinity: bool | None = Field(
+        None, description="true: all on one host; false: each on another; null: wherever there is room."
+    )
+    before_end: BeforeEnd = Field(BeforeEnd.DEFAULT, description="What is done before the end: nothing, or snapshots.")
+
+
+class CompleteParameters(FlavorParameters):
+    """The parameters together with what the flavor was like."""
+
+    flavor: SourceFlavor
+
+
+def parse(parameters: Mapping[str, Any]) -> FlavorParameters:
+    """Raises MissingParameter, MalformedParameter."""
+    parameters = without_blanks(parameters, ("flavor_id", "amount"))
+    required(parameters, PARAMETERS)
+    flavor_id = parameters["flavor_id"]
+    if isinstance(flavor_id, int) and not isinstance(flavor_id, bool):
+        # Clients turn an id such as "3" into a number.
+        flavor_id = str(flavor_id)
+    if not isinstance(flavor_id, str) or not flavor_id.isprintable() or len(flavor_id) > LONGEST_ID:
+        raise MalformedParameter(param="flavor_id (must be the id of a flavor)")
+    return FlavorParameters(
+        flavor_id=flavor_id,
+        amount=counted(parameters, "amount", 1, MOST),
+        affinity=parse_affinity(parameters["affinity"]),
+        before_end=parse_before_end(parameters),
+    )

@@ -1,0 +1,90 @@
+"""The kind physical:host: what it asks of the calendar and which verb does what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from oslo_config import cfg
+
+from blazar.domain.demand import Demand
+from blazar.domain.errors import CantUpdateParameter
+from blazar.domain.lease import Reservation, ReservationStatus
+from blazar.domain.outcome import Done, Outcome
+from blazar.domain.requirement import parse as parse_requirement
+from blazar.domain.resource import WHOLE, Pool
+from blazar.kinds.base import Kind, Work
+from blazar.kinds.host import schema
+from blazar.kinds.host.actuator import HostActuator, HostNames
+from blazar.kinds.host.schema import HostParameters
+from blazar.kinds.snapshots import BeforeEnd, take_snapshots
+from blazar.service.ports import Cloud
+
+
+class HostKind(Kind):
+    """Whole hosts. ``before_end`` is what reservations with the default action get."""
+
+    resource_type = "physical:host"
+    pool = Pool.HOST
+
+    def __init__(
+        self,
+        names: HostNames | None = None,
+        before_end: BeforeEnd = BeforeEnd.NOTHING,
+        image_prefix: str = "reserved_",
+    ) -> None:
+        self._actuator = HostActuator(names or HostNames())
+        self._before_end = before_end
+        self._image_prefix = image_prefix
+
+    @classmethod
+    def from_conf(cls, conf: cfg.ConfigOpts) -> HostKind:
+        nova, own = conf.nova, conf["physical:host"]
+        names = HostNames(nova.aggregate_freepool_name, own.blazar_az_prefix, nova.blazar_owner)
+        return cls(names, BeforeEnd(own.before_end), nova.image_prefix)
+
+    def parse(self, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+        return schema.parse(parameters).model_dump(mode="json")
+
+    def revise(self, current: Reservation, changes: Mapping[str, Any]) -> Mapping[str, Any]:
+        known = {name: value for name, value in changes.items() if name in schema.PARAMETERS}
+        revised = schema.parse({**current.parameters, **known})
+        if current.status is ReservationStatus.ACTIVE and revised.max < len(current.allocations):
+            raise CantUpdateParameter(
+                param=f"max of an active reservation that holds {len(current.allocations)} hosts to fewer"
+            )
+        return revised.model_dump(mode="json")
+
+    def render(self, reservation: Reservation) -> dict[str, Any]:
+        return {name: reservation.parameters[name] for name in schema.PARAMETERS}
+
+    def demand(self, reservation: Reservation) -> Demand:
+        asked = HostParameters.model_validate(reservation.parameters)
+        return Demand(
+            reservation_id=reservation.id,
+            minimum=asked.min,
+            maximum=asked.max,
+            claim=WHOLE,
+            requirement=parse_requirement(asked.hypervisor_properties).joined(
+                parse_requirement(asked.resource_properties)
+            ),
+            current=reservation.allocations,
+            keep_current=reservation.status is ReservationStatus.ACTIVE,
+            noun="hosts",
+        )
+
+    def acts_for_user(self, reservation: Reservation) -> bool:
+        """Snapshots are the user's own images, so the user makes them."""
+        asked = HostParameters.model_validate(reservation.parameters).before_end
+        return (self._before_end if asked is BeforeEnd.DEFAULT else asked) is BeforeEnd.SNAPSHOT
+
+    def activate(self, work: Work, cloud: Cloud) -> Outcome:
+        return self._actuator.activate(work, cloud)
+
+    def before_end(self, work: Work, cloud: Cloud) -> Outcome:
+        if not self.acts_for_user(work.reservation):
+            return Done()
+        return take_snapshots(work.lease, self._actuator.servers(work, cloud), self._image_prefix, cloud)
+
+    def deactivate(self, work: Work, cloud: Cloud) -> Outcome:
+        return self._actuator.deactivate(work, cloud)

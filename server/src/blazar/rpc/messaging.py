@@ -1,0 +1,135 @@
+"""The transport over a message broker: oslo.messaging with threads, on a configuration of our own."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NotInTime
+from datetime import timedelta
+from typing import Any
+
+import amqp
+import kombu
+from oslo_config import cfg
+
+from blazar import broker
+from blazar.broker import oslo_messaging
+from blazar.domain.errors import CloudUnavailable
+from blazar.rpc.dispatcher import Dispatcher
+from blazar.service.interface import Calling
+from blazar.service.ports import Clock
+
+LOG = logging.getLogger(__name__)
+VERSION = "2.0"
+SHARES = (1 / 6, 1 / 3, 1 / 2)
+"""Of the time for an answer, how much each attempt gets: a manager that died with the call costs only the first."""
+IN_TIME = 0.9
+"""Of an attempt's time, how much the manager may use: its answer needs some as well."""
+RETRIES = 1
+"""How often the broker is tried again before a request is refused."""
+UNFORESEEN = (kombu.exceptions.KombuError, amqp.exceptions.AMQPError, OSError)
+"""What oslo.messaging lets through when the broker vanishes at the wrong moment."""
+GRACE = 2.0
+"""Seconds after the end of an attempt until the broker itself is taken for lost."""
+
+
+def build_transport(conf: cfg.ConfigOpts) -> Any:
+    """The way to the broker that ``[DEFAULT] transport_url`` names. Nothing is connected before the first call, so it may
+    be built before a server forks."""
+    broker.register(conf)
+    transport = oslo_messaging.get_rpc_transport(conf)
+    broker.settle(conf)
+    return transport
+
+
+class _Endpoint:
+    """What oslo.messaging calls: its public methods are all that a message can reach."""
+
+    target = oslo_messaging.Target(version=VERSION)
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
+
+    def call(
+        self, context: Mapping[str, Any], noun: str, use_case: str, arguments: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        return self._dispatcher.call(context, noun, use_case, arguments)
+
+
+def build_server(transport: Any, dispatcher: Dispatcher, host: str, topic: str) -> Any:
+    """The RPC server of one manager; calls to the topic go to any of the managers."""
+    return oslo_messaging.get_rpc_server(
+        transport,
+        oslo_messaging.Target(topic=topic, server=host, version=VERSION),
+        [_Endpoint(dispatcher)],
+        access_policy=oslo_messaging.DefaultRPCAccessPolicy,
+    )
+
+
+class MessagingTransport:
+    """Carries calls to any manager that listens.
+
+    oslo.messaging waits for ever for a broker that was never there, or that vanishes at the wrong moment. So the calls are
+    made by threads of their own, and while one of them hangs longer than it may, nobody else is sent the same way."""
+
+    def __init__(self, conf: cfg.ConfigOpts, transport: Any, clock: Clock, topic: str) -> None:
+        self._client = oslo_messaging.get_rpc_client(transport, oslo_messaging.Target(topic=topic, version=VERSION))
+        self._patience = float(conf.rpc_response_timeout)
+        self._clock = clock
+        self._hanging: set[Future[Any]] = set()
+
+    def call(
+        self, noun: str, use_case: str, arguments: Mapping[str, Any], calling: Calling
+    ) -> tuple[Mapping[str, Any], bool]:
+        patience = calling.patience or self._patience
+        shares = SHARES if calling.repeatable else (1.0,)
+        for number, share in enumerate(shares):
+            self._require_broker()
+            try:
+                return self._once(noun, use_case, arguments, patience * share), number > 0
+            except oslo_messaging.MessagingTimeout:
+                LOG.warning("%s.%s was not answered within %.1f s", noun, use_case, patience * share)
+            except oslo_messaging.MessagingException as failure:
+                # A failure on the other end brings its traceback along.
+                raise broker_unavailable(str(failure).partition("\n")[0]) from failure
+        raise CloudUnavailable(
+            service="blazar-manager", reason="no manager answered in time; whether anything was changed is not known"
+        )
+
+    def _once(self, noun: str, use_case: str, arguments: Mapping[str, Any], seconds: float) -> Mapping[str, Any]:
+        deadline = self._clock.now() + timedelta(seconds=seconds * IN_TIME)
+        client = self._client.prepare(timeout=seconds, retry=RETRIES)
+        words = {"noun": noun, "use_case": use_case, "arguments": dict(arguments)}
+        call = _begun(lambda: client.call({"deadline": deadline.isoformat()}, "call", **words))
+        try:
+            return call.result(seconds + GRACE)
+        except NotInTime as late:
+            self._hanging.add(call)
+            call.add_done_callback(self._hanging.discard)
+            raise broker_unavailable("it does not take any messages") from late
+
+    def _require_broker(self) -> None:
+        if self._hanging:
+            raise broker_unavailable("it does not take any messages")
+
+
+def _begun(call: Callable[[], Mapping[str, Any]]) -> Future[Mapping[str, Any]]:
+    """The call, on its way in a thread that the process does not wait for when it ends."""
+    future: Future[Mapping[str, Any]] = Future()
+
+    def carry() -> None:
+        try:
+            future.set_result(call())
+        except UNFORESEEN as failure:
+            future.set_exception(broker_unavailable(f"{type(failure).__name__}: {failure}"))
+        except Exception as failure:  # noqa: BLE001 - whatever it is, the future carries it to the caller's thread
+            future.set_exception(failure)
+
+    threading.Thread(target=carry, name="rpc-call", daemon=True).start()
+    return future
+
+
+def broker_unavailable(reason: str) -> CloudUnavailable:
+    return CloudUnavailable(service="the message broker", reason=reason)

@@ -1,0 +1,1 @@
+"""The use cases: one method is one user request or one event; each loads, decides, commits."""

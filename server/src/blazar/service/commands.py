@@ -1,0 +1,83 @@
+"""What a caller wants: the requests that change something, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+
+class Unset(Enum):
+    """The field was not sent, so it stays as it is (which differs from null)."""
+
+    UNSET = "unset"
+
+
+UNSET = Unset.UNSET
+
+
+class Now(Enum):
+    """The literal date ``now``: the current minute, when the request is carried out."""
+
+    NOW = "now"
+
+
+NOW = Now.NOW
+
+Moment = datetime | Now
+"""An aware UTC datetime, or ``now``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReservationRequest:
+    """One reservation of a new lease; ``parameters`` are the kind's own fields as the caller sent them."""
+
+    resource_type: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ReservationChange:
+    """New values for some parameters of reservation ``id``; ``resource_type``, if sent, must be the stored one."""
+
+    id: str
+    parameters: Mapping[str, Any]
+    resource_type: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateLease:
+    name: str
+    start: Moment
+    end: Moment
+    before_end: datetime | None = None
+    reservations: tuple[ReservationRequest, ...] = ()
+    id: str | None = field(default=None, compare=False)
+    """The id of the lease to be, chosen by whoever may have to ask twice: the second time finds the lease of the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateLease:
+    name: str | Unset = UNSET
+    start: Moment | Unset = UNSET
+    end: Moment | Unset = UNSET
+    before_end: datetime | Unset = UNSET
+    reservations: tuple[ReservationChange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterHost:
+    """Take a hypervisor into care: ``reference`` is its hypervisor_hostname, or Nova's numeric id of it."""
+
+    reference: str
+    capabilities: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterFloatingIP:
+    """Take an address of an external network into care."""
+
+    network_id: str
+    address: str

@@ -1,0 +1,39 @@
+"""Who asks: the authenticated caller, passed from call to call and never ambient."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from blazar.domain.errors import Busy
+
+
+class TooLate(Busy):
+    """The caller does not wait for the answer any more; nothing was stored."""
+
+    code = "too_late"
+    template = "The request was not carried out in time. Please try again."
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The authenticated requester, as Keystone told, and the ids that tie its request together in all logs.
+
+    ``token`` is a secret: what it is needed for is done at once; it is never stored and never shown."""
+
+    user_id: str
+    project_id: str | None
+    roles: tuple[str, ...] = ()
+    is_admin: bool = False
+    system_scope: str | None = None
+    user_name: str | None = None
+    request_id: str | None = None
+    global_request_id: str | None = None
+    token: str | None = field(default=None, repr=False)
+    deadline: datetime | None = None
+    """When whoever waits for the answer gives up: what is not stored by then must not be stored at all."""
+
+    def require_time(self, now: datetime) -> None:
+        """Raises TooLate after the deadline."""
+        if self.deadline is not None and now >= self.deadline:
+            raise TooLate()

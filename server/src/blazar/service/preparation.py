@@ -1,0 +1,152 @@
+"""What is looked up and made in the cloud while the caller waits, because it takes the caller's own rights: server groups
+that the answer must show, and the trust by which the service acts for the user later on."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from enum import Enum
+from typing import Any
+
+from blazar.domain.errors import BlazarError, InvalidInput
+from blazar.domain.lease import Lease, Reservation
+from blazar.kinds.base import Kind, Request
+from blazar.service.context import Caller
+from blazar.service.ports import Cloud
+
+LOG = logging.getLogger(__name__)
+TRUST_MARGIN = timedelta(days=30)
+"""How long after the lease's end its trust expires by itself: long enough for an operator to prolong the lease."""
+
+
+class TrustStep(Enum):
+    """What becomes of a lease's trust in a request."""
+
+    KEEP = "keep"
+    MAKE = "make"
+    DROP = "drop"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a request has to make. ``marks`` are what reservations remember meanwhile, by reservation id."""
+
+    marks: Mapping[str, Mapping[str, Any]]
+    trust: TrustStep = TrustStep.KEEP
+
+    def marked(self, lease: Lease) -> Lease:
+        return _with_memory(lease, self.marks)
+
+
+class Preparation:
+    """The part of a request that is done in the cloud. Kinds that need nothing cost nothing."""
+
+    def __init__(self, cloud: Cloud, kinds: Mapping[str, Kind]) -> None:
+        self._cloud = cloud
+        self._kinds = kinds
+
+    def complete(self, old: Lease | None, new: Lease, caller: Caller) -> Lease:
+        """The lease ``new`` with what the cloud has to say about those parameters of reservations that ``old`` has not."""
+        request = Request(caller, self._cloud)
+
+        def completed(reservation: Reservation) -> Reservation:
+            before = old.reservation(reservation.id) if old else None
+            if before is not None and before.parameters == reservation.parameters:
+                return reservation
+            kind = self._kinds[reservation.resource_type]
+            return replace(reservation, parameters=kind.complete(reservation.parameters, request))
+
+        return replace(new, reservations=tuple(map(completed, new.reservations)))
+
+    def task(self, old: Lease | None, new: Lease, caller: Caller) -> Task | None:
+        """What ``new`` needs that ``old`` has not; None where that is nothing."""
+        marks = {}
+        for reservation in new.reservations:
+            before = old.reservation(reservation.id) if old else None
+            mark = self._kinds[reservation.resource_type].preparing(before, reservation)
+            if mark is not None:
+                marks[reservation.id] = mark
+        trust = self._trust_step(old, new, caller)
+        return Task(marks, trust) if marks or trust is not TrustStep.KEEP else None
+
+    def _trust_step(self, old: Lease | None, new: Lease, caller: Caller) -> TrustStep:
+        known = old.trust_id if old else None
+        if not any(self._kinds[r.resource_type].acts_for_user(r) for r in new.reservations):
+            return TrustStep.DROP if known else TrustStep.KEEP
+        if old is None or known is None:
+            return TrustStep.MAKE
+        if caller.token is None or caller.project_id != new.project_id:
+            # An operator changes a user's lease: the user's trust stays as it is, good or not.
+            return TrustStep.KEEP
+        outlived = new.interval.end > old.interval.end
+        return TrustStep.MAKE if outlived or not self._cloud.identity.is_trust_valid(known) else TrustStep.KEEP
+
+    def make(self, lease: Lease, task: Task, caller: Caller) -> Lease:
+        """The lease with what was made for it. What was made before a failure is removed again."""
+        request = Request(caller, self._cloud)
+        ready = lease
+        try:
+            for reservation_id in task.marks:
+                reservation = ready.reservation(reservation_id)
+                assert reservation is not None  # noqa: S101 - the marks were made for this lease
+                made = self._kinds[reservation.resource_type].prepare(lease, reservation, request)
+                ready = _with_memory(ready, {reservation_id: made})
+            if task.trust is TrustStep.MAKE:
+                ready = replace(ready, trust_id=_trust(lease, request))
+            elif task.trust is TrustStep.DROP:
+                ready = replace(ready, trust_id=None)
+        except BlazarError:
+            self.discard(ready, lease)
+            raise
+        return ready
+
+    def discard(self, lease: Lease, kept: Lease) -> None:
+        """Remove what was made for ``lease`` and is not part of ``kept``.
+
+        What cannot be removed now is found when the reservation is released; a trust expires."""
+        for reservation in lease.reservations:
+            other = kept.reservation(reservation.id)
+            stays = other.cloud if other else {}
+            gone = {name: value for name, value in reservation.cloud.items() if stays.get(name) != value}
+            if gone:
+                try:
+                    self._kinds[reservation.resource_type].withdraw(gone, self._cloud)
+                except BlazarError as failure:
+                    LOG.warning("Reservation %s keeps %s for now: %s", reservation.id, sorted(gone), failure)
+        if lease.trust_id not in (None, kept.trust_id):
+            release_trust(lease, self._cloud)
+
+
+def release_trust(lease: Lease, cloud: Cloud) -> bool:
+    """Remove the lease's trust; false where that has to be tried again."""
+    if lease.trust_id is None:
+        return True
+    try:
+        cloud.identity.delete_trust(lease.trust_id)
+    except BlazarError as failure:
+        LOG.warning("The trust of lease %s is still there: %s", lease.id, failure)
+        return False
+    return True
+
+
+def _trust(lease: Lease, request: Request) -> str:
+    caller = request.caller
+    if not caller.roles:
+        raise InvalidInput("This needs a token with roles in the lease's project.")
+    expires_at = lease.interval.end + TRUST_MARGIN
+    identity = request.own_cloud(lease.project_id).identity
+    return identity.create_trust(caller.user_id, lease.project_id, caller.roles, expires_at)
+
+
+def _with_memory(lease: Lease, memories: Mapping[str, Mapping[str, Any]]) -> Lease:
+    return replace(
+        lease,
+        reservations=tuple(_remembering(r, memories[r.id]) if r.id in memories else r for r in lease.reservations),
+    )
+
+
+def _remembering(reservation: Reservation, memory: Mapping[str, Any]) -> Reservation:
+    merged = {name: value for name, value in {**reservation.cloud, **memory}.items() if value is not None}
+    return replace(reservation, cloud=merged)

@@ -1,0 +1,1 @@
+"""One suite for each port, over every implementation of it."""

@@ -1,0 +1,123 @@
+"""The databases and the clouds that the suite runs on. None is skipped: those that need a server carry the marker
+``servers``; the lab is one of the clouds where the environment names its clouds.yaml, as ``make test-lab`` does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import URL, create_engine, make_url
+
+from blazar.adapters.db import SqlDatabase
+from blazar.adapters.db.engine import parse_url
+from blazar.adapters.db.schema import upgrade
+from blazar.adapters.db.tables import metadata
+from blazar.adapters.memory import MemoryDatabase
+from blazar.service.ports import Database
+
+from .places import Place, lab, memory, sandbox
+
+SERVERS = {
+    "postgresql": ("BLAZAR_TEST_POSTGRESQL", "postgresql://postgres@127.0.0.1/postgres"),
+    "mariadb": ("BLAZAR_TEST_MARIADB", "mariadb://root@127.0.0.1/mysql"),
+}
+SQL = ("sqlite", *(pytest.param(name, marks=pytest.mark.servers) for name in SERVERS))
+
+PLACES = {"memory": memory, "sandbox": sandbox}
+CLOUDS: list[Any] = [*PLACES]
+if clouds_yaml := os.environ.get("BLAZAR_TEST_CLOUDS_YAML"):
+    PLACES["lab"] = lab(clouds_yaml)
+    CLOUDS.append(pytest.param("lab", marks=pytest.mark.lab))
+
+Empty = Callable[[str], URL]
+
+
+@pytest.fixture(params=CLOUDS)
+def place(request: pytest.FixtureRequest) -> Iterator[Place]:
+    """A cloud in which nothing is left of other tests."""
+    with PLACES[request.param]() as place:
+        yield place
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # openstacksdk warns of its own next releases with every connection and request
+    for item in items:
+        if "place" in getattr(item, "fixturenames", ()):
+            for release in ("50", "60"):
+                item.add_marker(pytest.mark.filterwarnings(f"ignore::openstack.warnings.RemovedInSDK{release}Warning"))
+
+
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Empty]:
+    """Makes empty databases of a dialect, with names that nobody else uses, and drops them at the end."""
+    dropped_last: list[tuple[URL, str]] = []
+
+    def make(dialect: str) -> URL:
+        name = f"blazar_test_{uuid4().hex[:12]}"
+        if dialect == "sqlite":
+            directory: Path = tmp_path_factory.mktemp("sqlite")
+            return parse_url(f"sqlite:///{directory / name}.db")
+        variable, usual = SERVERS[dialect]
+        server = parse_url(make_url(os.environ.get(variable, usual)))
+        # An unsuitable default, as old installations have it: the tables must choose for themselves.
+        _run(server, f"CREATE DATABASE {name}" + (" CHARACTER SET utf8mb3" if dialect == "mariadb" else ""))
+        dropped_last.append((server, name))
+        return server.set(database=name)
+
+    yield make
+    for server, name in dropped_last:
+        _run(server, f"DROP DATABASE {name}")
+
+
+@pytest.fixture(scope="session")
+def migrated(empty_database: Empty) -> Iterator[Callable[[str], SqlDatabase]]:
+    """One database of each dialect with the current schema, for all tests."""
+    known: dict[str, SqlDatabase] = {}
+
+    def get(dialect: str) -> SqlDatabase:
+        if dialect not in known:
+            known[dialect] = SqlDatabase(empty_database(dialect))
+            upgrade(known[dialect].engine)
+        return known[dialect]
+
+    yield get
+    for database in known.values():
+        database.close()
+
+
+@pytest.fixture(params=SQL)
+def dialect(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def sql(dialect: str, migrated: Callable[[str], SqlDatabase]) -> Iterator[SqlDatabase]:
+    """An SQL database without rows."""
+    yield from _emptied(migrated(dialect))
+
+
+@pytest.fixture(params=["memory", *SQL])
+def database(request: pytest.FixtureRequest, migrated: Callable[[str], SqlDatabase]) -> Iterator[Database]:
+    """A database without rows."""
+    if request.param == "memory":
+        yield MemoryDatabase()
+    else:
+        yield from _emptied(migrated(request.param))
+
+
+def _emptied(database: SqlDatabase) -> Iterator[SqlDatabase]:
+    yield database
+    with database.engine.begin() as connection:
+        for table in reversed(metadata.sorted_tables):
+            connection.execute(table.delete())
+
+
+def _run(server: URL, statement: str) -> None:
+    engine: Any = create_engine(server, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.exec_driver_sql(statement)
+    engine.dispose()

@@ -1,0 +1,311 @@
+"""The clouds on which the ports are held to their contract, each with what tests need to do behind the ports' back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from functools import cache, cached_property
+from typing import Any, Protocol
+from uuid import uuid4
+
+import requests
+from keystoneauth1.identity.v3 import Password
+from keystoneauth1.session import Session
+from openstack.config import OpenStackConfig
+from openstack.connection import Connection
+
+from blazar.adapters.memory.cloud import MemoryCloud
+from blazar.adapters.openstack.cloud import connect
+from blazar.domain.errors import CloudRefused
+from blazar.service.ports import Cloud, Flavor, Server, Subnet
+from blazar_sandbox.cloud import Cloud as Sandbox
+from blazar_sandbox.server import SandboxServer
+
+PASSWORD = "sandbox"
+GUEST_PASSWORD = "passing-through"
+LABEL = "contract"
+"""What the names of all things begin with that tests make, and by which they are found and removed."""
+ADDRESSES = ("203.0.113.220", "203.0.113.221")
+SECONDS = 60
+
+
+class Place(Protocol):
+    """A cloud with two hosts, an external network of one subnet and two projects."""
+
+    cloud: Cloud
+    """With the credentials of the service itself."""
+    hosts: tuple[str, str]
+    """Two compute hosts without servers, in no aggregate but, perhaps, the freepool."""
+    external: str
+    internal: str
+    addresses: tuple[str, str]
+    """Two that are free on the external network."""
+    project: str
+    user: str
+    """A member of the project who is there for this test only."""
+    token: str
+    """The user's."""
+    other_token: str
+    """That of a member of another project."""
+
+    def occupy(self, address: str) -> None:
+        """Let something that is no floating IP have an address."""
+
+    def bind(self, floating_ip_id: str) -> None:
+        """Let a floating IP lead to a port."""
+
+    def add_flavor(self) -> str:
+        """A small public flavor: its id."""
+
+    def boot(self, name: str, flavor: str, host: str) -> Server:
+        """An administrator's server on a host; ACTIVE."""
+
+    def boot_reserved(self, name: str, flavor: str) -> Server | None:
+        """The user's server of a reservation's flavor, wherever it fits; None where it fits nowhere."""
+
+    def images(self) -> set[str]:
+        """Names of all images."""
+
+    def remove_user(self) -> None:
+        """The user is deleted in Keystone."""
+
+
+def label() -> str:
+    """A name that nothing else has."""
+    return f"{LABEL}-{uuid4().hex[:8]}"
+
+
+def until(what: str, look: Callable[[], Any]) -> Any:
+    """Look again and again until there is something to see."""
+    end = time.monotonic() + SECONDS
+    while not (seen := look()):
+        assert time.monotonic() < end, f"not within {SECONDS} s: {what}"
+        time.sleep(0.05)
+    return seen
+
+
+class MemoryPlace:
+    """The cloud in memory."""
+
+    hosts = ("host1", "host2")
+    external, internal = "external", "internal"
+    addresses = ADDRESSES
+    project, user, token, other_token = "demo", "guest", "token-guest", "token-alt"
+
+    def __init__(self) -> None:
+        self.cloud = cloud = MemoryCloud(self.hosts)
+        subnet = Subnet("subnet", "203.0.113.0/24", "203.0.113.1", (("203.0.113.10", "203.0.113.99"),))
+        cloud.add_network("external", subnet)
+        cloud.add_network("internal", is_external=False)
+        cloud.add_token(self.token, self.user, self.project)
+        cloud.add_token(self.other_token, "alt", "alt")
+
+    def occupy(self, address: str) -> None:
+        self.cloud.state.used_addresses.add((self.external, address))
+
+    def bind(self, floating_ip_id: str) -> None:
+        known = self.cloud.state.floating_ips[floating_ip_id]
+        self.cloud.state.floating_ips[floating_ip_id] = replace(known, port_id="port")
+
+    def add_flavor(self) -> str:
+        self.cloud.add_flavor(Flavor("tiny", "tiny", 1, 512, 1))
+        return "tiny"
+
+    def boot(self, name: str, flavor: str, host: str) -> Server:
+        self.cloud.boot(name, host)
+        self.cloud.state.flavor_of[name] = flavor
+        return self.cloud.state.servers[name]
+
+    def boot_reserved(self, name: str, flavor: str) -> Server | None:
+        try:
+            self.cloud.boot_reserved(name, flavor, self.project)
+        except CloudRefused:
+            return None
+        return self.cloud.state.servers[name]
+
+    def images(self) -> set[str]:
+        return set(self.cloud.state.images)
+
+    def remove_user(self) -> None:
+        self.cloud.state.gone_users.add(self.user)
+
+
+class RealPlace:
+    """A cloud behind HTTP: ``own`` are the service's credentials, ``operator`` an administrator's."""
+
+    addresses = ADDRESSES
+
+    def __init__(self, own: Session, operator: Session, password: str) -> None:
+        self._admin = admin = Connection(session=operator, interface="public")
+        self._password = password
+        self._auth_url = operator.auth.auth_url
+        self._ports: list[str] = []
+        admin.placement.default_microversion = "1.29"
+        self._providers = {provider.id for provider in admin.placement.resource_providers()}
+        self.clear()
+        self.cloud = connect(own)
+        self.hosts = tuple(sorted(h.name for h in admin.compute.hypervisors())[:2])
+        self.external, self.internal = (admin.network.find_network(name).id for name in ("public", "private"))
+        self.project = admin.identity.find_project("demo").id
+        self._image = admin.image.find_image("dummy").id
+        self._guest: Session | None = None
+
+    @property
+    def user(self) -> str:
+        return str(self._guests_session().get_user_id())
+
+    @property
+    def token(self) -> str:
+        return str(self._guests_session().get_token())
+
+    @cached_property
+    def other_token(self) -> str:
+        return str(self._session("alt", self._password, "alt").get_token())
+
+    def occupy(self, address: str) -> None:
+        self._add_port(network_id=self.external, fixed_ips=[{"ip_address": address}])
+
+    def bind(self, floating_ip_id: str) -> None:
+        self._admin.network.update_ip(floating_ip_id, port_id=self._add_port(network_id=self.internal))
+
+    def add_flavor(self) -> str:
+        return str(self._admin.compute.create_flavor(name=label(), vcpus=1, ram=512, disk=1).id)
+
+    def boot(self, name: str, flavor: str, host: str) -> Server:
+        server = self._settled(self._admin, name, flavor, availability_zone=f"{self._zone(host)}:{host}")
+        assert server.status == "ACTIVE", server.fault
+        return Server(server.id, name, server.compute_host, server.status, server.project_id)
+
+    def boot_reserved(self, name: str, flavor: str) -> Server | None:
+        server = self._settled(Connection(session=self._guests_session(), interface="public"), name, flavor)
+        if server.status != "ACTIVE":
+            return None
+        host = self._admin.compute.get_server(server.id).compute_host
+        return Server(server.id, name, host, server.status, server.project_id)
+
+    def images(self) -> set[str]:
+        return {image.name for image in self._admin.image.images()}
+
+    def remove_user(self) -> None:
+        self._admin.identity.delete_user(self.user)
+
+    def _settled(self, who: Connection, name: str, flavor: str, **more: Any) -> Any:
+        made = who.compute.create_server(name=name, image_id=self._image, flavor_id=flavor, networks="none", **more)
+
+        def settled() -> Any:
+            server = who.compute.get_server(made.id)
+            return server if server.status in ("ACTIVE", "ERROR") else None
+
+        return until("the server's fate", settled)
+
+    def _zone(self, host: str) -> str:
+        services = self._admin.compute.services(binary="nova-compute", host=host)
+        return str(next(iter(services)).availability_zone)
+
+    def _add_port(self, **fields: Any) -> str:
+        port = self._admin.network.create_port(**fields)
+        self._ports.append(port.id)
+        return str(port.id)
+
+    def _guests_session(self) -> Session:
+        """Users are made for those tests only that want one: Keystone takes its time to hash a password."""
+        if self._guest is None:
+            name = label()
+            keystone = self._admin.identity
+            guest = keystone.create_user(name=name, password=GUEST_PASSWORD, domain_id="default")
+            keystone.assign_project_role_to_user(self.project, guest, keystone.find_role("member"))
+            self._guest = self._session(name, GUEST_PASSWORD, "demo")
+        return self._guest
+
+    def _session(self, user: str, password: str, project: str) -> Session:
+        return Session(password_of(self._auth_url, user, password, project))
+
+    def clear(self) -> None:
+        """Remove what a test made, this one or one that was interrupted."""
+        admin = self._admin
+
+        def servers() -> list[Any]:
+            return [s for s in admin.compute.servers(all_projects=True) if s.name.startswith(LABEL)]
+
+        for server in servers():
+            admin.compute.delete_server(server)
+        until("no servers", lambda: not servers())
+        for image in admin.image.images():
+            if image.name.startswith(LABEL):
+                admin.image.delete_image(image)
+        for aggregate in admin.compute.aggregates():
+            if aggregate.name.startswith(LABEL):
+                for host in aggregate.hosts or ():
+                    admin.compute.remove_host_from_aggregate(aggregate, host)
+                admin.compute.delete_aggregate(aggregate)
+        for flavor in admin.compute.flavors(is_public=None):
+            if flavor.name.startswith(LABEL):
+                admin.compute.delete_flavor(flavor)
+        for group in admin.compute.server_groups(all_projects=True):
+            if group.name.startswith(LABEL):
+                admin.compute.delete_server_group(group)
+        for floating_ip in admin.network.ips():
+            if floating_ip.floating_ip_address in ADDRESSES:
+                admin.network.delete_ip(floating_ip)
+        while self._ports:
+            admin.network.delete_port(self._ports.pop())
+        for user in admin.identity.users():
+            if user.name.startswith(LABEL):
+                # Keystone deletes the trusts of a user together with the user.
+                admin.identity.delete_user(user)
+        self._guest = None
+        self._clear_placement()
+
+    def _clear_placement(self) -> None:
+        placement = self._admin.placement
+        for provider in placement.resource_providers():
+            if provider.id not in self._providers:
+                placement.delete_resource_provider(provider)
+        for resource_class in placement.resource_classes():
+            if resource_class.name.startswith(f"CUSTOM_{LABEL.upper()}"):
+                placement.delete_resource_class(resource_class)
+
+
+@contextmanager
+def memory() -> Iterator[Place]:
+    yield MemoryPlace()
+
+
+@contextmanager
+def sandbox() -> Iterator[Place]:
+    with requests.Session() as http, SandboxServer(Sandbox(hosts=2, password=PASSWORD)) as server:
+
+        def session(user: str, project: str) -> Session:
+            return Session(password_of(server.auth_url, user, PASSWORD, project), session=http)
+
+        yield RealPlace(session("blazar", "service"), session("admin", "admin"), PASSWORD)
+
+
+def lab(clouds_yaml: str) -> Callable[[], AbstractContextManager[Place]]:
+    """A real cloud: the administrator ``lab-admin`` of a clouds.yaml, and the service's user ``blazar``."""
+
+    @cache
+    def opened() -> RealPlace:
+        region = OpenStackConfig(config_files=[clouds_yaml], load_envvars=False).get_one("lab-admin")
+        url, password = region.config["auth"]["auth_url"], region.config["auth"]["password"]
+        own, operator = (
+            Session(password_of(url, user, password, project))
+            for user, project in (("blazar", "service"), ("admin", "admin"))
+        )
+        return RealPlace(own, operator, password)
+
+    @contextmanager
+    def place() -> Iterator[Place]:
+        try:
+            yield opened()
+        finally:
+            opened().clear()
+
+    return place
+
+
+def password_of(auth_url: str, user: str, password: str, project: str) -> Password:
+    domains = {"user_domain_id": "default", "project_domain_id": "default"}
+    return Password(auth_url, username=user, password=password, project_name=project, **domains)

@@ -1,0 +1,287 @@
+"""Does one manager at a time work on a lease, in the right order, and does nobody else's settlement count?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+import pytest
+
+from blazar.domain.event import Event, EventStatus, EventType
+from blazar.domain.lease import Lease
+from blazar.service.ports import ClaimLost, Database
+
+from .builders import HOUR, NOW, START, event_of, hours, lease, minutes, new_id, with_event
+
+UNTIL = START + minutes(1)
+
+
+@pytest.fixture
+def value(database: Database) -> Lease:
+    return add(database, lease("1"))
+
+
+@pytest.fixture
+def start(value: Lease) -> Event:
+    return event_of(value, EventType.START)
+
+
+def add(database: Database, value: Lease) -> Lease:
+    database.transact(lambda u: u.leases.add(value, NOW))
+    with database.read() as u:
+        stored = u.leases.get(value.id)
+    assert stored is not None
+    return stored
+
+
+def only(event_type: EventType, time: datetime, event_id: str | None = None) -> Lease:
+    """A lease with this event alone."""
+    value = lease("1")
+    return replace(value, events=(Event(event_id or new_id(), value.id, event_type, time),))
+
+
+def due(database: Database, now: datetime, limit: int = 100) -> list[Event]:
+    with database.read() as u:
+        return list(u.events.due(now, limit))
+
+
+def due_ids(database: Database, now: datetime, limit: int = 100) -> list[str]:
+    return [event.id for event in due(database, now, limit)]
+
+
+def claim(database: Database, event: Event, token: str = "me", now: datetime = START, until: datetime = UNTIL) -> bool:
+    return database.transact(lambda u: u.events.claim(event.id, token, now, until))
+
+
+def settle(database: Database, event: Event, token: str = "me", now: datetime = START) -> None:
+    database.transact(lambda u: u.events.settle(event.id, token, now))
+
+
+def next_due(database: Database, now: datetime) -> datetime | None:
+    with database.read() as u:
+        return u.events.next_due(now)
+
+
+def lag(database: Database, now: datetime) -> float:
+    with database.read() as u:
+        return u.events.lag(now)
+
+
+# -------------------------------------------------------------------------------------------------------- due
+
+
+def test_an_event_is_due_at_its_time(database: Database, start: Event) -> None:
+    assert due(database, START - minutes(1 / 60)) == []
+    assert due(database, START) == [start]
+
+
+def test_an_event_tried_in_vain_is_due_later(database: Database, value: Lease, start: Event) -> None:
+    later = with_event(value, EventType.START, due=START + minutes(5), attempts=1)
+    database.transact(lambda u: u.leases.save(later, value, START))
+    assert due(database, START + minutes(4)) == []
+    assert due_ids(database, START + minutes(5)) == [start.id]
+
+
+@pytest.mark.parametrize("status", EventStatus)
+def test_only_open_events_are_due(database: Database, status: EventStatus) -> None:
+    value = with_event(lease("1"), EventType.START, status=status)
+    add(database, value)
+    is_open = status in (EventStatus.UNDONE, EventStatus.IN_PROGRESS)
+    assert [event.status for event in due(database, START)] == [status] * is_open
+
+
+def test_what_is_earlier_and_what_ends_comes_first(database: Database) -> None:
+    expected = [
+        only(EventType.START, START - HOUR),
+        only(EventType.BEFORE_END, START),
+        only(EventType.END, START, "00000000-1"),
+        only(EventType.DELETE, START, "00000000-2"),
+        only(EventType.CONVERGE, START),
+        only(EventType.START, START, "00000000-3"),
+        only(EventType.START, START, "00000000-4"),
+        only(EventType.END, START + minutes(1)),
+    ]
+    for value in reversed(expected):
+        add(database, value)
+    ids = [value.events[0].id for value in expected]
+    assert due_ids(database, START + HOUR) == ids
+    assert due_ids(database, START + HOUR, limit=3) == ids[:3]
+
+
+# ----------------------------------------------------------------------------------------------------- claims
+
+
+def test_one_manager_claims_an_event(database: Database, start: Event) -> None:
+    assert claim(database, start, "first")
+    assert not claim(database, start, "second")
+    assert not claim(database, start, "first")
+
+
+def test_a_claimed_event_is_not_due_for_others(database: Database, start: Event) -> None:
+    claim(database, start)
+    assert due(database, UNTIL - minutes(0.01)) == []
+    assert due(database, UNTIL) == [start]
+
+
+def test_a_claimed_event_keeps_its_siblings_back(database: Database, value: Lease, start: Event) -> None:
+    end, other = event_of(value, EventType.END), event_of(add(database, lease("2")), EventType.START)
+    claim(database, start, now=START + hours(2), until=START + hours(3))
+    assert not claim(database, end, "second", START + hours(2), START + hours(3))
+    assert other.id in due_ids(database, START + hours(2))
+    assert end.id not in due_ids(database, START + hours(2))
+    assert claim(database, other, "second", START + hours(2), START + hours(3))
+    settle(database, start, now=START + hours(2))
+    assert claim(database, end, "second", START + hours(2), START + hours(3))
+
+
+def test_an_expired_claim_is_taken_over(database: Database, start: Event) -> None:
+    claim(database, start, "first")
+    assert claim(database, start, "second", UNTIL, UNTIL + HOUR)
+    assert not claim(database, start, "third", UNTIL, UNTIL + HOUR)
+
+
+def test_a_sibling_takes_over_an_expired_claim(database: Database, value: Lease, start: Event) -> None:
+    claim(database, start, "first")
+    assert claim(database, event_of(value, EventType.END), "second", UNTIL, UNTIL + HOUR)
+    with pytest.raises(ClaimLost):
+        settle(database, start, "first")
+
+
+@pytest.mark.parametrize("status", [EventStatus.DONE, EventStatus.ERROR])
+def test_a_closed_event_is_not_claimed(database: Database, status: EventStatus) -> None:
+    value = add(database, with_event(lease("1"), EventType.START, status=status))
+    assert not claim(database, event_of(value, EventType.START))
+
+
+def test_an_unknown_event_is_not_claimed(database: Database, start: Event) -> None:
+    assert not claim(database, replace(start, id=new_id()))
+    assert not database.transact(lambda u: u.events.extend(new_id(), "me", START, UNTIL))
+
+
+def test_a_claim_is_extended_by_who_has_it(database: Database, value: Lease, start: Event) -> None:
+    claim(database, start)
+    later, end = UNTIL + HOUR, event_of(value, EventType.END)
+    assert not database.transact(lambda u: u.events.extend(start.id, "somebody", START, later))
+    assert not database.transact(lambda u: u.events.extend(end.id, "me", START, later))
+    assert not claim(database, start, "second", later - HOUR - minutes(0.01), later)
+    assert database.transact(lambda u: u.events.extend(start.id, "me", UNTIL - minutes(0.01), later))
+    assert not claim(database, start, "second", UNTIL, later)
+    assert claim(database, start, "second", later, later + HOUR)
+
+
+def test_an_expired_claim_is_not_extended(database: Database, start: Event) -> None:
+    claim(database, start)
+    assert not database.transact(lambda u: u.events.extend(start.id, "me", UNTIL, UNTIL + HOUR))
+    assert claim(database, start, "second", UNTIL, UNTIL + HOUR)
+
+
+# -------------------------------------------------------------------------------------------------- settlement
+
+
+def test_settling_gives_the_claim_back(database: Database, start: Event) -> None:
+    claim(database, start)
+    settle(database, start)
+    assert due(database, START) == [start]
+    assert claim(database, start, "second")
+
+
+@pytest.mark.parametrize(
+    ("token", "now"), [("somebody", START), ("me", UNTIL), ("me", UNTIL + HOUR)], ids=["other", "expired", "late"]
+)
+def test_settling_needs_a_valid_claim(database: Database, start: Event, token: str, now: datetime) -> None:
+    claim(database, start)
+    with pytest.raises(ClaimLost):
+        settle(database, start, token, now)
+
+
+def test_settling_twice_is_refused(database: Database, start: Event) -> None:
+    claim(database, start)
+    settle(database, start)
+    with pytest.raises(ClaimLost):
+        settle(database, start)
+
+
+def test_a_manager_that_was_asleep_writes_nothing(database: Database, value: Lease, start: Event) -> None:
+    claim(database, start, "asleep")
+    claim(database, start, "awake", UNTIL, UNTIL + HOUR)
+    done = with_event(value, EventType.START, status=EventStatus.DONE)
+    with pytest.raises(ClaimLost):
+        database.transact(
+            lambda u: (u.leases.save(done, value, UNTIL), u.events.settle(start.id, "asleep", UNTIL + minutes(1)))
+        )
+    with database.read() as u:
+        assert u.leases.get(value.id) == value
+
+
+def test_settling_and_removing_the_lease_in_one_transaction(database: Database, value: Lease, start: Event) -> None:
+    claim(database, start)
+    database.transact(lambda u: (u.events.settle(start.id, "me", START), u.leases.remove(value)))
+    assert due(database, START + HOUR) == []
+    with pytest.raises(ClaimLost):
+        settle(database, start)
+
+
+def test_saving_a_lease_leaves_its_claim_alone(database: Database, value: Lease, start: Event) -> None:
+    claim(database, start)
+    started = with_event(value, EventType.START, status=EventStatus.IN_PROGRESS)
+    database.transact(lambda u: u.leases.save(started, value, START))
+    assert not claim(database, start, "second")
+    settle(database, start)
+
+
+# --------------------------------------------------------------------------------------------- what comes next
+
+
+def test_nothing_is_due_in_an_empty_database(database: Database) -> None:
+    assert due(database, START) == []
+    assert next_due(database, START) is None
+    assert lag(database, START) == 0.0
+
+
+def test_the_next_moment_is_that_of_the_next_open_event(database: Database, value: Lease, start: Event) -> None:
+    assert next_due(database, NOW) == START
+    assert next_due(database, START + HOUR) == START
+    done = with_event(value, EventType.START, status=EventStatus.DONE)
+    database.transact(lambda u: u.leases.save(done, value, START))
+    assert next_due(database, START) == START + HOUR - minutes(10)
+
+
+def test_the_next_moment_counts_events_in_progress_and_postponed_ones(database: Database) -> None:
+    value = with_event(lease("1"), EventType.START, status=EventStatus.IN_PROGRESS, due=START + minutes(7))
+    add(database, value)
+    assert next_due(database, START) == START + minutes(7)
+
+
+def test_a_claimed_event_is_waited_for_until_its_claim_ends(database: Database, start: Event) -> None:
+    claim(database, start)
+    assert next_due(database, START) == UNTIL
+    assert next_due(database, UNTIL) == START
+
+
+def test_a_claim_does_not_hide_other_leases(database: Database, start: Event) -> None:
+    other = add(database, lease("2", start=START + minutes(0.5)))
+    claim(database, start)
+    assert next_due(database, START) == other.interval.start
+
+
+def test_a_claim_that_outlives_all_times_keeps_the_later_events_back(
+    database: Database, value: Lease, start: Event
+) -> None:
+    claim(database, start, until=START + hours(9))
+    assert next_due(database, START) == START + hours(9)
+
+
+def test_no_next_moment_without_open_events(database: Database) -> None:
+    value = lease("1")
+    add(database, replace(value, events=tuple(replace(e, status=EventStatus.DONE) for e in value.events)))
+    assert next_due(database, NOW) is None
+
+
+def test_lag_is_how_late_the_oldest_free_event_is(database: Database, start: Event) -> None:
+    other = add(database, lease("2", start=START + minutes(1)))
+    assert lag(database, START) == 0.0
+    assert lag(database, START + minutes(2)) == 120.0
+    claim(database, start, now=START + minutes(2), until=START + hours(2))
+    assert lag(database, START + minutes(2)) == 60.0
+    claim(database, event_of(other, EventType.START), now=START + minutes(2), until=START + hours(2))
+    assert lag(database, START + minutes(2)) == 0.0

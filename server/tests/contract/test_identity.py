@@ -1,0 +1,90 @@
+"""The Identity port: the cloud in memory, the sandbox and a real Keystone behave the same."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from blazar.domain.errors import CloudRefused, CloudUnavailable
+
+from .places import Place, label
+
+FAR = datetime(2099, 1, 1, tzinfo=UTC)
+NOBODY = "00000000000040008000000000000000"
+
+
+def trust(place: Place, roles: tuple[str, ...] = ("member",), expires_at: datetime = FAR) -> str:
+    identity = place.cloud.as_user(place.token).identity
+    return identity.create_trust(place.user, place.project, roles, expires_at)
+
+
+def test_by_a_trust_the_service_acts_as_its_user(place: Place) -> None:
+    trust_id = trust(place)
+    assert place.cloud.identity.is_trust_valid(trust_id)
+    group = place.cloud.as_trustee(trust_id).compute.create_server_group(label(), "affinity")
+    assert group.project_id == place.project
+    with pytest.raises(CloudRefused):
+        place.cloud.as_trustee(trust_id).compute.aggregates()
+
+
+def test_a_deleted_trust_is_good_for_nothing(place: Place) -> None:
+    identity, trust_id = place.cloud.identity, trust(place)
+    for _ in range(2):
+        identity.delete_trust(trust_id)
+    assert not identity.is_trust_valid(trust_id)
+    with pytest.raises(CloudRefused):
+        place.cloud.as_trustee(trust_id).compute.flavor("nope")
+
+
+def test_each_trust_is_one_of_its_own_also_to_the_same_moment(place: Place) -> None:
+    first, second = trust(place), trust(place)
+    place.cloud.identity.delete_trust(first)
+    assert place.cloud.identity.is_trust_valid(second)
+    assert place.cloud.identity.is_trust_valid(trust(place))
+
+
+def test_a_trust_dies_with_its_user_and_is_deleted_all_the_same(place: Place) -> None:
+    identity, trust_id = place.cloud.identity, trust(place)
+    place.remove_user()
+    assert not identity.is_trust_valid(trust_id)
+    with pytest.raises(CloudRefused):
+        place.cloud.as_trustee(trust_id).compute.create_server_group(label(), "affinity")
+    for _ in range(2):
+        identity.delete_trust(trust_id)
+
+
+@pytest.mark.parametrize("nonsense", ["nope", NOBODY])
+def test_what_is_no_trust_is_not_valid_and_needs_no_deletion(place: Place, nonsense: str) -> None:
+    assert not place.cloud.identity.is_trust_valid(nonsense)
+    place.cloud.identity.delete_trust(nonsense)
+
+
+def test_nobody_trusts_in_the_name_of_another(place: Place) -> None:
+    theirs = place.cloud.as_user(place.other_token).identity
+    with pytest.raises(CloudRefused):
+        theirs.create_trust(place.user, place.project, ("member",), FAR)
+    with pytest.raises(CloudRefused):
+        place.cloud.identity.create_trust(place.user, place.project, ("member",), FAR)
+
+
+@pytest.mark.parametrize("roles", [("admin",), ("member", "admin"), ("nope",), ()])
+def test_only_roles_that_the_user_has_are_passed_on(place: Place, roles: tuple[str, ...]) -> None:
+    with pytest.raises(CloudRefused):
+        trust(place, roles)
+
+
+def test_a_fence_stands_before_each_request(place: Place) -> None:
+    def fallen() -> None:
+        raise CloudUnavailable(service="nobody", reason="fallen")
+
+    trust_id = trust(place)
+    fenced = place.cloud.fenced(fallen).identity
+    for call in (
+        lambda: fenced.create_trust(place.user, place.project, ("member",), FAR),
+        lambda: fenced.is_trust_valid(trust_id),
+        lambda: fenced.delete_trust(trust_id),
+    ):
+        with pytest.raises(CloudUnavailable, match="fallen"):
+            call()
+    assert place.cloud.identity.is_trust_valid(trust_id)

@@ -1,0 +1,296 @@
+"""Is a lease read as it was written, and is nothing written that was decided on old values?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from blazar.domain.event import EventStatus, EventType
+from blazar.domain.lease import Lease, LeaseStatus, Reservation, ReservationStatus
+from blazar.domain.resource import Claim
+from blazar.domain.time import Interval
+from blazar.service.ports import Database, Stale
+
+from .builders import (
+    NOW,
+    START,
+    allocations_on,
+    event_of,
+    hours,
+    lease,
+    minutes,
+    new_id,
+    plain,
+    with_event,
+    with_reservation,
+)
+
+LATER = NOW + hours(1)
+
+
+def add(database: Database, *leases: Lease) -> None:
+    for index, value in enumerate(leases):
+        at = NOW + minutes(index)
+        database.transact(lambda u, value=value, at=at: u.leases.add(value, at))  # type: ignore[misc]
+
+
+def read(database: Database, lease_id: str) -> Lease:
+    with database.read() as u:
+        value = u.leases.get(lease_id)
+    assert value is not None
+    return value
+
+
+def save(database: Database, new: Lease, old: Lease) -> Lease:
+    database.transact(lambda u: u.leases.save(new, old, LATER))
+    return read(database, old.id)
+
+
+@pytest.fixture
+def stored(database: Database) -> Lease:
+    value = lease("1", "2")
+    add(database, value)
+    return read(database, value.id)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        lease("1", "2", "10"),
+        lease(reservations=(), events=()),
+        lease("1", claim=Claim({"VCPU": 4, "MEMORY_MB": 2048}), slots=3),
+        lease("1", name="Mittagessen für 🙂 und Ω", trust_id="t" * 32, degraded=True, status_reason="x" * 5000),
+        lease("1", name="x" * 255, status=LeaseStatus.ERROR, project_id="p" * 255, user_id="ü" * 255),
+        with_reservation(
+            lease("1"),
+            status=ReservationStatus.ERROR,
+            status_reason="why",
+            missing_resources=True,
+            resources_changed=True,
+            parameters={"deep": [["and", ["=", "$a", "'\"\\\u2028"]]], "large": "x" * 100_000},
+        ),
+        with_event(
+            lease("1"),
+            EventType.START,
+            status=EventStatus.IN_PROGRESS,
+            due=START + minutes(3),
+            attempts=4,
+            reason="Nova",
+        ),
+    ],
+    ids=["hosts", "empty", "amounts", "words", "long words", "reservation", "event"],
+)
+def test_reads_what_was_added(database: Database, value: Lease) -> None:
+    add(database, value)
+    assert plain(read(database, value.id)) == value
+
+
+def test_stamps_everything_that_is_added(stored: Lease) -> None:
+    children = (*stored.reservations, *stored.allocations, *stored.events)
+    assert {child.created_at for child in (stored, *children)} == {NOW}
+    assert {child.updated_at for child in (stored, *stored.reservations, *stored.events)} == {None}
+
+
+def test_orders_allocations_by_resource_as_a_number(database: Database) -> None:
+    value = lease("10", "2", "gpu-1", "1")
+    add(database, value)
+    assert [a.resource_id for a in read(database, value.id).allocations] == ["1", "2", "10", "gpu-1"]
+
+
+def test_knows_no_other_lease(database: Database, stored: Lease) -> None:
+    with database.read() as u:
+        assert u.leases.get(new_id()) is None
+        assert u.leases.get(stored.id.upper()) is None
+
+
+def test_an_id_is_used_once(database: Database, stored: Lease) -> None:
+    with pytest.raises(Stale):
+        add(database, replace(lease("9"), id=stored.id, reservations=(), events=()))
+    assert read(database, stored.id) == stored
+
+
+def test_lists_the_oldest_first(database: Database) -> None:
+    first, second, third = lease("1"), lease("2", project_id="project-2"), lease("3")
+    add(database, first, second, third)
+    with database.read() as u:
+        everything, mine, nothing = u.leases.list(), u.leases.list("project-1"), u.leases.list("Project-1")
+    assert [plain(value) for value in everything] == [first, second, third]
+    assert [plain(value) for value in mine] == [first, third]
+    assert list(nothing) == []
+
+
+def test_lists_those_of_one_moment_by_id(database: Database) -> None:
+    values = [lease(str(n)) for n in range(5)]
+    database.transact(lambda u: [u.leases.add(value, NOW) for value in values])
+    with database.read() as u:
+        assert [value.id for value in u.leases.list()] == sorted(value.id for value in values)
+
+
+def test_finds_ids_by_status(database: Database) -> None:
+    active, ended, failed = (
+        lease(str(n), status=status)
+        for n, status in enumerate((LeaseStatus.ACTIVE, LeaseStatus.TERMINATED, LeaseStatus.ERROR))
+    )
+    add(database, failed, ended, active)
+    with database.read() as u:
+        assert u.leases.ids_with_status([LeaseStatus.ACTIVE, LeaseStatus.ERROR]) == [failed.id, active.id]
+        assert list(u.leases.ids_with_status([LeaseStatus.STARTING])) == []
+
+
+# ----------------------------------------------------------------------------------------------------- saving
+
+
+def test_saves_the_leases_own_fields(database: Database, stored: Lease) -> None:
+    new = replace(
+        stored,
+        name="dinner",
+        interval=Interval(START + hours(1), START + hours(9)),
+        status=LeaseStatus.STARTING,
+        status_reason="soon",
+        degraded=True,
+        trust_id="trust",
+    )
+    after = save(database, new, stored)
+    assert after == replace(new, revision=1, updated_at=LATER)
+
+
+def test_saves_a_changed_reservation_and_only_that(database: Database, stored: Lease) -> None:
+    new = with_reservation(stored, status=ReservationStatus.ACTIVE, cloud={"aggregate": 8}, parameters={"min": 2})
+    after = save(database, new, stored)
+    assert after == with_reservation(replace(new, revision=1, updated_at=LATER), updated_at=LATER)
+
+
+def test_saves_an_event_whose_due_follows_its_time(database: Database, stored: Lease) -> None:
+    new = with_event(stored, EventType.END, time=START + hours(2))
+    after = save(database, new, stored)
+    assert after == with_event(replace(new, revision=1, updated_at=LATER), EventType.END, updated_at=LATER)
+    with database.read() as u:
+        due = u.events.due(START + hours(2) - minutes(1), 10)
+    assert EventType.END not in [event.event_type for event in due]
+
+
+def test_a_due_of_its_own_stays_until_it_is_taken_back(database: Database, stored: Lease) -> None:
+    postponed = save(database, with_event(stored, EventType.START, due=START + minutes(1), attempts=1), stored)
+    assert event_of(postponed, EventType.START).due == START + minutes(1)
+    again = save(database, with_event(postponed, EventType.START, due=None), postponed)
+    assert event_of(again, EventType.START).due is None
+    assert event_of(again, EventType.START).attempts == 1
+
+
+def test_saves_added_moved_and_removed_allocations(database: Database, stored: Lease) -> None:
+    reservation, interval = stored.reservations[0], Interval(START, START + hours(3))
+    kept = replace(reservation.allocations[0], interval=interval, bound=True, slots=2)
+    added = allocations_on(["3"], stored.id, reservation.id, interval)
+    after = save(database, with_reservation(stored, allocations=(kept, *added)), stored)
+    assert after.allocations == (kept, replace(added[0], created_at=LATER))
+    assert after.updated_at == LATER
+    assert after.reservations[0].updated_at is None
+
+
+def test_saves_an_allocation_that_is_given_to_another_resource(database: Database, stored: Lease) -> None:
+    one, two = stored.allocations
+    after = save(database, with_reservation(stored, allocations=(one, replace(two, resource_id="7"))), stored)
+    assert after.allocations == (one, replace(two, resource_id="7"))
+
+
+def test_saves_added_and_removed_reservations_and_events(database: Database, stored: Lease) -> None:
+    other = Reservation(new_id(), stored.id, new_id(), "virtual:instance", {"amount": 2})
+    moved = tuple(replace(a, reservation_id=other.id) for a in stored.reservations[0].allocations)
+    start, end, _ = stored.events
+    warning = replace(event_of(stored, EventType.BEFORE_END), id=new_id())
+    new = replace(stored, reservations=(replace(other, allocations=moved),), events=(end, start, warning))
+    after = save(database, new, stored)
+    assert plain(after) == replace(plain(new), revision=1)
+    assert after.reservations[0].created_at == LATER
+    assert [event.created_at for event in after.events] == [NOW, NOW, LATER]
+    assert [event.updated_at for event in after.events] == [None, None, None]
+    again = save(database, replace(after, events=(start,), reservations=()), after)
+    assert (again.events, again.reservations) == ((start,), ())
+
+
+def test_saving_nothing_new_proves_the_revision_only(database: Database, stored: Lease) -> None:
+    assert save(database, stored, stored) == replace(stored, revision=1)
+
+
+def test_the_moments_in_the_new_value_are_not_believed(database: Database, stored: Lease) -> None:
+    after = save(database, replace(stored, created_at=LATER, updated_at=START, revision=77), stored)
+    assert after == replace(stored, revision=1)
+
+
+def test_saves_a_hundred_leases_of_changes_one_after_the_other(database: Database, stored: Lease) -> None:
+    value = stored
+    for n in range(100):
+        value = save(database, replace(value, name=f"lease {n}"), value)
+    assert (value.revision, value.name) == (100, "lease 99")
+
+
+def test_does_not_save_over_somebody_elses_change(database: Database, stored: Lease) -> None:
+    after = save(database, replace(stored, name="theirs"), stored)
+    with pytest.raises(Stale):
+        save(database, with_reservation(stored, allocations=()), stored)
+    assert read(database, stored.id) == after
+
+
+def test_does_not_save_what_is_gone(database: Database, stored: Lease) -> None:
+    database.transact(lambda u: u.leases.remove(stored))
+    with pytest.raises(Stale):
+        database.transact(lambda u: u.leases.save(replace(stored, name="mine"), stored, LATER))
+    with database.read() as u:
+        assert u.leases.get(stored.id) is None
+
+
+def test_removes_everything_that_belongs_to_it(database: Database, stored: Lease) -> None:
+    other = lease("1")
+    add(database, other)
+    database.transact(lambda u: u.leases.remove(stored))
+    with database.read() as u:
+        assert u.leases.get(stored.id) is None
+        assert [plain(value) for value in u.leases.list()] == [other]
+        assert u.leases.unfinished_on(["1", "2"], START + hours(99)) == list(read(database, other.id).allocations)
+        assert {event.lease_id for event in u.events.due(START + hours(99), 99)} == {other.id}
+
+
+def test_does_not_remove_what_somebody_changed(database: Database, stored: Lease) -> None:
+    after = save(database, replace(stored, name="theirs"), stored)
+    with pytest.raises(Stale):
+        database.transact(lambda u: u.leases.remove(stored))
+    assert read(database, stored.id) == after
+
+
+# -------------------------------------------------------------------------------------------- unfinished work
+
+
+@pytest.mark.parametrize(
+    ("lease_status", "reservation_status", "is_found"),
+    [
+        (LeaseStatus.PENDING, ReservationStatus.PENDING, True),
+        (LeaseStatus.ACTIVE, ReservationStatus.ACTIVE, True),
+        (LeaseStatus.TERMINATING, ReservationStatus.ACTIVE, True),
+        (LeaseStatus.TERMINATING, ReservationStatus.DELETED, False),
+        (LeaseStatus.TERMINATED, ReservationStatus.DELETED, False),
+        (LeaseStatus.TERMINATED, ReservationStatus.PENDING, False),
+        (LeaseStatus.TERMINATED, ReservationStatus.ERROR, True),
+        (LeaseStatus.ERROR, ReservationStatus.PENDING, True),
+        (LeaseStatus.ERROR, ReservationStatus.ERROR, True),
+    ],
+)
+def test_unfinished_is_what_still_has_the_resource(
+    database: Database, lease_status: LeaseStatus, reservation_status: ReservationStatus, is_found: bool
+) -> None:
+    value = with_reservation(lease("1", status=lease_status), status=reservation_status)
+    add(database, value)
+    with database.read() as u:
+        found = u.leases.unfinished_on(["1"], START + hours(1))
+    assert [allocation.id for allocation in found] == [a.id for a in value.allocations if is_found]
+
+
+def test_unfinished_ends_in_time_and_is_on_these_resources(database: Database) -> None:
+    early, late = lease("1", "2", "3"), lease("1", length=hours(2))
+    add(database, early, late)
+    with database.read() as u:
+        found = u.leases.unfinished_on(["2", "1", "8"], START + hours(1))
+        assert [allocation.resource_id for allocation in found] == ["1", "2"]
+        assert {allocation.lease_id for allocation in found} == {early.id}
+        assert list(u.leases.unfinished_on(["1"], START + minutes(59))) == []
+        assert list(u.leases.unfinished_on([], START + hours(9))) == []

@@ -1,0 +1,93 @@
+"""Do notifications wait in their order until somebody has delivered them?"""
+
+from __future__ import annotations
+
+import pytest
+
+from blazar.service.ports import Database, Notice, Stale
+
+from .builders import NOW, minutes
+from .test_concurrency import THREADS, all_at_once
+
+
+def put(database: Database, *event_types: str) -> list[Notice]:
+    for event_type in event_types:
+        database.transact(lambda u, t=event_type: u.outbox.put(t, {"about": t}, NOW))  # type: ignore[misc]
+    return peek(database)
+
+
+def peek(database: Database, limit: int = 100) -> list[Notice]:
+    with database.read() as u:
+        return list(u.outbox.peek(limit))
+
+
+def depth(database: Database) -> int:
+    with database.read() as u:
+        return u.outbox.depth()
+
+
+def test_waits_in_order(database: Database) -> None:
+    assert (peek(database), depth(database)) == ([], 0)
+    notices = put(database, "lease.create", "lease.event.start_lease", "lease.delete")
+    assert [notice.payload["about"] for notice in notices] == [notice.event_type for notice in notices]
+    assert [notice.event_type for notice in notices] == ["lease.create", "lease.event.start_lease", "lease.delete"]
+    assert {notice.created_at for notice in notices} == {NOW}
+    assert peek(database, 2) == notices[:2]
+    assert depth(database) == 3
+
+
+def test_keeps_the_payload_as_it_is(database: Database) -> None:
+    payload = {"name": "🙂", "n": 1.5, "none": None, "list": [{"a": [True]}], "long": "x" * 100_000}
+    database.transact(lambda u: u.outbox.put("lease.create", payload, NOW + minutes(1)))
+    assert [notice.payload for notice in peek(database)] == [payload]
+
+
+def test_delivers_and_forgets(database: Database) -> None:
+    first, second, third = put(database, "a", "b", "c")
+    database.transact(lambda u: u.outbox.remove([first.id, third.id, 10**9]))
+    assert peek(database) == [second]
+    database.transact(lambda u: u.outbox.remove([]))
+    assert depth(database) == 1
+
+
+def test_never_uses_an_id_again(database: Database) -> None:
+    (first,) = put(database, "a")
+    database.transact(lambda u: u.outbox.remove([first.id]))
+    (second,) = put(database, "b")
+    assert second.id > first.id
+
+
+def test_is_committed_with_what_it_tells(database: Database) -> None:
+    with pytest.raises(LookupError):
+        database.transact(lambda u: (u.outbox.put("lease.create", {}, NOW), {}["no"]))
+    assert depth(database) == 0
+
+
+def take(database: Database, at: float = 0, limit: int = 100) -> list[Notice]:
+    now = NOW + minutes(at)
+    return list(database.transact(lambda u: u.outbox.take(limit, now, now + minutes(1))))
+
+
+def test_one_relay_at_a_time_has_the_notices(database: Database) -> None:
+    assert take(database) == []
+    notices = put(database, "a", "b", "c")
+    assert take(database, limit=2) == notices[:2]
+    put(database, "d")
+    assert take(database, at=0.5) == []
+    assert take(database, at=1) == peek(database)
+
+
+def test_what_is_given_back_can_be_taken_at_once(database: Database) -> None:
+    first, second = put(database, "a", "b")
+    take(database)
+    database.transact(lambda u: (u.outbox.remove([first.id]), u.outbox.give_back([second.id])))
+    assert take(database) == [second]
+
+
+def test_one_of_many_relays_takes_the_notices(database: Database) -> None:
+    for _ in range(5):
+        notices = put(database, "a", "b", "c")
+        outcomes = all_at_once(lambda _: take(database))
+        assert [o for o in outcomes if o and not isinstance(o, Stale)] == [notices]
+        assert len(outcomes) == THREADS
+        database.transact(lambda u, ids=[n.id for n in notices]: u.outbox.remove(ids))  # type: ignore[misc]

@@ -1,0 +1,248 @@
+"""Are resources kept as they were registered, are generations compared, and is it known who occupies what?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from blazar.domain.lease import LeaseStatus
+from blazar.domain.resource import Allocation, Claim, Inventory, Pool, Registration
+from blazar.service.ports import Database, Stale
+
+from .builders import NOW, START, host, hours, lease, minutes
+
+LATER = NOW + hours(1)
+ADDRESS = replace(host("fip-1"), pool=Pool.FLOATING_IP, name="192.0.2.1", traits=frozenset(), inventory={})
+
+
+def register(database: Database, *registrations: Registration) -> None:
+    database.transact(lambda u: [u.resources.add(registration, NOW) for registration in registrations])
+
+
+def read(database: Database, resource_id: str) -> Registration:
+    with database.read() as u:
+        registration = u.resources.get(resource_id)
+    assert registration is not None
+    return registration
+
+
+def bump(database: Database, expected: Mapping[str, int]) -> None:
+    database.transact(lambda u: u.resources.bump(expected, LATER))
+
+
+def generations(database: Database) -> Mapping[str, int]:
+    with database.read() as u:
+        return u.resources.generations(Pool.HOST)
+
+
+def test_reads_what_was_registered(database: Database) -> None:
+    register(database, host("1", generation=12))
+    assert read(database, "1") == replace(host("1"), generation=0, created_at=NOW)
+    with database.read() as u:
+        assert u.resources.find(Pool.HOST, "compute-1") == read(database, "1")
+
+
+def test_finds_exactly(database: Database) -> None:
+    register(database, host("1"), ADDRESS)
+    with database.read() as u:
+        assert u.resources.find(Pool.HOST, "compute-10") is None
+        assert u.resources.find(Pool.HOST, "Compute-1") is None
+        assert u.resources.find(Pool.FLOATING_IP, "compute-1") is None
+        assert u.resources.get("2") is None
+
+
+@pytest.mark.parametrize("again", [host("1", name="other"), host("2", name="compute-1")], ids=["id", "name"])
+def test_registers_once(database: Database, again: Registration) -> None:
+    register(database, host("1"))
+    with pytest.raises(Stale):
+        register(database, again)
+    with database.read() as u:
+        assert [registration.name for registration in u.resources.list(Pool.HOST)] == ["compute-1"]
+
+
+def test_lists_a_pool_by_number(database: Database) -> None:
+    register(database, host("10"), host("9"), host("b"), host("100"), host("a"), ADDRESS)
+    with database.read() as u:
+        assert [r.id for r in u.resources.list(Pool.HOST)] == ["9", "10", "100", "a", "b"]
+        assert [r.id for r in u.resources.list(Pool.HOST, ["100", "9", "77", "fip-1"])] == ["9", "100"]
+        assert list(u.resources.list(Pool.HOST, [])) == []
+        assert [r.id for r in u.resources.list(Pool.FLOATING_IP)] == ["fip-1"]
+
+
+def test_saves_what_the_cloud_and_the_operator_tell(database: Database) -> None:
+    register(database, host("1"))
+    new = replace(
+        read(database, "1"),
+        facts={"vcpus": 32},
+        capabilities={"größe": "🙂"},
+        traits=frozenset({"CUSTOM_NEW"}),
+        inventory={"VGPU": Inventory(2, 1)},
+        reservable=False,
+    )
+    database.transact(lambda u: u.resources.save(new, LATER))
+    assert read(database, "1") == replace(new, generation=1, updated_at=LATER)
+
+
+def test_does_not_save_over_somebody_elses_change(database: Database) -> None:
+    register(database, host("1"))
+    old = read(database, "1")
+    database.transact(lambda u: u.resources.bump({"1": 0}, LATER))
+    with pytest.raises(Stale):
+        database.transact(lambda u: u.resources.save(replace(old, reservable=False), LATER))
+    assert read(database, "1") == replace(old, generation=1)
+
+
+def test_removes_by_generation(database: Database) -> None:
+    register(database, host("1"), host("2"))
+    with pytest.raises(Stale):
+        database.transact(lambda u: u.resources.remove("1", 3))
+    database.transact(lambda u: u.resources.remove("1", 0))
+    assert generations(database) == {"2": 0}
+    with pytest.raises(Stale):
+        database.transact(lambda u: u.resources.remove("1", 0))
+
+
+# ------------------------------------------------------------------------------------------------ generations
+
+
+def test_bumps_all_or_none(database: Database) -> None:
+    register(database, *(host(str(n)) for n in range(1, 4)))
+    database.transact(lambda u: u.resources.bump({"1": 0, "2": 0}, LATER))
+    assert generations(database) == {"1": 1, "2": 1, "3": 0}
+    for mistaken in ({"3": 0, "1": 0}, {"3": 0, "2": 2}, {"3": 0, "4": 0}):
+        with pytest.raises(Stale):
+            bump(database, mistaken)
+    assert generations(database) == {"1": 1, "2": 1, "3": 0}
+
+
+def test_bumps_nothing(database: Database) -> None:
+    register(database, host("1"))
+    database.transact(lambda u: u.resources.bump({}, LATER))
+    database.transact(lambda u: u.resources.touch([], LATER))
+    assert generations(database) == {"1": 0}
+
+
+def test_bumps_more_than_fit_into_one_statement(database: Database) -> None:
+    register(database, *(host(str(n)) for n in range(1201)))
+    database.transact(lambda u: u.resources.bump({str(n): 0 for n in range(1201)}, LATER))
+    assert set(generations(database).values()) == {1}
+    with pytest.raises(Stale):
+        database.transact(lambda u: u.resources.bump({str(n): int(n != 1200) for n in range(1201)}, LATER))
+    assert set(generations(database).values()) == {1}
+
+
+def test_touches_whatever_the_generation_is(database: Database) -> None:
+    register(database, *(host(str(n)) for n in range(3)))
+    database.transact(lambda u: u.resources.bump({"1": 0}, NOW))
+    database.transact(lambda u: u.resources.touch(["1", "2", "2", "absent"], LATER))
+    assert generations(database) == {"0": 0, "1": 2, "2": 1}
+    with database.read() as u:
+        assert u.resources.generations(Pool.HOST, LATER) == {"1": 2, "2": 1}
+
+
+def test_tells_what_changed_since(database: Database) -> None:
+    register(database, *(host(str(n)) for n in range(4)), ADDRESS)
+    second = replace(read(database, "2"), reservable=False)
+    database.transact(lambda u: u.resources.bump({"1": 0}, NOW + minutes(1)))
+    database.transact(lambda u: u.resources.save(second, NOW + minutes(2)))
+    database.transact(lambda u: u.resources.add(host("5"), NOW + minutes(3)))
+    with database.read() as u:
+        assert u.resources.generations(Pool.HOST, NOW + minutes(2)) == {"2": 1, "5": 0}
+        assert u.resources.generations(Pool.HOST, NOW + minutes(1)) == {"1": 1, "2": 1, "5": 0}
+        assert len(u.resources.generations(Pool.HOST, NOW)) == 5
+        assert u.resources.generations(Pool.HOST, NOW + minutes(4)) == {}
+        assert u.resources.generations(Pool.FLOATING_IP) == {"fip-1": 0}
+    assert read(database, "1").updated_at is None
+
+
+# -------------------------------------------------------------------------------------------------- occupancy
+
+
+def occupancy(database: Database, ids: list[str] | None = None) -> dict[str, list[Allocation]]:
+    with database.read() as u:
+        found = [(r.id, list(allocations)) for r, allocations in u.resources.occupancy(Pool.HOST, ids)]
+    assert len(found) == len(dict(found))
+    return dict(found)
+
+
+def test_occupancy_is_every_resource_with_what_is_on_it(database: Database) -> None:
+    register(database, *(host(str(n)) for n in (1, 2, 9, 10, 11)), host("b"), ADDRESS)
+    first, second = lease("10", "2"), lease("10", start=START + hours(5), claim=Claim({"VCPU": 2}), slots=3)
+    ended, elsewhere = lease("10", "11", status=LeaseStatus.TERMINATED), lease("fip-1", "unknown")
+    database.transact(lambda u: [u.leases.add(value, NOW) for value in (first, second, ended, elsewhere)])
+    everything = occupancy(database)
+    assert everything.keys() == {"1", "2", "9", "10", "11", "b"}
+    assert {a.lease_id for a in everything["10"]} == {first.id, second.id}
+    assert [replace(a, created_at=None) for a in everything["10"] if a.lease_id == second.id] == [*second.allocations]
+    assert [a.lease_id for a in everything["2"]] == [first.id]
+    assert [everything[id_] for id_ in ("1", "9", "11", "b")] == [[]] * 4
+    assert occupancy(database, ["2", "11", "fip-1", "absent"]) == {"2": everything["2"], "11": []}
+    assert occupancy(database, []) == {}
+
+
+def test_occupancy_tells_the_generation(database: Database) -> None:
+    register(database, host("1"))
+    database.transact(lambda u: u.resources.bump({"1": 0}, LATER))
+    with database.read() as u:
+        (whole,), (some,) = u.resources.occupancy(Pool.HOST), u.resources.occupancy(Pool.HOST, ["1"])
+    assert whole == some == (replace(host("1"), generation=1, created_at=NOW), [])
+
+
+def test_occupancy_of_an_empty_pool(database: Database) -> None:
+    assert occupancy(database) == {}
+
+
+def test_finds_allocations_by_all_conditions(database: Database) -> None:
+    register(database, *(host(str(n)) for n in (1, 2, 10)))
+    early, late = lease("10", "2"), lease("2", start=START + hours(5))
+    ended = lease("1", start=START - hours(5), status=LeaseStatus.TERMINATED)
+    database.transact(lambda u: [u.leases.add(value, NOW) for value in (late, early, ended, lease("77"))])
+    with database.read() as u:
+
+        def found(**conditions: object) -> list[tuple[str, str]]:
+            allocations = u.resources.allocations(Pool.HOST, **conditions)  # type: ignore[arg-type]
+            return [(allocation.resource_id, allocation.lease_id) for allocation in allocations]
+
+        assert found() == [("1", ended.id), ("2", early.id), ("2", late.id), ("10", early.id)]
+        assert found(resource_id="2") == [("2", early.id), ("2", late.id)]
+        assert found(lease_id=early.id) == [("2", early.id), ("10", early.id)]
+        assert found(reservation_id=early.reservations[0].id, resource_id="10") == [("10", early.id)]
+        assert found(ending_after=START + hours(1), resource_id="2") == [("2", early.id), ("2", late.id)]
+        assert found(ending_after=START + hours(1) + minutes(1)) == [("2", late.id)]
+        assert found(resource_id="1", lease_id=early.id) == []
+        assert u.resources.allocations(Pool.FLOATING_IP) == []
+
+
+# ------------------------------------------------------------------------------------------------- properties
+
+
+def test_keeps_a_record_of_each_property(database: Database) -> None:
+    database.transact(lambda u: u.resources.add_properties("physical:host", ["gpu", "ssd"], NOW))
+    database.transact(lambda u: u.resources.add_properties("physical:host", ["ssd", "nic"], LATER))
+    database.transact(lambda u: u.resources.add_properties("flavor:instance", ["gpu"], NOW))
+    database.transact(lambda u: u.resources.add_properties("physical:host", [], LATER))
+    with database.read() as u:
+        records = u.resources.private_properties("physical:host")
+    assert list(records) == ["gpu", "nic", "ssd"]
+    assert {(r.resource_type, r.name, r.private, r.updated_at) for r in records.values()} == {
+        ("physical:host", name, False, None) for name in records
+    }
+    assert (records["ssd"].created_at, records["nic"].created_at) == (NOW, LATER)
+    assert len({record.id for record in records.values()}) == 3
+
+
+def test_makes_a_property_private_and_public_again(database: Database) -> None:
+    database.transact(lambda u: u.resources.add_properties("physical:host", ["gpu", "ssd"], NOW))
+    record = database.transact(lambda u: u.resources.set_property_private("physical:host", "gpu", True, LATER))
+    assert record is not None
+    assert (record.private, record.updated_at) == (True, LATER)
+    with database.read() as u:
+        records = u.resources.private_properties("physical:host")
+    assert (records["gpu"], records["ssd"].private) == (record, False)
+    record = database.transact(lambda u: u.resources.set_property_private("physical:host", "gpu", False, LATER))
+    assert record is not None
+    assert not record.private
+    assert database.transact(lambda u: u.resources.set_property_private("x", "gpu", True, LATER)) is None
+    assert database.transact(lambda u: u.resources.set_property_private("physical:host", "GPU", True, NOW)) is None

@@ -1,0 +1,63 @@
+"""What do callers see when the connection is lost at the very end, and what becomes of transactions nobody goes on with?"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from sqlalchemy import event, text
+
+from blazar.adapters.db import SqlDatabase
+from blazar.adapters.db.engine import IDLE
+from blazar.domain.errors import CloudUnavailable
+from blazar.domain.resource import Pool
+from blazar.service.ports import OutcomeUnknown, UnitOfWork
+
+from .builders import NOW, host, lease
+
+SERVERS_ONLY = [pytest.param(name, marks=pytest.mark.servers) for name in ("postgresql", "mariadb")]
+OWN_ID = {"postgresql": "SELECT pg_backend_pid()", "mysql": "SELECT connection_id()"}
+KILL = {"postgresql": "SELECT pg_terminate_backend({})", "mysql": "KILL {}"}
+
+
+@pytest.mark.parametrize("dialect", SERVERS_ONLY)
+def test_a_connection_that_dies_in_the_commit_leaves_the_outcome_open(sql: SqlDatabase) -> None:
+    dialect = sql.engine.dialect.name.replace("mariadb", "mysql")
+
+    kills = [True]
+
+    def kill(connection: object) -> None:
+        if not kills or not kills.pop():
+            return
+        own = connection.execute(text(OWN_ID[dialect])).scalar_one()  # type: ignore[attr-defined]
+        with sql.engine.connect() as other:
+            other.exec_driver_sql(KILL[dialect].format(int(own)))
+        time.sleep(0.1)  # the server takes a moment to do so, and does not tell when it is done
+
+    event.listen(sql.engine, "commit", kill)
+    value = lease("1")
+    with pytest.raises(OutcomeUnknown) as raised:
+        sql.transact(lambda u: u.leases.add(value, NOW))
+    assert raised.value.fields["service"] == "database"
+    with sql.read() as u:
+        assert u.leases.get(value.id) is None
+    event.remove(sql.engine, "commit", kill)
+    sql.transact(lambda u: u.leases.add(value, NOW))
+
+
+@pytest.mark.parametrize("dialect", SERVERS_ONLY)
+def test_a_transaction_that_nobody_goes_on_with_frees_its_locks(sql: SqlDatabase) -> None:
+    """As that of a manager that was suspended in the middle of it."""
+    sql.transact(lambda u: u.resources.add(host("1"), NOW))
+
+    def suspended(u: UnitOfWork) -> None:
+        u.resources.touch(["1"], NOW)
+        time.sleep(IDLE + 1)
+        u.resources.touch(["1"], NOW)
+
+    with pytest.raises(CloudUnavailable) as raised:
+        sql.transact(suspended)
+    assert not isinstance(raised.value, OutcomeUnknown)
+    sql.transact(lambda u: u.resources.bump({"1": 0}, NOW))
+    with sql.read() as u:
+        assert u.resources.generations(Pool.HOST) == {"1": 1}

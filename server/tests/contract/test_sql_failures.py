@@ -1,0 +1,274 @@
+"""What do callers see when the database fails: is it repeated, reported as unavailable, or shown as a defect?"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psycopg
+import pymysql
+import pytest
+from sqlalchemy import URL, event, text
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
+
+from blazar.adapters.db import SqlDatabase
+from blazar.adapters.db.schema import upgrade
+from blazar.domain.errors import Busy, CloudUnavailable
+from blazar.domain.resource import Pool
+from blazar.service.ports import Stale, UnitOfWork
+
+from .builders import NOW, host, lease
+
+SERVERS_ONLY = [pytest.param(name, marks=pytest.mark.servers) for name in ("postgresql", "mariadb")]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Iterator[SqlDatabase]:
+    """An SQLite database of this test alone."""
+    database = SqlDatabase(f"sqlite:///{tmp_path}/blazar.db")
+    upgrade(database.engine)
+    yield database
+    database.close()
+
+
+# -------------------------------------------------------------------------------------------------- unavailable
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://blazar:secret@127.0.0.1:1/blazar",
+        "mysql://blazar:secret@127.0.0.1:1/blazar",
+        "mariadb+pymysql://blazar:secret@127.0.0.1:1/blazar",
+        "sqlite:////no/such/directory/blazar.db",
+    ],
+)
+def test_a_database_that_is_not_there_is_unavailable(url: str) -> None:
+    database = SqlDatabase(url)
+    with pytest.raises(CloudUnavailable) as reading, database.read() as u:
+        u.outbox.depth()
+    with pytest.raises(CloudUnavailable) as writing:
+        database.transact(lambda u: u.outbox.depth())
+    with pytest.raises(CloudUnavailable):
+        upgrade(url)
+    for raised in (reading, writing):
+        assert raised.value.fields == {"service": "database", "reason": "the connection failed or was lost"}
+        assert "secret" not in str(raised.value)
+    database.close()
+
+
+@pytest.mark.parametrize("dialect", SERVERS_ONLY)
+def test_a_missing_database_is_unavailable(dialect: str, empty_database: Callable[[str], URL]) -> None:
+    database = SqlDatabase(empty_database(dialect).set(database="blazar_no_such_database"))
+    with pytest.raises(CloudUnavailable):
+        database.transact(lambda u: u.outbox.depth())
+    database.close()
+
+
+def test_no_free_connection_is_unavailable(tmp_path: Path) -> None:
+    database = SqlDatabase(f"sqlite:///{tmp_path}/blazar.db", pool_size=1, max_overflow=0, pool_timeout=0.01)
+    upgrade(database.engine)
+    with database.read(), pytest.raises(CloudUnavailable):
+        database.transact(lambda u: u.outbox.depth())
+    assert database.transact(lambda u: u.outbox.depth()) == 0
+    database.close()
+
+
+def test_a_full_disk_is_unavailable_and_nothing_is_half_written(file: SqlDatabase) -> None:
+    with file.engine.connect() as connection:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
+    is_full = True
+    file.engine.dispose()
+
+    @event.listens_for(file.engine, "checkout")
+    def limit(connection: sqlite3.Connection, *_: object) -> None:
+        connection.execute(f"PRAGMA max_page_count = {pages + 3 if is_full else 1_000_000}")
+
+    def work(u: UnitOfWork) -> None:
+        for _ in range(50):
+            u.leases.add(lease("1"), NOW)
+
+    with pytest.raises(CloudUnavailable) as raised:
+        file.transact(work)
+    assert raised.value.fields["reason"] == "the disk is full or cannot be written"
+    is_full = False
+    with file.read() as u:
+        assert list(u.leases.list()) == []
+    file.transact(work)
+    with file.read() as u:
+        assert len(u.leases.list()) == 50
+
+
+def kill_all(database: SqlDatabase) -> None:
+    """What a restart of the server does to the connections."""
+    name = database.engine.url.database
+    with database.engine.connect() as connection:
+        if database.engine.dialect.name == "postgresql":
+            find = "SELECT pid FROM pg_stat_activity WHERE datname = :name AND pid != pg_backend_pid()"
+            kill = "SELECT pg_terminate_backend({})"
+        else:
+            find = "SELECT id FROM information_schema.processlist WHERE db = :name AND id != connection_id()"
+            kill = "KILL {}"
+        for id_ in connection.execute(text(find), {"name": name}).scalars().all():
+            connection.exec_driver_sql(kill.format(int(id_)))
+
+
+@pytest.mark.parametrize("dialect", SERVERS_ONLY)
+def test_idle_connections_that_died_are_replaced(sql: SqlDatabase) -> None:
+    def work(_: int) -> int:
+        gate.wait()
+        return sql.transact(lambda u: u.outbox.depth())
+
+    gate = threading.Barrier(3)
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(work, range(3))) == [0, 0, 0]
+        kill_all(sql)
+        assert list(pool.map(work, range(3))) == [0, 0, 0]
+
+
+@pytest.mark.parametrize("dialect", SERVERS_ONLY)
+def test_a_connection_that_dies_in_a_transaction(sql: SqlDatabase) -> None:
+    def work(u: UnitOfWork) -> None:
+        u.leases.add(lease("1"), NOW)
+        kill_all(sql)
+        u.outbox.put("lease.create", {}, NOW)
+
+    with pytest.raises(CloudUnavailable):
+        sql.transact(work)
+    with pytest.raises(CloudUnavailable), sql.read() as u:
+        u.outbox.depth()
+        kill_all(sql)
+        u.outbox.depth()
+    with sql.read() as u:
+        assert list(u.leases.list()) == []
+
+
+# ---------------------------------------------------------------------------------------------------- repetition
+
+
+def broken(error: Exception) -> DBAPIError:
+    return OperationalError("UPDATE", {}, error)
+
+
+CONTENDED = {
+    "mysql deadlock": pymysql.err.OperationalError(1213, "Deadlock found when trying to get lock"),
+    "mysql lock wait": pymysql.err.OperationalError(1205, "Lock wait timeout exceeded"),
+    "postgresql deadlock": psycopg.errors.DeadlockDetected("deadlock detected"),
+    "postgresql serialization": psycopg.errors.SerializationFailure("could not serialize access"),
+    "postgresql lock timeout": psycopg.errors.LockNotAvailable("canceling statement due to lock timeout"),
+}
+
+
+@pytest.mark.parametrize("error", CONTENDED.values(), ids=CONTENDED.keys())
+def test_contention_is_repeated_with_growing_pauses_and_then_busy(tmp_path: Path, error: Exception) -> None:
+    pauses: list[float] = []
+    runs: list[int] = []
+    database = SqlDatabase(
+        f"sqlite:///{tmp_path}/blazar.db",
+        attempts=6,
+        pause=pauses.append,
+    )
+    upgrade(database.engine)
+
+    def work(u: UnitOfWork) -> None:
+        runs.append(u.outbox.depth())
+        u.outbox.put("lease.create", {}, NOW)
+        raise broken(error)
+
+    with pytest.raises(Busy):
+        database.transact(work)
+    assert runs == [0] * 6
+    assert len(pauses) == 5
+    assert all(0 <= pause <= 0.01 * 2**n for n, pause in enumerate(pauses))
+    database.close()
+
+
+def test_contention_that_passes_is_not_seen(tmp_path: Path) -> None:
+    database = SqlDatabase(f"sqlite:///{tmp_path}/blazar.db", pause=lambda _: None)
+    upgrade(database.engine)
+    errors = list(CONTENDED.values())
+
+    def work(u: UnitOfWork) -> int:
+        u.outbox.put("lease.create", {}, NOW)
+        if errors:
+            raise broken(errors.pop())
+        return u.outbox.depth()
+
+    assert database.transact(work) == 1
+    database.close()
+
+
+@pytest.mark.parametrize("dialect", SERVERS_ONLY)
+def test_a_real_deadlock_is_resolved(sql: SqlDatabase) -> None:
+    """Two transactions take the same two rows in opposite order, and meet between the first and the second."""
+    sql.transact(lambda u: [u.resources.add(host(id_), NOW) for id_ in ("1", "2")])
+    meeting, runs = threading.Barrier(2, timeout=30), [0, 0]
+
+    def run(number: int) -> None:
+        def work(u: UnitOfWork) -> None:
+            runs[number] += 1
+            first, second = ("1", "2") if number else ("2", "1")
+            u.resources.touch([first], NOW)
+            if runs[number] == 1:
+                meeting.wait()
+            u.resources.touch([second], NOW)
+
+        sql.transact(work)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(run, range(2)))
+    assert sum(runs) > 2
+    with sql.read() as u:
+        assert u.resources.generations(Pool.HOST) == {"1": 2, "2": 2}
+
+
+def test_sqlite_kept_by_another_process_is_busy(file: SqlDatabase) -> None:
+    @event.listens_for(file.engine, "checkout")
+    def be_impatient(connection: sqlite3.Connection, *_: object) -> None:
+        connection.execute("PRAGMA busy_timeout = 1")
+
+    other = sqlite3.connect(str(file.engine.url.database), isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(Busy):
+        file.transact(lambda u: u.outbox.depth())
+    with file.read() as u:
+        assert u.outbox.depth() == 0
+    other.execute("ROLLBACK")
+    assert file.transact(lambda u: u.outbox.depth()) == 0
+    other.close()
+
+
+# ------------------------------------------------------------------------------------------------------- defects
+
+
+def test_a_defect_is_neither_repeated_nor_hidden(sql: SqlDatabase) -> None:
+    runs = []
+
+    def work(u: UnitOfWork) -> None:
+        runs.append(1)
+        u.outbox.put(None, {}, NOW)  # type: ignore[arg-type]
+
+    with pytest.raises(IntegrityError):
+        sql.transact(work)
+    assert runs == [1]
+
+
+def test_stale_is_not_repeated(sql: SqlDatabase) -> None:
+    runs = []
+
+    def work(u: UnitOfWork) -> None:
+        runs.append(1)
+        u.resources.bump({"1": 0}, NOW)
+
+    with pytest.raises(Stale):
+        sql.transact(work)
+    assert runs == [1]
+
+
+@pytest.mark.parametrize("url", ["oracle://x/y", "sqlite://", "sqlite:///:memory:"])
+def test_other_databases_are_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="SQLite"):
+        SqlDatabase(url)

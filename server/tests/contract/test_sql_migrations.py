@@ -1,0 +1,235 @@
+"""Do the migrations make the schema that the code expects, from nothing and from every older one, keeping all data?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import URL, Connection, text
+
+from blazar.adapters.db import SqlDatabase
+from blazar.adapters.db.schema import alembic_config, current, head, upgrade
+from blazar.adapters.db.tables import metadata
+from blazar.cmd.db_manage import main
+from blazar.domain.resource import Pool
+
+from .builders import NOW, START, hours, minutes
+
+RELEASED = ScriptDirectory.from_config(alembic_config())
+REVISIONS = [script.revision for script in reversed(list(RELEASED.walk_revisions()))]
+
+ROWS_OF_0001 = (
+    "INSERT INTO leases VALUES ('lease', 'old 🙂', 'user', 'project', '2030-01-02 00:00:00', '2030-01-02 01:00:00', "
+    "'ACTIVE', NULL, {false}, 'trust', 3, 'event', 'token', '2030-01-01 10:00:00.250000', "
+    "'2030-01-01 09:00:00.000001', NULL)",
+    "INSERT INTO reservations VALUES ('reservation', 'lease', 0, 'res', 'physical:host', '{{\"min\":1}}', 'active', NULL, "
+    "{false}, {false}, '{{\"aggregate\":4}}', '2030-01-01 09:00:00', NULL)",
+    "INSERT INTO allocations VALUES ('allocation', 'lease', 'reservation', '7', '2030-01-02 00:00:00', "
+    "'2030-01-02 01:00:00', '{{\"VCPU\":2}}', 3, {true}, '2030-01-01 09:00:00')",
+    "INSERT INTO events VALUES ('event', 'lease', 0, 'end_lease', '2030-01-02 01:00:00', '2030-01-02 01:05:00', 'UNDONE', 1, "
+    "'Nova', '2030-01-01 09:00:00', NULL)",
+    "INSERT INTO resources VALUES ('7', 'host', 'compute-7', '{{\"vcpus\":4}}', '{{\"gpu\":\"A100\"}}', '[\"GOLD\"]', "
+    "'{{\"VCPU\":[4,2]}}', {true}, 12, '2030-01-01 09:00:00', '2030-01-01 08:00:00', NULL)",
+    "INSERT INTO resource_properties VALUES ('property', 'physical:host', 'gpu', {true}, '2030-01-01 09:00:00', NULL)",
+    "INSERT INTO outbox VALUES (41, 'lease.create', '{{}}', '2030-01-01 09:00:00')",
+)
+
+
+@pytest.fixture
+def empty(dialect: str, empty_database: Callable[[str], URL]) -> Iterator[SqlDatabase]:
+    """A database without any table."""
+    database = SqlDatabase(empty_database(dialect))
+    yield database
+    database.close()
+
+
+def insert_rows_of_0001(connection: Connection) -> None:
+    words = {"true": "1", "false": "0"}
+    if connection.dialect.name == "postgresql":
+        words = {"true": "true", "false": "false"}
+    for statement in ROWS_OF_0001:
+        connection.exec_driver_sql(statement.format(**words))
+
+
+def differences(database: SqlDatabase) -> list[Any]:
+    with database.engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
+        return list(compare_metadata(context, metadata))
+
+
+def test_the_revisions_are_one_line() -> None:
+    assert RELEASED.get_heads() == [head()] == [REVISIONS[-1]]
+
+
+def test_every_table_has_a_primary_key() -> None:
+    """Galera needs them."""
+    assert all(list(table.primary_key) for table in metadata.tables.values())
+
+
+def test_the_migrated_schema_is_the_one_of_the_code(empty: SqlDatabase) -> None:
+    assert len(differences(empty)) > 0
+    upgrade(empty.engine)
+    assert differences(empty) == []
+    assert current(empty.engine) == head()
+
+
+def test_upgrading_again_changes_nothing(empty: SqlDatabase) -> None:
+    upgrade(empty.engine)
+    upgrade(empty.engine)
+    assert differences(empty) == []
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_every_revision_keeps_the_data(empty: SqlDatabase, revision: str) -> None:
+    """Rows of the first revision are taken to this one, and from there to the newest."""
+    upgrade(empty.engine, "0001")
+    with empty.engine.begin() as connection:
+        insert_rows_of_0001(connection)
+    upgrade(empty.engine, revision)
+    assert current(empty.engine) == revision
+    upgrade(empty.engine)
+    with empty.read() as u:
+        (lease,) = u.leases.list()
+        ((registration, allocations),) = u.resources.occupancy(Pool.HOST)
+        properties, notices = u.resources.private_properties("physical:host"), u.outbox.peek(5)
+        assert u.events.next_due(NOW) == START + hours(1) + minutes(5)
+        assert u.events.due(START + hours(2), 5) == list(lease.events)
+    assert (lease.name, lease.revision, lease.trust_id) == ("old 🙂", 3, "trust")
+    assert lease.created_at is not None
+    assert lease.created_at.microsecond == 1
+    assert (lease.reservations[0].parameters, lease.reservations[0].cloud) == ({"min": 1}, {"aggregate": 4})
+    assert tuple(allocations) == lease.allocations
+    assert (lease.allocations[0].amounts, lease.allocations[0].bound) == ({"VCPU": 6}, True)
+    assert (registration.name, registration.generation, registration.traits) == ("compute-7", 12, {"GOLD"})
+    assert properties["gpu"].private
+    assert [notice.id for notice in notices] == [41]
+    empty.transact(lambda u: u.leases.remove(lease))
+
+
+@pytest.mark.parametrize("dialect", [pytest.param("mariadb", marks=pytest.mark.servers)])
+def test_tables_do_not_follow_the_servers_charset(empty: SqlDatabase) -> None:
+    upgrade(empty.engine)
+    query = "SELECT DISTINCT engine, table_collation FROM information_schema.tables WHERE table_schema = database()"
+    with empty.engine.connect() as connection:
+        ours = f"{query} AND table_name != 'alembic_version'"
+        assert connection.execute(text(ours)).all() == [("InnoDB", "utf8mb4_bin")]
+
+
+@pytest.mark.parametrize("url", ["sqlite:///x.db", "postgresql://x/y", "mysql://x/y", "mariadb://x/y"])
+def test_the_sql_can_be_had_without_a_database(url: str, tmp_path: Path) -> None:
+    database = SqlDatabase(url)
+    config = alembic_config(database.engine)
+    output = config.output_buffer = StringIO()
+    command.upgrade(config, "head", sql=True)
+    for name in metadata.tables:
+        assert f"CREATE TABLE {name} " in output.getvalue()
+    assert ("COLLATE utf8mb4_bin" in output.getvalue()) == url.startswith(("mysql", "mariadb"))
+    database.close()
+
+
+# ------------------------------------------------------------------------------------------------ blazar-db-manage
+
+
+class Program:
+    """blazar-db-manage on one database."""
+
+    def __init__(self, configuration: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self._configuration = configuration
+        self._capsys = capsys
+
+    def run(self, *arguments: str) -> str:
+        """What it prints when it succeeds."""
+        assert main(["--config-file", str(self._configuration), *arguments]) == 0
+        return self._capsys.readouterr().out
+
+    def fail(self, *arguments: str) -> str:
+        """What it says when it does not."""
+        assert main(["--config-file", str(self._configuration), *arguments]) == 1
+        captured = self._capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.count("\n") == 1
+        return captured.err
+
+
+@pytest.fixture
+def program(empty: SqlDatabase, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Program:
+    configuration = tmp_path / "blazar.conf"
+    url = empty.engine.url.render_as_string(hide_password=False)
+    configuration.write_text(f"[database]\nconnection = {url}\n")
+    return Program(configuration, capsys)
+
+
+def test_upgrade_goes_to_the_head(empty: SqlDatabase, program: Program) -> None:
+    assert head() not in program.run("current")
+    told = program.run("upgrade")
+    assert all(f"{revision}: " in told for revision in REVISIONS)
+    assert f"{head()} (head)" in program.run("current")
+    assert program.run("upgrade", "head") == ""
+    assert differences(empty) == []
+
+
+def test_upgrade_by_steps(empty: SqlDatabase, program: Program) -> None:
+    program.run("upgrade", "--delta", "1")
+    assert current(empty.engine) == REVISIONS[0]
+    program.run("upgrade", REVISIONS[0])
+    assert "both" in program.fail("upgrade", "--delta", "1", "head")
+
+
+def test_upgrade_can_print_the_sql(empty: SqlDatabase, program: Program) -> None:
+    assert "CREATE TABLE leases" in program.run("upgrade", "--sql")
+    assert current(empty.engine) is None
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["downgrade"], ["downgrade", "--sql", "0001"], ["downgrade", "--delta", "1"], ["upgrade", "--delta", "-1"]],
+)
+def test_there_is_no_way_down(empty: SqlDatabase, program: Program, arguments: list[str]) -> None:
+    program.run("upgrade")
+    assert "no way down" in program.fail(*arguments)
+    assert current(empty.engine) == head()
+
+
+def test_history_and_branches(program: Program) -> None:
+    assert all(f"Rev: {revision}" in program.run("history") for revision in REVISIONS)
+    assert program.run("branches") == program.run("check_migration") == ""
+
+
+def test_stamp(empty: SqlDatabase, program: Program) -> None:
+    program.run("stamp", "head")
+    assert current(empty.engine) == head()
+    assert len(differences(empty)) > 0
+
+
+def test_an_unknown_revision_is_refused(empty: SqlDatabase, program: Program) -> None:
+    assert "unknown-one" in program.fail("upgrade", "unknown-one")
+    assert current(empty.engine) is None
+
+
+def test_the_schema_of_another_program_is_refused(empty: SqlDatabase, program: Program) -> None:
+    program.run("upgrade")
+    with empty.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '553383923ca0'")
+    assert "553383923ca0: that of a newer version, or of another program" in program.fail("upgrade")
+
+
+def test_a_database_that_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    configuration = tmp_path / "blazar.conf"
+    program = Program(configuration, capsys)
+    assert "blazar.conf" in program.fail("current")
+    for url, reason in {
+        "postgresql://blazar:secret@127.0.0.1:1/x": "database is not available: the connection failed or was lost",
+        "oracle://blazar:secret@127.0.0.1/x": "[database] connection cannot be used",
+        "nonsense secret": "[database] connection cannot be used",
+    }.items():
+        configuration.write_text(f"[database]\nconnection = {url}\n")
+        told = program.fail("upgrade")
+        assert reason in told
+        assert "secret" not in told

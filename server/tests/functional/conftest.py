@@ -1,0 +1,128 @@
+"""The API as its clients reach it: requests against the real WSGI callable."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from wsgiref.types import WSGIApplication
+
+import pytest
+
+with warnings.catch_warnings():
+    # Not ours to mend: WebOb imports the old cgi module, oslo.messaging a deprecated module of oslo.utils.
+    warnings.filterwarnings("ignore", "'cgi' is deprecated", DeprecationWarning)
+    warnings.filterwarnings("ignore", "eventletutils module is deprecated", DeprecationWarning)
+    import oslo_middleware  # noqa: F401
+
+    import blazar.rpc.messaging  # noqa: F401
+
+from falcon.testing import Result, TestClient
+from oslo_config import cfg
+
+from blazar import conf as options
+from blazar.adapters.clock import SystemClock
+from blazar.adapters.db import SqlDatabase
+from blazar.adapters.db.schema import upgrade
+from blazar.adapters.memory.cloud import MemoryCloud
+from blazar.adapters.notifications import LogNotifier
+from blazar.api.app import make_app
+from blazar.api.health import Health
+from blazar.bootstrap import Manager, build_database, build_kinds
+from blazar.policies import make_enforcer
+from blazar.service.ports import Subnet
+
+from .canned import Canned, ShownKind
+from .personas import PERSONAS, believe
+
+Send = Callable[..., Result]
+
+
+def configured(directory: Path, text: str = "") -> cfg.ConfigOpts:
+    """A configuration as an operator writes it; nothing of this machine's own."""
+    (directory / "blazar.conf").write_text(text)
+    return options.load(files=[str(directory / "blazar.conf")])
+
+
+def sender(app: WSGIApplication) -> Send:
+    """Sends requests as a persona: a member unless told, nobody with None."""
+    client = TestClient(lambda environ, start_response: app(environ, start_response))
+
+    def send(method: str, path: str, persona: str | None = "member", **more: Any) -> Result:
+        token = {"X-Auth-Token": persona} if persona else {}
+        return client.simulate_request(method, path, headers={**token, **more.pop("headers", {})}, **more)
+
+    return send
+
+
+def edge(service: Canned, conf: cfg.ConfigOpts, health: Callable[[], Health] | None = None) -> Send:
+    """Sends requests to the edge in front of the canned service."""
+    return sender(
+        make_app(
+            service,
+            {"physical:host": ShownKind()},  # type: ignore[dict-item]  # the edge only renders
+            make_enforcer(conf),
+            conf=conf,
+            authenticate=believe,
+            health=health or (lambda: Health(healthy=True, details={"database": "OK"})),
+        )
+    )
+
+
+@pytest.fixture
+def service() -> Canned:
+    return Canned()
+
+
+@pytest.fixture
+def conf(tmp_path: Path) -> cfg.ConfigOpts:
+    return configured(tmp_path)
+
+
+@pytest.fixture
+def send(service: Canned, conf: cfg.ConfigOpts) -> Send:
+    return edge(service, conf)
+
+
+class House:
+    """The real service on SQLite and a cloud in memory, behind the real edge. There is an external network ``public``."""
+
+    def __init__(self, conf: cfg.ConfigOpts, hosts: int) -> None:
+        self.cloud = MemoryCloud(f"compute-{n}" for n in range(1, hosts + 1))
+        subnet = Subnet("subnet", "203.0.113.0/24", "203.0.113.1", (("203.0.113.10", "203.0.113.99"),))
+        self.cloud.add_network("public", subnet)
+        for token, who in PERSONAS.items():
+            self.cloud.add_token(token, who["HTTP_X_USER_ID"], who.get("HTTP_X_PROJECT_ID", ""))
+        self.database: SqlDatabase = build_database(conf)
+        upgrade(self.database.engine)
+        kinds = build_kinds(conf)
+        self.manager = Manager(conf, self.database, self.cloud, kinds, SystemClock(), LogNotifier())
+        self.app = make_app(
+            self.manager.use_cases,
+            kinds,
+            make_enforcer(conf),
+            conf=conf,
+            authenticate=believe,
+            health=lambda: Health(healthy=True),
+        )
+        self.send = sender(self.app)
+
+    def register(self, *names: str) -> None:
+        for name in names:
+            assert self.send("POST", "/v1/os-hosts", "admin", json={"name": name}).status_code == 201
+
+    def register_floating_ip(self, address: str) -> Any:
+        body = {"floating_network_id": "public", "floating_ip_address": address}
+        made = self.send("POST", "/v1/floatingips", "admin", json=body)
+        assert made.status_code == 201
+        return made.json["floatingip"]
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    house = House(configured(tmp_path, f"[database]\nconnection = sqlite:///{tmp_path}/blazar.db\n"), hosts=3)
+    house.manager.start()
+    yield house
+    house.manager.stop()
+    house.database.engine.dispose()

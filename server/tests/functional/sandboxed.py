@@ -1,0 +1,175 @@
+"""Everything real but the hardware: the service as bootstrap builds it, on SQLite, against the sandbox cloud over HTTP."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import requests
+from keystoneauth1.identity.v3 import Password
+from keystoneauth1.session import Session
+
+from blazar.adapters.clock import SystemClock
+from blazar.adapters.db.schema import upgrade
+from blazar.adapters.metrics import Figures
+from blazar.adapters.notifications import LogNotifier
+from blazar.bootstrap import Manager, build_api, build_cloud, build_database, build_kinds
+from blazar_sandbox.cloud import Cloud
+from blazar_sandbox.server import SandboxServer
+from blazarnova import rule
+
+from .conftest import configured, sender
+
+PASSWORD = "sandbox"
+PEOPLE = {
+    "colleague": ("demo", ("member", "reader")),
+    "viewer": ("demo", ("reader",)),
+    "outsider": ("demo", ("manager",)),
+}
+"""Users beside those of the sandbox's first day: project and roles."""
+
+
+def credentials(cloud: SandboxServer, user: str, project: str) -> dict[str, str]:
+    return {
+        "auth_type": "password",
+        "auth_url": cloud.auth_url,
+        "username": user,
+        "password": PASSWORD,
+        "project_name": project,
+        "user_domain_id": "default",
+        "project_domain_id": "default",
+    }
+
+
+def section(name: str, **options: Any) -> str:
+    return "\n".join([f"[{name}]", *(f"{key} = {value}" for key, value in options.items())]) + "\n"
+
+
+class LeapingClock(SystemClock):
+    """The clock of the machine, but for leaps ahead."""
+
+    def __init__(self) -> None:
+        self.ahead = timedelta(0)
+
+    def now(self) -> datetime:
+        return super().now() + self.ahead
+
+
+class Sandboxed:
+    """A sandbox cloud and a service on it; requests are sent by the name of a user."""
+
+    def __init__(self, directory: Path, hosts: int = 4, settings: rule.Settings | None = None) -> None:
+        self.state = Cloud(hosts=hosts, password=PASSWORD, settings=settings)
+        self.cloud = SandboxServer(self.state).start()
+        self.http = requests.Session()
+        own = credentials(self.cloud, "blazar", "service")
+        self.conf = configured(
+            directory,
+            section("database", connection=f"sqlite:///{directory}/blazar.db")
+            + section("cloud", interface="public", **own)
+            + section("keystone_authtoken", interface="public", www_authenticate_uri=self.cloud.auth_url, **own),
+        )
+        self.database = build_database(self.conf)
+        upgrade(self.database.engine)
+        self.clock = LeapingClock()
+        kinds = build_kinds(self.conf)
+        self.manager = Manager(self.conf, self.database, build_cloud(self.conf), kinds, self.clock, LogNotifier())
+        self._send = sender(build_api(self.conf, self.manager.use_cases, Figures()))
+        self._tokens: dict[str, str] = {}
+        self.host_id = ""
+        self._projects = {user: project for user, (project, _) in PEOPLE.items()}
+        for user, (project, roles) in PEOPLE.items():
+            self.add_user(user, project, *roles)
+        self.manager.start()
+
+    def stop(self) -> None:
+        self.manager.stop()
+        self.database.engine.dispose()
+        self.http.close()
+        self.cloud.stop()
+
+    def send(self, method: str, path: str, user: str, **more: Any) -> Any:
+        return self._send(method, path, self.token(user), **more)
+
+    def token(self, user: str) -> str:
+        if user not in self._tokens:
+            scope: dict[str, Any] = (
+                {"system_scope": "all"}
+                if user == "system"
+                else {"project_name": self._projects.get(user, user), "project_domain_id": "default"}
+            )
+            auth = Password(
+                auth_url=self.cloud.auth_url,
+                username="admin" if user == "system" else user,
+                password=PASSWORD,
+                user_domain_id="default",
+                **scope,
+            )
+            self._tokens[user] = str(Session(session=self.http).get_token(auth))
+        return self._tokens[user]
+
+    def openstack(self, method: str, path: str, user: str = "admin", version: str = "", **more: Any) -> Any:
+        """Ask the cloud itself, as its administrator or somebody else; raises requests.HTTPError."""
+        headers = {"X-Auth-Token": self.token(user)} | ({"OpenStack-API-Version": version} if version else {})
+        answer = self.http.request(method, f"{self.cloud.url}{path}", headers=headers, timeout=30, **more)
+        answer.raise_for_status()
+        return answer.json() if answer.content else None
+
+    def boot(self, user: str, flavor: str, **hints: str) -> Any:
+        """Ask Nova for a server, as a user does; the server when it is known what became of it."""
+        image = self.openstack("GET", "/image/v2/images")["images"][0]["id"]
+        body = {
+            "server": {"name": "server", "imageRef": image, "flavorRef": flavor, "networks": "none"},
+            "OS-SCH-HNT:scheduler_hints": hints,
+        }
+        made = self.openstack("POST", "/compute/v2.1/servers", user, "compute 2.37", json=body)["server"]
+        found: dict[str, Any] = {}
+
+        def settled() -> bool:
+            # Only administrators are told the host.
+            found.update(self.openstack("GET", f"/compute/v2.1/servers/{made['id']}")["server"])
+            return found["status"] in ("ACTIVE", "ERROR")
+
+        assert until(settled), found
+        return found
+
+    def aggregates(self) -> dict[str, list[str]]:
+        found = self.openstack("GET", "/compute/v2.1/os-aggregates")["aggregates"]
+        return {each["name"]: sorted(each["hosts"]) for each in found}
+
+    def network_id(self, name: str) -> str:
+        (found,) = self.openstack("GET", f"/network/v2.0/networks?name={name}")["networks"]
+        return str(found["id"])
+
+    def floating_ips(self) -> dict[str, Any]:
+        """All floating IPs of the cloud by their addresses."""
+        found = self.openstack("GET", "/network/v2.0/floatingips")["floatingips"]
+        return {each["floating_ip_address"]: each for each in found}
+
+    def add_user(self, user: str, project: str, *roles: str) -> str:
+        """Somebody new; the id."""
+        self._projects[user] = project
+        body = {"user": {"name": user, "password": PASSWORD, "domain_id": "default"}}
+        user_id = str(self.openstack("POST", "/v3/users", json=body)["user"]["id"])
+        for role in roles:
+            self.assign("PUT", user, user_id, role)
+        return user_id
+
+    def assign(self, method: str, user: str, user_id: str, role: str) -> None:
+        """Give a role in the user's project (PUT), or take it away (DELETE); the next request comes with a new token."""
+        (found,) = (each for each in self.openstack("GET", "/v3/roles")["roles"] if each["name"] == role)
+        project_id = self.state.project_id(self._projects[user])
+        self.openstack(method, f"/v3/projects/{project_id}/users/{user_id}/roles/{found['id']}")
+        self._tokens.pop(user, None)
+
+
+def until(holds: Callable[[], bool], seconds: float = 30) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if holds():
+            return True
+        time.sleep(0.05)
+    return False

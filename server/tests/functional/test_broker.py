@@ -1,0 +1,149 @@
+"""Calls and notifications over RabbitMQ, and what becomes of them without it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from blazar.adapters.notifications import LogNotifier, MessagingNotifier, chosen_notifier
+from blazar.broker import oslo_messaging
+from blazar.domain.errors import CloudUnavailable, NotFound
+from blazar.service.context import Caller
+from blazar.service.ports import Notice
+
+from .bus import Bus, free_port
+from .canned import LEASE, LEASE_ID, Canned
+
+CALLER = Caller("u1", "p1", ("member",))
+NOTICE = Notice(1, "lease.create", {"lease_id": LEASE_ID, "name": "🙂"}, datetime(2030, 1, 1, tzinfo=UTC))
+NewBus = Callable[..., Bus]
+# oslo.messaging leaves its sockets to the garbage collector
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+@pytest.fixture
+def new_bus(tmp_path: Path) -> Iterator[NewBus]:
+    buses: list[Bus] = []
+
+    def make(**settings: Any) -> Bus:
+        buses.append(Bus(tmp_path, **settings))
+        return buses[-1]
+
+    yield make
+    for bus in buses:
+        bus.close()
+
+
+@pytest.mark.servers
+def test_any_manager_that_listens_answers(new_bus: NewBus) -> None:
+    bus, services = new_bus(), [Canned(), Canned()]
+    for service in services:
+        bus.listen(service)
+    client = bus.client()
+    for _ in range(20):
+        assert client.leases.get(LEASE_ID, CALLER) == LEASE
+    with pytest.raises(NotFound):
+        client.leases.get("nope", CALLER)
+    counts = [len(service.callers) for service in services]
+    assert sum(counts) == 21
+    assert min(counts) > 0
+
+
+class Mute(Canned):
+    """Does what it is asked, and answers when nobody waits any more; as a manager that dies with the call."""
+
+    def note(self, caller: Caller, command: Any = None) -> None:
+        super().note(caller, command)
+        time.sleep(5)
+
+
+@pytest.mark.servers
+def test_a_call_that_a_manager_took_with_it_is_made_again(new_bus: NewBus) -> None:
+    bus, mute = new_bus(timeout=12), Mute()
+    bus.listen(mute)
+    answer: list[Any] = []
+    asking = threading.Thread(target=lambda: answer.append(bus.client().leases.get(LEASE_ID, CALLER)))
+    asking.start()
+    while not mute.callers:
+        time.sleep(0.01)
+    for server in bus._servers:
+        server.stop()
+    bus._servers.clear()
+    bus.listen(Canned())
+    asking.join(30)
+    assert answer == [LEASE]
+    assert len(mute.callers) == 1
+
+
+@pytest.mark.servers
+def test_nobody_listens(new_bus: NewBus) -> None:
+    bus, began = new_bus(timeout=3), time.monotonic()
+    with pytest.raises(CloudUnavailable) as told:
+        bus.client().leases.get(LEASE_ID, CALLER)
+    assert told.value.fields["service"] == "blazar-manager"
+    assert time.monotonic() - began < 10
+
+
+# oslo.messaging goes on trying for as long as the process lives, and logs it: not among tests that read what is logged.
+@pytest.mark.servers
+def test_a_broker_that_is_not_there(new_bus: NewBus) -> None:
+    bus, began = new_bus(url=f"rabbit://guest:guest@127.0.0.1:{free_port()}/", timeout=3), time.monotonic()
+    client = bus.client()
+    for _ in range(3):
+        with pytest.raises(CloudUnavailable) as told:
+            client.leases.get(LEASE_ID, CALLER)
+        assert told.value.fields["service"] == "the message broker"
+    assert time.monotonic() - began < 20
+
+
+# ----------------------------------------------------------------------------------------------- notifications
+
+
+class Listening:
+    """An endpoint as consumers of notifications have it."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, str, dict[str, Any]]] = []
+        self.was_heard = threading.Event()
+
+    def info(self, ctxt: Any, publisher_id: str, event_type: str, payload: dict[str, Any], metadata: Any) -> None:
+        self.heard.append((publisher_id, event_type, payload))
+        self.was_heard.set()
+
+
+@pytest.mark.servers
+def test_consumers_hear_notifications(new_bus: NewBus) -> None:
+    bus, endpoint = new_bus(), Listening()
+    notifier = chosen_notifier(bus.conf)
+    transport = oslo_messaging.get_notification_transport(bus.conf)
+    target = oslo_messaging.Target(topic=bus.name)
+    listener = oslo_messaging.get_notification_listener(transport, [target], [endpoint])
+    listener.start()
+    notifier.send(NOTICE)
+    assert endpoint.was_heard.wait(20)
+    listener.stop()
+    listener.wait()
+    transport.cleanup()
+    assert endpoint.heard == [("blazar.lease", "lease.create", NOTICE.payload)]
+
+
+def test_a_notification_that_was_not_delivered_is_told(new_bus: NewBus) -> None:
+    bus = new_bus(url=f"rabbit://guest:guest@127.0.0.1:{free_port()}/")
+    notifier = chosen_notifier(bus.conf)
+    assert isinstance(notifier, MessagingNotifier)
+    with pytest.raises(CloudUnavailable) as told:
+        notifier.send(NOTICE)
+    assert told.value.fields["service"] == "the message broker"
+
+
+def test_without_a_driver_notifications_go_to_the_log(new_bus: NewBus) -> None:
+    bus = new_bus()
+    chosen_notifier(bus.conf)
+    bus.conf.set_override("driver", [], group="oslo_messaging_notifications")
+    assert isinstance(chosen_notifier(bus.conf), LogNotifier)

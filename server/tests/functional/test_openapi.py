@@ -1,0 +1,100 @@
+"""The API's own description: complete, valid, and true of the golden bodies."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from blazar.api.app import routes
+from blazar.api.authorization import Authorizer
+from blazar.api.health import Health
+from blazar.policies import make_enforcer
+
+from .canned import FLOATING_IP, LEASE_ID, Canned
+from .conftest import Send
+
+
+@pytest.fixture
+def document(send: Send) -> Any:
+    answer = send("GET", "/v1/openapi.json", None)
+    assert answer.status_code == 200
+    return answer.json
+
+
+def test_every_route_is_described(document: Any, service: Canned, conf: Any) -> None:
+    table = routes(service, {}, Authorizer(make_enforcer(conf)), lambda: Health(healthy=True))
+    assert {(path, method) for path, methods in document["paths"].items() for method in methods} == {
+        (route.path, route.method.lower()) for route in table
+    }
+    assert len(table) >= 23
+
+
+def test_every_operation_says_what_it_does(document: Any) -> None:
+    operations = [operation for methods in document["paths"].values() for operation in methods.values()]
+    assert all(operation["summary"].endswith((".", ";")) for operation in operations)
+    ids = [operation["operationId"] for operation in operations]
+    assert len(set(ids)) == len(ids)
+
+
+def test_every_reference_leads_somewhere(document: Any) -> None:
+    references = set(re.findall(r"'\$ref': '#/components/schemas/(\w+)'", str(document)))
+    assert references == set(document["components"]["schemas"])
+
+
+def test_only_discovery_and_health_are_open_to_all(document: Any) -> None:
+    open_to_all = {
+        path for path, methods in document["paths"].items() for o in methods.values() if o.get("security") == []
+    }
+    assert open_to_all == {"/", "/versions", "/v1", "/healthcheck", "/v1/openapi"}
+    assert document["security"] == [{"token": []}]
+
+
+ANSWERS = [
+    ("GET", "/", "/", {}),
+    ("GET", "/v1", "/v1", {}),
+    ("GET", "/healthcheck", "/healthcheck", {}),
+    ("GET", "/v1/leases", "/v1/leases", {}),
+    ("GET", "/v1/leases/{lease_id}", f"/v1/leases/{LEASE_ID}", {}),
+    ("PUT", "/v1/leases/{lease_id}", f"/v1/leases/{LEASE_ID}", {"body": b"{}"}),
+    ("GET", "/v1/leases/{lease_id}", "/v1/leases/nope", {}),
+    ("GET", "/v1/os-hosts", "/v1/os-hosts", {}),
+    ("GET", "/v1/os-hosts/{host_id}", "/v1/os-hosts/1", {}),
+    ("GET", "/v1/os-hosts/allocations", "/v1/os-hosts/allocations", {}),
+    ("GET", "/v1/os-hosts/{host_id}/allocation", "/v1/os-hosts/1/allocation", {}),
+    ("GET", "/v1/os-hosts/properties", "/v1/os-hosts/properties", {"query_string": "detail=1"}),
+    ("PATCH", "/v1/os-hosts/properties/{property_name}", "/v1/os-hosts/properties/gpu", {"json": {"private": True}}),
+    ("GET", "/v1/floatingips", "/v1/floatingips", {}),
+    ("GET", "/v1/floatingips/{floatingip_id}", f"/v1/floatingips/{FLOATING_IP.id}", {}),
+    ("GET", "/v1/floatingips/{floatingip_id}", "/v1/floatingips/nope", {}),
+    (
+        "POST",
+        "/v1/floatingips",
+        "/v1/floatingips",
+        {"json": {"floating_network_id": "net1", "floating_ip_address": "172.24.4.102"}},
+    ),
+    ("POST", "/v1/leases", "/v1/leases", {"body": b"["}),
+]
+
+
+@pytest.mark.parametrize(("method", "route", "path", "more"), ANSWERS)
+def test_answers_are_as_described(
+    send: Send, document: Any, method: str, route: str, path: str, more: dict[str, Any]
+) -> None:
+    answer = send(method, path, "admin", **more)
+    responses = document["paths"][route][method.lower()]["responses"]
+    described = responses.get(str(answer.status_code)) or responses[f"{answer.status_code // 100}XX"]
+    schema = {
+        **described["content"]["application/json"]["schema"],
+        "components": document["components"],
+    }
+    jsonschema_rs.validator_for(schema).validate(answer.json)
+
+
+def test_request_bodies_are_described_by_their_models(document: Any) -> None:
+    schemas = document["components"]["schemas"]
+    assert set(schemas["LeaseCreate"]["required"]) == {"name", "start_date", "end_date"}
+    assert schemas["LeaseCreate"]["properties"]["name"]["maxLength"] == 80
+    assert schemas["PropertyPatch"]["properties"]["private"]["type"] == "boolean"

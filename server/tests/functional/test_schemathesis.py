@@ -1,0 +1,81 @@
+"""Requests that a machine makes up from the API's own description: never a 5xx, never an answer that is not described."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from oslo_config.cfg import ConfigOpts
+from oslo_policy.policy import Enforcer
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from blazar.api.app import routes
+from blazar.api.authorization import Authorizer
+from blazar.api.health import Health
+
+from .canned import Canned
+from .conftest import House, configured
+
+EXAMPLES = 25
+"""For each operation and mode; a run stays far below a minute."""
+LEASE = {"name": "a", "start_date": "2050-01-01 10:00", "end_date": "2050-01-01 11:00"}
+CHECKS = [
+    not_a_server_error,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+]
+
+
+@pytest.fixture(scope="module")
+def described_house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    directory: Path = tmp_path_factory.mktemp("house")
+    house = House(configured(directory, f"[database]\nconnection = sqlite:///{directory}/blazar.db\n"), hosts=3)
+    house.manager.start()
+    house.register("compute-1", "compute-2")
+    house.send("PUT", "/v1/os-hosts/1", "admin", json={"gpu": 2})
+    house.floatingip_id = house.register_floating_ip("203.0.113.101")["id"]
+    yield house
+    house.manager.stop()
+    house.database.engine.dispose()
+
+
+def cases() -> list[tuple[str, str, GenerationMode]]:
+    """Every operation, and every one that takes anything also with what its description forbids."""
+    table = routes(Canned(), {}, Authorizer(Enforcer(ConfigOpts())), lambda: Health(healthy=True))
+    right = [(route.method, route.path, GenerationMode.POSITIVE) for route in table]
+    takes_anything = [route for route in table if "{" in route.path or route.body or route.query]
+    return right + [(route.method, route.path, GenerationMode.NEGATIVE) for route in takes_anything]
+
+
+@pytest.mark.parametrize(("method", "path", "mode"), cases())
+def test_described_requests(described_house: House, method: str, path: str, mode: GenerationMode) -> None:
+    lease = described_house.send("POST", "/v1/leases", "admin", json=LEASE).json["lease"]
+    present = {
+        "lease_id": lease["id"],
+        "host_id": "1",
+        "property_name": "gpu",
+        "floatingip_id": described_house.floatingip_id,
+    }
+    schema = schemathesis.openapi.from_wsgi("/v1/openapi.json", described_house.app)
+
+    @given(case=schema[path][method].as_strategy(generation_mode=mode))
+    @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+    def sent_and_answered(case: schemathesis.Case[Any]) -> None:
+        if mode is GenerationMode.POSITIVE:
+            case.path_parameters = {name: present[name] for name in case.path_parameters or {}}
+        case.call_and_validate(headers={"X-Auth-Token": "admin"}, checks=CHECKS)
+
+    sent_and_answered()

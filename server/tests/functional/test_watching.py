@@ -1,0 +1,142 @@
+"""What operators see: health with the part that fails, and figures that count what happened."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from falcon.testing import TestClient
+from oslo_config import cfg
+
+from blazar.adapters.metrics import Figures
+from blazar.api.app import make_app
+from blazar.api.health import Health
+from blazar.api.watching import watched
+from blazar.bootstrap import health_of
+from blazar.domain.errors import CloudUnavailable
+from blazar.policies import make_enforcer
+from blazar.service.vitals import Vitals
+
+from .canned import Canned, ShownKind
+from .conftest import House, sender
+from .personas import believe
+
+
+def value(text: str, name: str, **labels: str) -> float:
+    """One figure out of the text that Prometheus reads; 0 where it is not there."""
+    for line in text.splitlines():
+        found, _, number = line.rpartition(" ")
+        if found.split("{")[0] == name and all(f'{key}="{word}"' in found for key, word in labels.items()):
+            return float(number)
+    return 0.0
+
+
+@pytest.fixture
+def figures() -> Figures:
+    return Figures()
+
+
+def test_requests_are_counted_by_route(figures: Figures, conf: cfg.ConfigOpts) -> None:
+    service = Canned()
+    app = make_app(
+        service,
+        {"physical:host": ShownKind()},  # type: ignore[dict-item]  # the edge only renders
+        make_enforcer(conf),
+        conf=conf,
+        authenticate=believe,
+        health=health_of(service, broker="OK"),
+        observer=figures,
+        metrics=figures.exposition,
+    )
+    send = sender(app)
+    for path in ("/v1/leases/a", "/v1/leases/b", "/v1/leases", "/nope", "/v1/leases"):
+        send("GET", path)
+    send("TRACE", "/v1/leases")
+    answer = send("GET", "/metrics", None)
+    assert answer.headers["content-type"].startswith("text/plain")
+    one = {"method": "GET", "route": "/v1/leases/{lease_id}", "status": "404"}
+    assert value(answer.text, "blazar_requests_total", **one) == 2
+    assert value(answer.text, "blazar_requests_total", method="GET", route="/v1/leases", status="200") == 2
+    assert value(answer.text, "blazar_requests_total", method="GET", route="none", status="404") == 1
+    assert value(answer.text, "blazar_request_seconds_count", method="GET", route="/v1/leases") == 2
+    assert "TRACE" not in answer.text
+    health = send("GET", "/healthcheck", None)
+    assert health.json["details"] == {"database": "OK", "broker": "OK", "event_lag_seconds": 1.5, "outbox": 2}
+
+
+@pytest.mark.parametrize(
+    ("service", "part"),
+    [("database", "database"), ("the message broker", "broker"), ("blazar-manager", "manager")],
+)
+def test_health_names_the_part_that_fails(service: str, part: str, figures: Figures) -> None:
+    def health() -> Health:
+        raise CloudUnavailable(service=service, reason="mysql://user:password@host")
+
+    client = TestClient(lambda e, s: watched(health, figures.exposition)(e, s))
+    answer = client.simulate_get("/healthcheck")
+    assert answer.status_code == 503
+    assert answer.json == {"status": "UNAVAILABLE", "details": {part: "UNAVAILABLE"}}
+    assert client.simulate_get("/").status_code == 404
+    assert client.simulate_get("/metrics").status_code == 200
+
+
+def test_vital_signs_are_read_when_somebody_looks(figures: Figures) -> None:
+    read: list[Any] = [Vitals(2.5, 3), CloudUnavailable(service="database", reason="away")]
+
+    def vitals() -> Vitals:
+        found = read.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    figures.watch(vitals)
+    assert len(read) == 2
+    _, text = figures.exposition()
+    shown = [value(text.decode(), f"blazar_{name}") for name in ("event_lag_seconds", "outbox", "database_up")]
+    assert shown == [2.5, 3, 1]
+    _, text = figures.exposition()
+    assert "blazar_outbox" not in text.decode()
+    assert value(text.decode(), "blazar_database_up") == 0
+
+
+def test_a_manager_counts_plans_shortages_and_events(house: House) -> None:
+    """The house has no figures of its own: it is asked again with the same parts, counted."""
+    house.register("compute-1")
+    seen: list[tuple[Any, ...]] = []
+    admission = house.manager.use_cases.leases._admission
+    admission._observer = Telling(seen)  # type: ignore[assignment]
+    body = {
+        "name": "lease",
+        "start_date": "now",
+        "end_date": "2099-01-01 00:00",
+        "reservations": [
+            {
+                "resource_type": "physical:host",
+                "min": 1,
+                "max": 1,
+                "hypervisor_properties": "",
+                "resource_properties": "",
+            }
+        ],
+    }
+    assert house.send("POST", "/v1/leases", json=body).status_code == 201
+    assert house.send("POST", "/v1/leases", json=body).status_code == 409
+    assert [word for word, *_ in seen] == ["planned", "planned"]
+    assert seen[0][1] is None
+    assert isinstance(seen[1][1], str)
+
+
+class Telling:
+    """An observer that writes down what it is told."""
+
+    def __init__(self, seen: list[tuple[Any, ...]]) -> None:
+        self._seen = seen
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *words: self._seen.append((name, *words))
+
+
+def test_the_health_reply_is_json(figures: Figures) -> None:
+    client = TestClient(lambda e, s: watched(lambda: Health(True, {"a": 1}), figures.exposition)(e, s))
+    assert json.loads(client.simulate_get("/healthcheck").text) == {"status": "OK", "details": {"a": 1}}

@@ -1,0 +1,116 @@
+"""The exact parts of the planner by themselves: they find a choice for several demands where one exists, and only there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import assume, event, given, settings
+from hypothesis import strategies as st
+
+from blazar.domain.attempt import Attempt
+from blazar.domain.choice import Preference
+from blazar.domain.demand import Demand, Grouping, Request
+from blazar.domain.matching import match_wholes
+from blazar.domain.resource import Claim, Inventory, Pool, Resource
+from blazar.domain.room import Choice, Room, prospect
+from blazar.domain.search import search
+
+from .worlds import BruteForce, World, span, worlds
+
+
+def parts(world: World) -> Attempt:
+    request = world.request
+    replaced = [demand.reservation_id for demand in request.demands]
+    window = world.calendar.window(request.interval, request.cleaning, replaced)
+    prospects = [prospect(world.calendar, demand) for demand in request.demands]
+    return Attempt(world.calendar, request, prospects, window)
+
+
+def check_choices(world: World, attempt: Attempt, choices: list[Choice]) -> None:
+    brute = BruteForce(world)
+    for served, choice in zip(attempt.prospects, choices, strict=True):
+        assert served.least <= sum(choice.values()) <= served.most
+        assert all(choice.get(place, 0) >= slots > 0 for place, slots in served.needed.items())
+        assert all(slots > 0 for slots in choice.values())
+        if served.demand.grouping is Grouping.TOGETHER:
+            assert len(choice) <= 1
+        if served.demand.grouping is Grouping.APART:
+            assert set(choice.values()) <= {1}
+    for resource in world.resources:
+        place = world.calendar.place_of(resource.id)
+        assert place is not None
+        assert brute.holds(resource, [choice.get(place, 0) for choice in choices])
+
+
+@given(worlds())
+@settings(max_examples=800, deadline=None)
+def test_the_search_finds_a_choice_exactly_where_there_is_one(world: World) -> None:
+    attempt = parts(world)
+    assume(not any(served.unknown or served.least > served.most for served in attempt.prospects))
+    choices = search(attempt.prospects, attempt.room)
+    event("found" if choices else "none")
+    assert (choices is not None) == BruteForce(world).is_possible()
+    if choices is not None:
+        check_choices(world, attempt, choices)
+
+
+@given(worlds(wholes_only=True))
+@settings(max_examples=400, deadline=None)
+def test_the_matching_finds_a_choice_exactly_where_there_is_one(world: World) -> None:
+    attempt = parts(world)
+    assume(not any(served.unknown or served.least > served.most for served in attempt.prospects))
+    preference = Preference(world.request.order, world.calendar.rank, world.request.seed)
+    floors = [served.needed for served in attempt.prospects]
+    choices = match_wholes(attempt.prospects, attempt.room, preference, floors)
+    event("found" if choices else "none")
+    assert (choices is not None) == BruteForce(world).is_possible()
+    if choices is not None:
+        check_choices(world, attempt, choices)
+
+
+@st.composite
+def tight_worlds(draw: st.DrawFn) -> World:
+    """A few hosts that hold exactly what is asked: most ways to fill them fail."""
+    hosts: list[Resource] = []
+    sizes = draw(st.lists(st.integers(1, 4), min_size=2, max_size=3, unique=True))
+    wanted = [0] * len(sizes)
+    for number in range(draw(st.integers(2, 3))):
+        units = [draw(st.integers(0, 2)) for _ in sizes]
+        wanted = [a + b for a, b in zip(wanted, units, strict=True)]
+        capacity = sum(n * size for n, size in zip(units, sizes, strict=True))
+        hosts.append(
+            Resource(str(number), Pool.HOST, inventory={"VCPU": Inventory(capacity, 9), "DISK_GB": Inventory(0, 0)})
+        )
+    asked = [
+        Demand(f"r{number}", n, n, claim=Claim({"VCPU": size}))
+        for number, (n, size) in enumerate(zip(wanted, sizes, strict=True))
+        if n
+    ]
+    assume(len(asked) > 1)
+    hosts = draw(st.permutations(hosts))
+    renamed = tuple(replace(host, id=str(number)) for number, host in enumerate(hosts))
+    return World(renamed, (), Request(span(0, 1), tuple(draw(st.permutations(asked)))))
+
+
+@given(tight_worlds())
+@settings(max_examples=500, deadline=None)
+def test_what_fits_in_one_way_only_is_planned(world: World) -> None:
+    attempt = parts(world)
+    choices = attempt.choices()
+    assert choices is not None
+    check_choices(world, attempt, choices)
+
+
+@given(worlds(), st.integers(0, 60))
+@settings(max_examples=200, deadline=None)
+def test_a_search_that_gives_up_claims_nothing(world: World, effort: int) -> None:
+    attempt = parts(world)
+    assume(not any(served.unknown or served.least > served.most for served in attempt.prospects))
+    choices = search(
+        attempt.prospects,
+        Room(world.calendar.facts, world.calendar.window(world.request.interval), attempt.prospects),
+        effort,
+    )
+    event("found" if choices else "none")
+    if choices is not None:
+        assert all(served.least <= sum(c.values()) for served, c in zip(attempt.prospects, choices, strict=True))

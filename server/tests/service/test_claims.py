@@ -1,0 +1,119 @@
+"""Which claims does a manager still trust? One that slept, or whose clock was set, must not act on what it had."""
+
+from __future__ import annotations
+
+import threading
+from datetime import datetime, timedelta
+
+import pytest
+
+from blazar.domain.event import EventType
+from blazar.engine.claims import Claims
+from blazar.service.ports import ClaimLost
+
+from .world import START, World
+
+LENGTH = timedelta(seconds=15)
+
+
+class Times:
+    """A clock that may be set, and time that passes evenly whatever the clock shows."""
+
+    def __init__(self) -> None:
+        self.shown, self.passed = START, 0.0
+
+    def now(self) -> datetime:
+        return self.shown
+
+    def pause(self, seconds: float) -> None:
+        self.shown += timedelta(seconds=seconds)
+        self.passed += seconds
+
+    def monotonic(self) -> float:
+        return self.passed
+
+
+class Place:
+    def __init__(self) -> None:
+        world = World()
+        self.times, self.database = Times(), world.database
+        self.claims = Claims(self.database, self.times, LENGTH, monotonic=self.times.monotonic)
+        event = world.create().event(EventType.START)
+        assert event
+        self.event = event
+
+
+@pytest.fixture
+def place() -> Place:
+    return Place()
+
+
+def test_a_claim_holds_for_its_length(place: Place) -> None:
+    hold = place.claims.take(place.event, "mine")
+    assert hold
+    place.times.pause(14.9)
+    hold.check()
+    place.times.pause(0.2)
+    with pytest.raises(ClaimLost):
+        hold.check()
+
+
+def test_one_that_is_extended_holds_on(place: Place) -> None:
+    hold = place.claims.take(place.event, "mine")
+    assert hold
+    for _ in range(5):
+        place.times.pause(10)
+        place.claims._extend("mine", place.claims._grants["mine"])
+        hold.check()
+
+
+def test_a_manager_that_slept_does_not_extend_what_it_has_lost(place: Place) -> None:
+    hold = place.claims.take(place.event, "mine")
+    assert hold
+    place.times.pause(60)
+    other = Claims(place.database, place.times, LENGTH, monotonic=place.times.monotonic)
+    assert other.take(place.event, "theirs")
+    place.claims._extend("mine", place.claims._grants["mine"])
+    with pytest.raises(ClaimLost):
+        hold.check()
+
+
+@pytest.mark.parametrize("jump", [-3600, -5, 5, 3600])
+def test_a_clock_that_was_set_ends_the_claims(place: Place, jump: float) -> None:
+    hold = place.claims.take(place.event, "mine")
+    assert hold
+    hold.check()
+    place.times.shown += timedelta(seconds=jump)
+    with pytest.raises(ClaimLost):
+        hold.check()
+
+
+def test_a_clock_that_was_set_back_does_not_make_an_old_claim_new(place: Place) -> None:
+    """By the clock the claim would hold again; by the time that passed it is long over."""
+    hold = place.claims.take(place.event, "mine")
+    assert hold
+    place.times.pause(20)
+    place.times.shown -= timedelta(seconds=18)
+    with pytest.raises(ClaimLost):
+        hold.check()
+
+
+def test_what_was_dropped_or_taken_by_another_is_lost(place: Place) -> None:
+    hold = place.claims.take(place.event, "mine")
+    assert hold
+    assert place.claims.take(place.event, "theirs") is None
+    place.claims.drop(hold)
+    with pytest.raises(ClaimLost):
+        hold.check()
+
+
+def test_a_stop_gives_unfinished_events_back(place: Place) -> None:
+    hold = place.claims.take(place.event, "mine")
+    assert hold
+    place.claims.start()
+    stopping = threading.Thread(target=place.claims.stop)
+    stopping.start()
+    stopping.join(10)
+    with pytest.raises(ClaimLost):
+        hold.check()
+    assert place.claims.take(place.event, "theirs")

@@ -1,0 +1,78 @@
+"""Do notices leave the outbox once each, in order, and stay while nobody takes them?"""
+
+from __future__ import annotations
+
+import pytest
+
+from blazar.adapters.memory import MemoryDatabase
+from blazar.domain.errors import CloudUnavailable
+from blazar.engine.relay import HOLD, Relay
+from blazar.service.ports import Notice
+
+from .world import START, MovedClock
+
+
+class Receiver:
+    """A notifier that the test can take down, and that may look around while it is at work."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+        self.fails_from: int | None = None
+        self.meanwhile = lambda: None
+
+    def send(self, notice: Notice) -> None:
+        if self.fails_from is not None and len(self.heard) >= self.fails_from:
+            raise CloudUnavailable(service="the message broker", reason="away")
+        self.heard.append(notice.event_type)
+        self.meanwhile()
+
+
+@pytest.fixture
+def database() -> MemoryDatabase:
+    database = MemoryDatabase()
+    for name in "abcd":
+        database.transact(lambda u, name=name: u.outbox.put(name, {}, START))
+    return database
+
+
+def depth(database: MemoryDatabase) -> int:
+    with database.read() as uow:
+        return uow.outbox.depth()
+
+
+def test_they_are_delivered_in_order_and_leave(database: MemoryDatabase) -> None:
+    receiver = Receiver()
+    assert Relay(database, receiver, MovedClock()).deliver() == 4
+    assert receiver.heard == list("abcd")
+    assert depth(database) == 0
+
+
+def test_those_that_nobody_takes_stay_and_go_as_soon_as_they_can(database: MemoryDatabase) -> None:
+    receiver = Receiver()
+    relay = Relay(database, receiver, MovedClock())
+    receiver.fails_from = 2
+    with pytest.raises(CloudUnavailable):
+        relay.deliver()
+    assert depth(database) == 2
+    receiver.fails_from = None
+    assert relay.deliver() == 2
+    assert receiver.heard == list("abcd")
+
+
+def test_two_managers_do_not_deliver_the_same(database: MemoryDatabase) -> None:
+    receiver, clock = Receiver(), MovedClock()
+    other = Relay(database, receiver, clock)
+    counts: list[int] = []
+    receiver.meanwhile = lambda: counts.append(other.deliver())
+    Relay(database, receiver, clock).deliver()
+    assert counts == [0, 0, 0, 0]
+    assert receiver.heard == list("abcd")
+
+
+def test_those_of_a_manager_that_died_are_delivered_by_another(database: MemoryDatabase) -> None:
+    receiver, clock = Receiver(), MovedClock()
+    database.transact(lambda u: u.outbox.take(10, START, START + HOLD))
+    relay = Relay(database, receiver, clock)
+    assert relay.deliver() == 0
+    clock.pause(HOLD.total_seconds())
+    assert relay.deliver() == 4

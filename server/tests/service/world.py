@@ -1,0 +1,269 @@
+"""A whole manager in memory: the test moves the clock, and events happen when they are due."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+from uuid import uuid4
+
+from blazar.adapters.memory import MemoryDatabase
+from blazar.adapters.memory.cloud import FREEPOOL, MemoryCloud
+from blazar.domain.event import EventStatus
+from blazar.domain.lease import Lease
+from blazar.domain.resource import Registration
+from blazar.kinds.flavor import FlavorKind
+from blazar.kinds.floatingip import FloatingIPKind
+from blazar.kinds.host import HostKind
+from blazar.kinds.instance import InstanceKind
+from blazar.service.admission import Admission, Selection
+from blazar.service.allocations import Allocations
+from blazar.service.calendars import Calendars
+from blazar.service.commands import NOW, CreateLease, RegisterFloatingIP, RegisterHost, ReservationRequest, UpdateLease
+from blazar.service.context import Caller
+from blazar.service.events import Events, Hold
+from blazar.service.floatingips import FloatingIPs
+from blazar.service.hosts import HostRules, Hosts
+from blazar.service.leases import LeaseRules, Leases
+from blazar.service.ports import ClaimedEvent, ClaimLost, Database, Flavor, Subnet, UnitOfWork
+from blazar.service.preparation import Preparation
+
+T = TypeVar("T")
+START = datetime(2030, 1, 1, 8, 0, tzinfo=UTC)
+DEMO = Caller("demo-user", "demo", ("member", "reader"), token="demo-token")
+ALT = Caller("alt-user", "alt", ("member", "reader"), token="alt-token")
+ADMIN = Caller("admin-user", "admin", ("admin",), is_admin=True)
+CLAIM = timedelta(seconds=15)
+PUBLIC = "public"
+"""An external network; its addresses from .100 on are not Neutron's to give out."""
+
+
+class MovedClock:
+    """A clock that only the test moves; a pause moves it too."""
+
+    def __init__(self, now: datetime = START) -> None:
+        self._now = now
+
+    def now(self) -> datetime:
+        return self._now
+
+    def pause(self, seconds: float) -> None:
+        self._now += timedelta(seconds=seconds)
+
+    def move_to(self, moment: datetime) -> None:
+        self._now = max(self._now, moment)
+
+
+class Crash(BaseException):
+    """kill -9: nothing catches it."""
+
+
+class CrashingDatabase:
+    """Any database, with a crash before or after the commit of the transactions that the test chose."""
+
+    def __init__(self, inner: Database) -> None:
+        self.inner = inner
+        self.step: Callable[[], None] = lambda: None
+
+    def read(self) -> Any:
+        return self.inner.read()
+
+    def transact(self, work: Callable[[UnitOfWork], T]) -> T:
+        self.step()
+        result = self.inner.transact(work)
+        self.step()
+        return result
+
+
+@dataclass
+class Steps:
+    """Counts the steps at which a process can die, and dies at the chosen one."""
+
+    crash_at: int | None = None
+    taken: int = 0
+
+    def step(self) -> None:
+        self.taken += 1
+        if self.taken == self.crash_at:
+            raise Crash
+
+
+class World:
+    """Four hosts, one manager. ``restart`` replaces the manager as after a crash: only database and cloud survive."""
+
+    def __init__(
+        self,
+        hosts: int = 4,
+        cleaning: timedelta = timedelta(0),
+        database: Database | None = None,
+        floating_ips: int = 0,
+    ) -> None:
+        self.clock = MovedClock()
+        self.cloud = MemoryCloud(f"host{n}" for n in range(1, hosts + 1))
+        for caller in (DEMO, ALT):
+            self.cloud.add_token(str(caller.token), caller.user_id, str(caller.project_id), caller.roles)
+        self.cloud.add_flavor(Flavor("small", "m1.small", 2, 2048, 10))
+        subnet = Subnet("subnet", "203.0.113.0/24", "203.0.113.1", (("203.0.113.10", "203.0.113.99"),))
+        self.cloud.add_network(PUBLIC, subnet)
+        self.database = CrashingDatabase(database or MemoryDatabase())
+        self.selection = Selection(cleaning=cleaning)
+        self.restart()
+        for n in range(1, hosts + 1):
+            self.register(f"host{n}")
+        for n in range(1, floating_ips + 1):
+            self.register_floating_ip(address(n))
+
+    def restart(self) -> None:
+        kinds = {kind.resource_type: kind for kind in (HostKind(), InstanceKind(), FlavorKind(), FloatingIPKind())}
+        self.kinds = kinds
+        calendars = Calendars(self.database, self.clock)
+        admission = Admission(calendars, kinds, self.selection, self.clock)
+        rules = LeaseRules(delete_wait=timedelta(0))
+        preparation = Preparation(self.cloud, kinds)
+        self.leases = Leases(self.database, admission, preparation, kinds, self.clock, lambda: None, rules)
+        self.hosts = Hosts(self.database, self.cloud, kinds, self.clock, HostRules(FREEPOOL))
+        self.floatingips = FloatingIPs(self.database, self.cloud, self.clock)
+        self.allocations = Allocations(self.database, self.clock)
+        self.events = Events(self.database, self.cloud, kinds, self.clock)
+
+    def register(self, host: str) -> None:
+        self.hosts.register(RegisterHost(host, {}), ADMIN)
+
+    def register_floating_ip(self, address: str, network_id: str = PUBLIC) -> Registration:
+        return self.floatingips.register(RegisterFloatingIP(network_id, address), ADMIN)
+
+    # what users do
+
+    def create(self, name: str = "lease", **fields: Any) -> Lease:
+        """A lease of one host reservation: minutes from now by ``start`` and ``end``; the rest are its parameters."""
+        start, end = fields.pop("start", 0), fields.pop("end", 60)
+        warn_at = fields.pop("warn_at", None)
+        return self.reserve(
+            ReservationRequest("physical:host", host(**fields)), name=name, start=start, end=end, warn_at=warn_at
+        )
+
+    def reserve(
+        self,
+        *requests: ReservationRequest,
+        name: str = "lease",
+        start: float = 0,
+        end: float = 60,
+        warn_at: datetime | None = None,
+        caller: Caller = DEMO,
+    ) -> Lease:
+        """A lease of these reservations; minutes from now by ``start`` and ``end``."""
+        begin = self.in_minutes(start) if start else NOW
+        return self.leases.create(CreateLease(name, begin, self.in_minutes(end), warn_at, requests), caller)
+
+    def update(self, lease: Lease, caller: Caller = DEMO, **changes: Any) -> Lease:
+        return self.leases.update(lease.id, UpdateLease(**changes), caller)
+
+    def delete(self, lease: Lease) -> None:
+        self.leases.delete(lease.id, DEMO)
+
+    def lease(self, lease: Lease) -> Lease:
+        return self.leases.get(lease.id, DEMO)
+
+    def in_minutes(self, minutes: float) -> datetime:
+        return self.clock.now().replace(second=0, microsecond=0) + timedelta(minutes=minutes)
+
+    # what time does
+
+    def run_due(self, rounds: int = 100) -> None:
+        """Carry out what is due now, until nothing is."""
+        for _ in range(rounds):
+            with self.database.read() as uow:
+                due = uow.events.due(self.clock.now(), 100)
+            if not due:
+                return
+            for event in due:
+                self._work_on(event.id)
+        raise AssertionError("events stay due for ever")
+
+    def advance(self, minutes: float = 0, seconds: float = 0) -> None:
+        """Let time pass, stopping at each moment at which something is due."""
+        self.advance_to(self.clock.now() + timedelta(minutes=minutes, seconds=seconds))
+
+    def advance_to(self, moment: datetime) -> None:
+        self.run_due()
+        while True:
+            with self.database.read() as uow:
+                due = uow.events.next_due(self.clock.now())
+            if due is None or due > moment:
+                break
+            self.clock.move_to(max(due, self.clock.now() + timedelta(milliseconds=1)))
+            self.run_due()
+        self.clock.move_to(moment)
+
+    def _work_on(self, event_id: str) -> None:
+        with self.database.read() as uow:
+            found = [e for e in uow.events.due(self.clock.now(), 1000) if e.id == event_id]
+        if not found:
+            return
+        token, until = str(uuid4()), self.clock.now() + CLAIM
+        if self.database.transact(lambda uow: uow.events.claim(event_id, token, self.clock.now(), until)):
+            self.events.run(self.hold(ClaimedEvent(found[0], token, until)))
+
+    def hold(self, claimed: ClaimedEvent) -> Hold:
+        def check() -> None:
+            if self.clock.now() >= claimed.until:
+                raise ClaimLost(event=claimed.event.id)
+
+        return Hold(claimed, check)
+
+    # what can be seen
+
+    def hosts_of(self, lease: Lease) -> set[str]:
+        return {a.resource_id for a in self.lease(lease).allocations}
+
+    def floating_ips(self, project_id: str = "demo") -> set[str]:
+        """The addresses that the project has in Neutron."""
+        return {f.address for f in self.cloud.state.floating_ips.values() if f.project_id == project_id}
+
+    def in_freepool(self) -> set[str]:
+        return set(self.cloud.hosts_in(FREEPOOL))
+
+    def notices(self) -> list[str]:
+        with self.database.read() as uow:
+            return [notice.event_type for notice in uow.outbox.peek(1000)]
+
+    def event_statuses(self, lease: Lease) -> dict[str, EventStatus]:
+        return {e.event_type.value: e.status for e in self.lease(lease).events if e.event_type.is_public}
+
+
+def host(**fields: Any) -> dict[str, Any]:
+    return {"min": 1, "max": 1, "hypervisor_properties": "", "resource_properties": "", **fields}
+
+
+def instances(**fields: Any) -> ReservationRequest:
+    parameters = {
+        "vcpus": 1,
+        "memory_mb": 1024,
+        "disk_gb": 10,
+        "amount": 1,
+        "affinity": None,
+        "resource_properties": "",
+    }
+    return ReservationRequest("virtual:instance", parameters | fields)
+
+
+def servers(**fields: Any) -> ReservationRequest:
+    """Servers of the flavor m1.small: 2 VCPUs, 2 GiB, 10 GiB."""
+    return ReservationRequest("flavor:instance", {"flavor_id": "small", "amount": 1, "affinity": None} | fields)
+
+
+def whole_hosts(**fields: Any) -> ReservationRequest:
+    return ReservationRequest("physical:host", host(**fields))
+
+
+def address(number: int) -> str:
+    return f"203.0.113.{100 + number}"
+
+
+def floating_ips(**fields: Any) -> ReservationRequest:
+    return ReservationRequest("virtual:floatingip", {"network_id": PUBLIC, "amount": 1} | fields)
+
+
+def without_times(lease: Lease) -> Lease:
+    return replace(lease, updated_at=None, revision=0)
