@@ -1,0 +1,1 @@
+"""What does Nova's scheduler need to know of reservations?"""

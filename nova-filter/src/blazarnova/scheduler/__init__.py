@@ -1,0 +1,1 @@
+"""Where does Nova look for our scheduler parts?"""

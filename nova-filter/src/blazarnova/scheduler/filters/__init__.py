@@ -1,0 +1,1 @@
+"""Which filters does this package give to nova-scheduler?"""

@@ -1,0 +1,256 @@
+"""Does the rule decide as its table says, row by row?"""
+
+import pytest
+
+from blazarnova.rule import Aggregate, Reason, Request, Settings, decide, hinted_ids
+
+OWNER, STRANGER, FRIEND = "owner-project", "stranger-project", "friend-project"
+DEFAULTS = Settings()
+PREEMPTIBLES = Settings(allow_preemptibles=True)
+
+FREEPOOL = Aggregate("freepool")
+RACK = Aggregate("rack-7", "zone-1", {"ssd": "true"})
+
+
+def reserved(name: str = "r1", zone: str | None = None, **metadata: str) -> Aggregate:
+    return Aggregate(name, zone or f"blazar_{name}", {"blazar:owner": OWNER, **metadata})
+
+
+def asks(project: str = OWNER, *hints: str, **specs: str) -> Request:
+    return Request(project, frozenset(hints), {key.replace("__", ":"): value for key, value in specs.items()})
+
+
+FLAVOR_OF_RESERVATION = {"aggregate_instance_extra_specs__reservation": "r1"}
+PREEMPTIBLE = {"blazar__preemptible": "true"}
+
+TABLE = [
+    ("row 1: hinted host in no pool", asks(OWNER, "r1"), [RACK], DEFAULTS, Reason.NOT_IN_RESERVATION),
+    ("row 1: hinted host in no aggregate", asks(OWNER, "r1"), [], DEFAULTS, Reason.NOT_IN_RESERVATION),
+    (
+        "row 1: hinted host in another reservation",
+        asks(OWNER, "r2"),
+        [reserved()],
+        DEFAULTS,
+        Reason.NOT_IN_RESERVATION,
+    ),
+    ("row 1: hinted host still free", asks(OWNER, "r1"), [FREEPOOL], DEFAULTS, Reason.NOT_IN_RESERVATION),
+    (
+        "row 1: an aggregate of that name which is no pool",
+        asks(OWNER, "rack-7"),
+        [RACK],
+        DEFAULTS,
+        Reason.NOT_IN_RESERVATION,
+    ),
+    (
+        "row 2: project granted by name",
+        asks(FRIEND, "r1"),
+        [reserved(**{FRIEND: "True"})],
+        DEFAULTS,
+        Reason.PROJECT_GRANTED,
+    ),
+    (
+        "row 2: project granted, metadata as set",
+        asks(FRIEND, "r1"),
+        [Aggregate("r1", "blazar_r1", {"blazar:owner": OWNER, FRIEND: frozenset({"1"})})],
+        DEFAULTS,
+        Reason.PROJECT_GRANTED,
+    ),
+    (
+        "row 2 not: an empty grant grants nothing",
+        asks(FRIEND, "r1"),
+        [reserved(**{FRIEND: ""})],
+        DEFAULTS,
+        Reason.FOREIGN_RESERVATION,
+    ),
+    (
+        "row 2 not: an empty set grants nothing",
+        asks(FRIEND, "r1"),
+        [Aggregate("r1", "blazar_r1", {"blazar:owner": OWNER, FRIEND: frozenset()})],
+        DEFAULTS,
+        Reason.FOREIGN_RESERVATION,
+    ),
+    ("row 3: owner", asks(OWNER, "r1"), [RACK, reserved()], DEFAULTS, Reason.PROJECT_OWNS),
+    (
+        "row 3: owner, zone of a very old version",
+        asks(OWNER, "r1"),
+        [reserved(zone="blazar:r1")],
+        DEFAULTS,
+        Reason.PROJECT_OWNS,
+    ),
+    (
+        "row 3: owner, metadata as set",
+        asks(OWNER, "r1"),
+        [Aggregate("r1", "blazar_r1", {"blazar:owner": frozenset({OWNER, "x"})})],
+        DEFAULTS,
+        Reason.PROJECT_OWNS,
+    ),
+    ("row 3: one of two hints", asks(OWNER, "r0", "r1"), [reserved()], DEFAULTS, Reason.PROJECT_OWNS),
+    (
+        "row 3: hint wins over the flavor",
+        asks(STRANGER, "r1", **FLAVOR_OF_RESERVATION),
+        [reserved()],
+        DEFAULTS,
+        Reason.FOREIGN_RESERVATION,
+    ),
+    (
+        "row 4: a stranger who knows the id",
+        asks(STRANGER, "r1"),
+        [reserved()],
+        DEFAULTS,
+        Reason.FOREIGN_RESERVATION,
+    ),
+    (
+        "row 4: the freepool itself as hint",
+        asks(OWNER, "freepool"),
+        [FREEPOOL],
+        DEFAULTS,
+        Reason.FOREIGN_RESERVATION,
+    ),
+    (
+        "row 4: only the first matching pool counts",
+        asks(OWNER, "r1", "r2"),
+        [Aggregate("r2", "blazar_r2", {"blazar:owner": STRANGER}), reserved()],
+        DEFAULTS,
+        Reason.FOREIGN_RESERVATION,
+    ),
+    (
+        "row 4: part of the owner's id is not the owner",
+        asks("owner", "r1"),
+        [reserved()],
+        DEFAULTS,
+        Reason.FOREIGN_RESERVATION,
+    ),
+    (
+        "row 5: reservation flavor on a pool",
+        asks(STRANGER, **FLAVOR_OF_RESERVATION),
+        [FREEPOOL],
+        DEFAULTS,
+        Reason.RESERVED_FLAVOR,
+    ),
+    (
+        "row 5: reservation flavor anywhere",
+        asks(OWNER, **FLAVOR_OF_RESERVATION),
+        [],
+        DEFAULTS,
+        Reason.RESERVED_FLAVOR,
+    ),
+    (
+        "row 5: reservation flavor, whatever its value",
+        asks(OWNER, aggregate_instance_extra_specs__reservation=""),
+        [FREEPOOL],
+        DEFAULTS,
+        Reason.RESERVED_FLAVOR,
+    ),
+    (
+        "row 6: preemptible on the freepool",
+        asks(STRANGER, **PREEMPTIBLE),
+        [RACK, FREEPOOL],
+        PREEMPTIBLES,
+        Reason.PREEMPTIBLE_ALLOWED,
+    ),
+    (
+        "row 6: preemptible on an aggregate of its own",
+        asks(STRANGER, blazar__preemptible=" Yes "),
+        [Aggregate("spot")],
+        Settings(allow_preemptibles=True, preemptible_aggregate="spot"),
+        Reason.PREEMPTIBLE_ALLOWED,
+    ),
+    (
+        "row 7: preemptible on a reserved host",
+        asks(STRANGER, **PREEMPTIBLE),
+        [reserved()],
+        PREEMPTIBLES,
+        Reason.PREEMPTIBLE_ELSEWHERE,
+    ),
+    (
+        "row 7: preemptible on a host under no reservation",
+        asks(STRANGER, **PREEMPTIBLE),
+        [RACK],
+        PREEMPTIBLES,
+        Reason.PREEMPTIBLE_ELSEWHERE,
+    ),
+    (
+        "row 7: freepool while another aggregate is the preemptible one",
+        asks(STRANGER, **PREEMPTIBLE),
+        [FREEPOOL],
+        Settings(allow_preemptibles=True, preemptible_aggregate="spot"),
+        Reason.PREEMPTIBLE_ELSEWHERE,
+    ),
+    (
+        "row 7: an aggregate that is freepool and reservation at once",
+        asks(STRANGER, **PREEMPTIBLE),
+        [Aggregate("freepool", "blazar_r1")],
+        PREEMPTIBLES,
+        Reason.PREEMPTIBLE_ELSEWHERE,
+    ),
+    (
+        "row 8: preemptible where it is not allowed",
+        asks(STRANGER, **PREEMPTIBLE),
+        [FREEPOOL],
+        DEFAULTS,
+        Reason.HOST_IS_RESERVABLE,
+    ),
+    (
+        "row 8: preemptible said no",
+        asks(STRANGER, blazar__preemptible="false"),
+        [FREEPOOL],
+        PREEMPTIBLES,
+        Reason.HOST_IS_RESERVABLE,
+    ),
+    ("row 8: the owner without a hint", asks(OWNER), [reserved()], DEFAULTS, Reason.HOST_IS_RESERVABLE),
+    ("row 8: anybody on the freepool", asks(STRANGER), [FREEPOOL], DEFAULTS, Reason.HOST_IS_RESERVABLE),
+    (
+        "row 8: operator's own names",
+        asks(STRANGER),
+        [Aggregate("pool", "lease-1")],
+        Settings(freepool="other", zone_prefix="lease-"),
+        Reason.HOST_IS_RESERVABLE,
+    ),
+    ("row 9: an ordinary host", asks(STRANGER), [RACK], DEFAULTS, Reason.HOST_IS_ORDINARY),
+    ("row 9: a host in no aggregate", asks(STRANGER), [], DEFAULTS, Reason.HOST_IS_ORDINARY),
+]
+
+ACCEPTING = {
+    Reason.PROJECT_GRANTED,
+    Reason.PROJECT_OWNS,
+    Reason.RESERVED_FLAVOR,
+    Reason.PREEMPTIBLE_ALLOWED,
+    Reason.HOST_IS_ORDINARY,
+}
+
+
+@pytest.mark.parametrize(
+    ("request_", "aggregates", "settings", "reason"),
+    [row[1:] for row in TABLE],
+    ids=[row[0] for row in TABLE],
+)
+def test_the_table(request_: Request, aggregates: list[Aggregate], settings: Settings, reason: Reason) -> None:
+    verdict = decide(request_, aggregates, settings)
+    assert verdict.reason == reason
+    assert verdict.accepted == (reason in ACCEPTING)
+    assert bool(verdict) == verdict.accepted
+
+
+def test_every_reason_is_in_the_table() -> None:
+    assert {row[-1] for row in TABLE} == set(Reason)
+
+
+def test_the_verdict_names_the_pool_that_decided() -> None:
+    assert decide(asks(OWNER, "r1"), [FREEPOOL, reserved()], DEFAULTS).pool == "r1"
+    assert decide(asks(OWNER), [RACK, FREEPOOL], DEFAULTS).pool == "freepool"
+
+
+@pytest.mark.parametrize(
+    ("hint", "ids"),
+    [
+        (None, set()),
+        ("", set()),
+        ([], set()),
+        ([""], set()),
+        ("r1", {"r1"}),
+        (["r1"], {"r1"}),
+        (["r1", "", "r2"], {"r1", "r2"}),
+    ],
+)
+def test_hint_is_one_text_or_many(hint: str | list[str] | None, ids: set[str]) -> None:
+    assert hinted_ids(hint) == ids
