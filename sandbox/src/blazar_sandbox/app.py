@@ -1,0 +1,208 @@
+"""How does one WSGI application answer for five services?"""
+
+import json
+import logging
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from blazar_sandbox import control
+from blazar_sandbox.cloud import Cloud
+from blazar_sandbox.compute import routes as compute
+from blazar_sandbox.errors import ApiError, forbidden
+from blazar_sandbox.faults import NO_STRIKE, Effect, Fault, Strike, When
+from blazar_sandbox.identity import auth_api
+from blazar_sandbox.identity import routes as identity
+from blazar_sandbox.image import routes as image
+from blazar_sandbox.journal import Call
+from blazar_sandbox.network import routes as network
+from blazar_sandbox.placement import routes as placement
+from blazar_sandbox.wsgi import errors
+from blazar_sandbox.wsgi.message import REASONS, Environ, Request, Response
+from blazar_sandbox.wsgi.microversion import Microversions
+from blazar_sandbox.wsgi.routing import Route, Router
+
+LOG = logging.getLogger(__name__)
+
+StartResponse = Callable[..., Any]
+WsgiApp = Callable[[Environ, StartResponse], Iterable[bytes]]
+
+SOCKET_KEY = "blazar_sandbox.socket"
+"""Where the server puts the connection's socket, so that a fault can drop the connection."""
+
+
+@dataclass(frozen=True)
+class Service:
+    """One service of the cloud under its prefix of the path."""
+
+    name: str
+    router: Router
+    render_error: Callable[[ApiError, Request], Any]
+    microversions: Microversions | None = None
+    allow: Callable[[Request], None] | None = None
+    """A check that every call with a token must pass."""
+    request_id_headers: tuple[str, ...] = ("x-openstack-request-id",)
+    is_cloud: bool = True
+    """Its calls are recorded and may be struck by faults."""
+
+
+def _operators_only(request: Request) -> None:
+    if not request.caller.has("admin", "service"):
+        raise forbidden(f"Policy does not allow placement:{request.method.lower()} to be performed.")
+
+
+_ROOT = Service("identity", Router([Route("GET", "/", auth_api.list_versions, needs_token=False)]), errors.keystone)
+
+SERVICES: dict[str, Service] = {
+    "": _ROOT,
+    "v3": Service("identity", Router(identity.ROUTES), errors.keystone),
+    "compute": Service(
+        "compute", Router(compute.ROUTES), errors.nova, compute.MICROVERSIONS,
+        request_id_headers=("x-openstack-request-id", "x-compute-request-id"),
+    ),
+    "placement": Service(
+        "placement", Router(placement.ROUTES), errors.placement, placement.MICROVERSIONS, _operators_only
+    ),
+    "network": Service("network", Router(network.ROUTES), errors.neutron),
+    "image": Service("image", Router(image.ROUTES), errors.glance),
+    "sandbox": Service("sandbox", Router(control.ROUTES), errors.keystone, is_cloud=False),
+}  # fmt: skip
+
+
+class Dropped(Exception):
+    """A fault wants the connection closed, but the server does not let us."""
+
+
+class SandboxApp:
+    """The WSGI application."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self.cloud = cloud
+
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer one call."""
+        prefix, _, rest = environ.get("PATH_INFO", "/").lstrip("/").partition("/")
+        service = SERVICES.get(prefix)
+        if service is None:
+            service, rest = _ROOT, environ["PATH_INFO"].lstrip("/")
+        method = environ["REQUEST_METHOD"]
+        request = Request(self.cloud, service.name, method, "/" + rest, environ)
+        strike = self._strike(service, request)
+        response, template = self._answer_or_fault(service, request, strike)
+        if service.is_cloud:
+            caller = request.access
+            self.cloud.journal.record(
+                Call(
+                    service.name, method, template, request.path, response.status,
+                    caller.user.id if caller else "", caller.project_id if caller else "",
+                )
+            )  # fmt: skip
+        if strike.fault is not None and strike.fault.effect is Effect.DROP:
+            return _drop(environ)
+        more = [(name, request.request_id) for name in service.request_id_headers]
+        return _send(start_response, response, more, head=method == "HEAD")
+
+    def _strike(self, service: Service, request: Request) -> Strike:
+        if not service.is_cloud:
+            return NO_STRIKE
+        query = request.environ.get("QUERY_STRING")
+        path = f"{request.path}?{query}" if query else request.path
+        return self.cloud.faults.strike(service.name, request.method, path)
+
+    def _answer_or_fault(self, service: Service, request: Request, strike: Strike) -> tuple[Response, str]:
+        if strike.seconds:
+            # A body that is not read before a long wait would look to the client as if nobody were there.
+            _ = request.raw_body
+            time.sleep(strike.seconds)
+        fault = strike.fault
+        if fault is None:
+            return self._answer(service, request)
+        template = request.path
+        if fault.when is When.AFTER:
+            _response, template = self._answer(service, request)
+        return _faulty(service, fault, request), template
+
+    def _answer(self, service: Service, request: Request) -> tuple[Response, str]:
+        template = request.path
+        try:
+            route, args = service.router.find(request.method, request.path)
+            template = route.template
+            request.args = args
+            if service.microversions is not None:
+                request.version = service.microversions.of(request)
+            response = self._respond(service, route, request)
+        except ApiError as refusal:
+            response = _refused(service, refusal, request)
+        except Exception:
+            # The edge of the application: whatever is wrong inside, the caller gets an answer in the service's form.
+            LOG.exception("%s %s failed in the sandbox itself", request.method, request.path)
+            response = _refused(service, ApiError(500, "The sandbox failed; its log tells why."), request)
+        if service.microversions is not None:
+            headers = service.microversions.headers(request.version)
+            response = replace(response, headers=(*response.headers, *headers))
+        return response, template
+
+    def _respond(self, service: Service, route: Route, request: Request) -> Response:
+        _ = request.raw_body  # read before the lock is taken, so that a slow client holds up nobody
+        with self.cloud.lock:
+            self.cloud.advance()
+            if route.needs_token:
+                request.access = self.cloud.tokens.access(_token_id(request))
+                if service.allow is not None:
+                    service.allow(request)
+            return route.responder(request)
+
+
+def _token_id(request: Request) -> str:
+    token_id = request.header("X-Auth-Token")
+    if token_id is None:
+        raise ApiError(401, "The request you have made requires authentication.")
+    return token_id
+
+
+def _refused(service: Service, refusal: ApiError, request: Request) -> Response:
+    headers = refusal.headers
+    if refusal.status == 401:
+        headers = (*headers, ("WWW-Authenticate", 'Keystone uri="/v3"'))
+    return Response(refusal.status, service.render_error(refusal, request), headers)
+
+
+def _faulty(service: Service, fault: Fault, request: Request) -> Response:
+    headers = (("Retry-After", str(fault.retry_after)),) if fault.retry_after is not None else ()
+    if fault.effect is Effect.GARBAGE:
+        page = b'<html><body><h1>It works!</h1> {"this is": no JSON</body></html>'
+        return Response(fault.status, None, (*headers, ("Content-Type", "text/html")), raw=page)
+    refusal = ApiError(fault.status, fault.message, headers=headers)
+    return _refused(service, refusal, request)
+
+
+def _drop(environ: Environ) -> Iterable[bytes]:
+    drop = environ.get(SOCKET_KEY)
+    if drop is None:
+        raise Dropped("this WSGI server cannot drop a connection")
+    drop()
+    # Whatever is sent now goes nowhere.
+    raise Dropped("a fault dropped this connection")
+
+
+def _send(
+    start_response: StartResponse, response: Response, more: list[tuple[str, str]], *, head: bool
+) -> Iterable[bytes]:
+    headers = [*response.headers, *more]
+    body = b""
+    if response.raw is not None:
+        body = response.raw
+    elif response.body is not None:
+        body = json.dumps(response.body).encode()
+        headers.append(("Content-Type", "application/json"))
+    if response.status != 204:
+        headers.append(("Content-Length", str(len(body))))
+    reason = REASONS.get(response.status, "Unknown")
+    start_response(f"{response.status} {reason}", headers)
+    return [] if head else [body]
+
+
+def make_app(cloud: Cloud) -> WsgiApp:
+    """Give the WSGI application that serves a cloud."""
+    return SandboxApp(cloud)

@@ -1,0 +1,1 @@
+"""Which images are there? Glance's part of the sandbox."""

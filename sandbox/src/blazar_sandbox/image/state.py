@@ -1,0 +1,64 @@
+"""Which images are there, and who may see them?"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from blazar_sandbox.clock import Clock
+from blazar_sandbox.errors import not_found
+from blazar_sandbox.identity.access import Access
+from blazar_sandbox.table import Index, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image; its content is not kept, only its size and checksum."""
+
+    id: str
+    name: str
+    owner: str
+    created_at: datetime
+    updated_at: datetime
+    status: str = "queued"
+    visibility: str = "shared"
+    disk_format: str | None = None
+    container_format: str | None = None
+    size: int | None = None
+    checksum: str | None = None
+    min_disk: int = 0
+    min_ram: int = 0
+    protected: bool = False
+    tags: tuple[str, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+class Images:
+    """Glance's images."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.table: Table[Image] = Table("images", Image)
+        self.by_name = Index(self.table, lambda row: (row.name,))
+
+    @property
+    def tables(self) -> Iterator[Table[Any]]:
+        """Every table, for keeping them on disk."""
+        yield self.table
+
+    def image(self, image_id: str, caller: Access) -> Image:
+        """Give an image that the caller can see."""
+        row = self.table.get(image_id)
+        if row is None or not visible(row, caller):
+            raise not_found(f"No image found with ID {image_id}")
+        return row
+
+    def put(self, row: Image) -> Image:
+        """Store an image."""
+        self.table.put(row.id, row)
+        return row
+
+
+def visible(row: Image, caller: Access) -> bool:
+    """Tell whether a caller can see an image."""
+    return row.visibility in ("public", "community") or caller.owns(row.owner)

@@ -1,0 +1,60 @@
+"""Which calls has the cloud answered?"""
+
+from collections import Counter, deque
+from dataclasses import dataclass
+from threading import Lock
+
+_REMEMBERED = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One answered call; ``template`` is the path as the route table has it."""
+
+    service: str
+    method: str
+    template: str
+    path: str
+    status: int
+    user_id: str = ""
+    project_id: str = ""
+
+    @property
+    def kind(self) -> str:
+        """Service, method and template in one line, as ``compute POST /v2.1/servers``."""
+        return f"{self.service} {self.method} {self.template}"
+
+
+class Journal:
+    """Counts of calls since the last clearing, and the latest calls one by one."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._counts: Counter[str] = Counter()
+        self._calls: deque[Call] = deque(maxlen=_REMEMBERED)
+
+    def record(self, call: Call) -> None:
+        """Remember a call."""
+        with self._lock:
+            self._counts[call.kind] += 1
+            self._calls.append(call)
+
+    def counts(self, prefix: str = "") -> dict[str, int]:
+        """Give the counts by kind of call, of kinds that start with ``prefix``."""
+        with self._lock:
+            return {kind: count for kind, count in self._counts.items() if kind.startswith(prefix)}
+
+    def total(self, prefix: str = "") -> int:
+        """Count the calls of kinds that start with ``prefix``, for example ``identity``."""
+        return sum(self.counts(prefix).values())
+
+    def calls(self) -> list[Call]:
+        """Give the latest calls, oldest first."""
+        with self._lock:
+            return list(self._calls)
+
+    def clear(self) -> None:
+        """Start anew."""
+        with self._lock:
+            self._counts.clear()
+            self._calls.clear()

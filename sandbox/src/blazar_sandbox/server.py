@@ -1,0 +1,99 @@
+"""How is a cloud served over HTTP from a thread of this process?"""
+
+import socket
+from pathlib import Path
+from threading import Thread
+from types import TracebackType
+from typing import Any
+
+from cheroot import wsgi
+
+from blazar_sandbox.app import SOCKET_KEY, SandboxApp
+from blazar_sandbox.cloud import Cloud
+from blazar_sandbox.persistence import Persistence
+
+
+class _Gateway(wsgi.Gateway_10):
+    """Hands the application a way to drop the connection."""
+
+    def get_environ(self) -> dict[str, Any]:  # type: ignore[override]  # the stub says None, the server a dict
+        environ: dict[str, Any] = super().get_environ()  # type: ignore[no-untyped-call]
+        environ[SOCKET_KEY] = self._drop
+        return environ
+
+    def _drop(self) -> None:
+        self.req.close_connection = True
+        self.req.conn.socket.shutdown(socket.SHUT_RDWR)
+
+
+class SandboxServer:
+    """A cloud on an HTTP port. Use it with ``with``, or call ``start`` and ``stop``."""
+
+    def __init__(
+        self,
+        cloud: Cloud,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        threads: int = 16,
+        state_path: Path | None = None,
+    ) -> None:
+        self.app = SandboxApp(cloud)
+        self._persistence = Persistence(cloud, state_path) if state_path is not None else None
+        self._server = wsgi.Server(
+            (host, port), self.app, numthreads=threads, max=64, request_queue_size=128, timeout=120,
+            shutdown_timeout=1, server_name="blazar-sandbox",
+        )  # fmt: skip
+        self._server.gateway = _Gateway
+        self._thread: Thread | None = None
+
+    def start(self) -> "SandboxServer":
+        """Load the kept state, bind the port (an ``OSError`` tells that it is taken) and serve until ``stop``."""
+        self._server.prepare()
+        if self._persistence is not None:
+            self._persistence.open()
+        self._thread = Thread(target=self._server.serve, name="blazar-sandbox", daemon=True)
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """Stop serving; calls under way are given a second."""
+        self._server.stop()
+        if self._thread is not None:
+            self._thread.join(timeout=5)
+            self._thread = None
+        if self._persistence is not None:
+            self._persistence.close()
+
+    @property
+    def cloud(self) -> Cloud:
+        """The cloud that is served."""
+        return self.app.cloud
+
+    def replace(self, cloud: Cloud) -> None:
+        """Serve another cloud on the same port from the next call on; for tests that start anew."""
+        self.app.cloud = cloud
+
+    @property
+    def port(self) -> int:
+        """The port that is served, also when any free one was asked for."""
+        port: int = self._server.bind_addr[1]
+        return port
+
+    @property
+    def url(self) -> str:
+        """The origin under which all services lie."""
+        return f"http://{self._server.bind_addr[0]}:{self.port}"
+
+    @property
+    def auth_url(self) -> str:
+        """Keystone's address."""
+        return f"{self.url}/v3"
+
+    def __enter__(self) -> "SandboxServer":
+        return self.start()
+
+    def __exit__(
+        self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self.stop()
