@@ -1,0 +1,96 @@
+"""What do the compatibility tests share? A running service, and other programs in environments of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "support")]
+
+from clientkit.recorder import RecordingCloud  # noqa: E402 (found only now)
+from clientkit.samples import furnish  # noqa: E402
+from clientkit.service import Service, running_service  # noqa: E402
+from environments import NEW, OLD, Environment  # noqa: E402
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Program:
+    """The commands of one environment, all run by one process there."""
+
+    def __init__(self, environment: Environment) -> None:
+        command = [str(environment.ready().bin / "python"), str(HERE / "programs" / "commands.py")]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def __call__(self, words: list[str], variables: Mapping[str, str]) -> Ran:
+        assert self._process.stdin and self._process.stdout
+        self._process.stdin.write(json.dumps([words, dict(variables)]) + "\n")
+        self._process.stdin.flush()
+        return Ran(*json.loads(self._process.stdout.readline()))
+
+    def close(self) -> None:
+        self._process.communicate()
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with running_service(tmp_path_factory.mktemp("service")) as service:
+        yield service
+
+
+@pytest.fixture(scope="session")
+def old() -> Iterator[Program]:
+    with closing(Program(OLD)) as program:
+        yield program
+
+
+@pytest.fixture(scope="session")
+def new() -> Iterator[Program]:
+    with closing(Program(NEW)) as program:
+        yield program
+
+
+@pytest.fixture(scope="session")
+def recorder() -> Iterator[RecordingCloud]:
+    with RecordingCloud() as cloud:
+        yield furnish(cloud)
+
+
+@pytest.fixture
+def recorder_variables(recorder: RecordingCloud) -> dict[str, str]:
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
+    return {**plain, **recorder.environment()}
+
+
+RunProgram = Callable[..., str]
+
+
+@pytest.fixture(scope="session")
+def run_program(service: Service) -> RunProgram:
+    """Runs one of `programs` inside another environment against the service; gives what it prints."""
+
+    def run(environment: Environment, program: str, **variables: str) -> str:
+        environment.ready()
+        env = {**service.environment("sandbox-admin"), "KEYSTONE_URL": service.auth_url, **variables}
+        command = [str(environment.bin / "python"), "-W", "ignore", str(HERE / "programs" / program)]
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, done.stderr[-4000:]
+        return done.stdout
+
+    return run

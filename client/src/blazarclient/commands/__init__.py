@@ -1,0 +1,1 @@
+"""The commands: each class is one, both as `openstack reservation ...` and as `blazar ...`."""

@@ -1,0 +1,27 @@
+"""How does a shell learn which commands and options there are?"""
+
+from __future__ import annotations
+
+import argparse
+
+from cliff import complete
+
+# What the generated script asks the bash-completion package for, for shells that do not have that package.
+_FALLBACK = """\
+if ! declare -F _get_comp_words_by_ref >/dev/null; then
+  _get_comp_words_by_ref() {
+    cur="${COMP_WORDS[COMP_CWORD]}"
+    prev="${COMP_WORDS[COMP_CWORD-1]}"
+    words=("${COMP_WORDS[@]}")
+  }
+fi
+"""
+
+
+class Complete(complete.CompleteCommand):
+    """Print bash completion: source it, or put it into a file of bash-completion's directory."""
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        if parsed_args.shell == "bash":
+            self.app.stdout.write(_FALLBACK)
+        return super().take_action(parsed_args)

@@ -1,0 +1,1 @@
+"""What does the user see? Values become text for a terminal, or plain values for a program."""

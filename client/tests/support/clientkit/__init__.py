@@ -1,0 +1,1 @@
+"""What do the tests of the client share?"""

@@ -1,0 +1,132 @@
+"""How do tests run a command, as `blazar` and as `openstack`, and what do they get to see of it?"""
+
+from __future__ import annotations
+
+import io
+import logging
+import shlex
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from blazarclient.clock import Clock, SystemClock
+from blazarclient.shell import BlazarShell, main
+
+from .recorder import Asked
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # of its libraries' futures, not of ours
+    from openstackclient import shell as openstack_shell
+    from osc_lib.clientmanager import ClientCache, ClientManager
+
+
+class FakeClock:
+    """A clock that moves only when somebody sleeps."""
+
+    def __init__(self, now: datetime) -> None:
+        self.present = now
+        self.slept: list[float] = []
+
+    def now(self) -> datetime:
+        return self.present
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.present += timedelta(seconds=seconds)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+    requests: Sequence[Asked] = ()
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+Blazar = Callable[..., Ran]
+Program = Callable[[str], Ran]
+
+
+@contextmanager
+def commands(asked: Sequence[Asked] = (), clock: Clock | None = None) -> Iterator[Blazar]:
+    """Runs `blazar` commands in this process, as the installed program would; `asked` is a recorder's memory."""
+
+    def run(line: str, *, terminal: bool = False) -> Ran:
+        before = len(asked)
+        out, err = (Terminal(), Terminal()) if terminal else (io.StringIO(), io.StringIO())
+        shell = BlazarShell(io.StringIO(), out, err, clock or SystemClock())
+        code = _run(lambda: main(shlex.split(line), shell), out, err)
+        return Ran(code, out.getvalue(), err.getvalue(), asked[before:])
+
+    with handlers_restored():
+        yield run
+
+
+# How the standalone command calls what `openstack reservation` calls otherwise.
+_STANDALONE_NAMES = (("lease set", "lease update"), ("host set", "host update"))
+_NOUNS = ("lease", "host property", "host", "floatingip", "allocation", "calendar")
+
+
+@contextmanager
+def programs() -> Iterator[dict[str, Program]]:
+    """Both programs, for lines in the plugin's words: ``lease set NAME ...``."""
+    with commands() as blazar:
+        yield {"blazar": lambda line: blazar(_standalone(line)), "openstack": _openstack}
+
+
+def _openstack(line: str) -> Ran:
+    out, err = io.StringIO(), io.StringIO()
+    code = run_program(["openstack", "reservation", *shlex.split(line)], out, err)
+    return Ran(code, out.getvalue(), err.getvalue())
+
+
+def run_program(words: Sequence[str], out: io.StringIO, err: io.StringIO) -> int:
+    """Run `openstack` or `blazar` in this process; gives the exit code."""
+    name, arguments = words[0], list(words[1:])
+    if name == "blazar":
+        return _run(lambda: main(arguments, BlazarShell(io.StringIO(), out, err)), out, err)
+    assert name == "openstack"
+    for attribute in vars(ClientManager).values():
+        if isinstance(attribute, ClientCache):
+            attribute._handle = None  # it keeps the first user's client, as long as the process lives
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return _run(lambda: openstack_shell.main(arguments), out, err)
+
+
+def _standalone(line: str) -> str:
+    for plugin, standalone in _STANDALONE_NAMES:
+        if line.startswith(plugin):
+            line = standalone + line.removeprefix(plugin)
+    noun = next(noun for noun in _NOUNS if line.startswith(noun))
+    return noun.replace(" ", "-") + "-" + line.removeprefix(noun).lstrip()
+
+
+def _run(program: Callable[[], int], out: io.StringIO, err: io.StringIO) -> int:
+    with redirect_stdout(out), redirect_stderr(err):  # argparse knows no other streams
+        try:
+            return program()
+        except SystemExit as leaving:  # argparse leaves so
+            return int(str(leaving.code))
+
+
+@contextmanager
+def handlers_restored() -> Iterator[None]:
+    """Both programs set up logging for the process, which is the tests' as well."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield
+    for handler in set(root.handlers) - set(handlers):
+        root.removeHandler(handler)
+    root.setLevel(level)

@@ -1,0 +1,180 @@
+"""Do the schemas of the kinds accept what the service accepts, and explain the rest?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from blazarclient.reading.errors import NotUnderstood
+from blazarclient.reading.kinds import KINDS, help_text, read_change, read_reservation
+from blazarclient.reading.lease_file import read_lease_file
+from blazarclient.reading.pairs import parse_pairs
+
+HOST = {"resource_type": "physical:host", "min": 1, "max": 2}
+INSTANCE = {"resource_type": "virtual:instance", "vcpus": 1, "memory_mb": 512, "disk_gb": 0, "amount": 2}
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ("resource_type=physical:host,min=1,max=2", HOST | {"hypervisor_properties": "", "resource_properties": ""}),
+        (
+            'resource_type=physical:host,min=1,max=2,before_end=snapshot,resource_properties=["=", "$a", "b"]',
+            HOST
+            | {
+                "hypervisor_properties": "",
+                "resource_properties": '["=", "$a", "b"]',
+                "before_end": "snapshot",
+            },
+        ),
+        (
+            "resource_type=virtual:instance,vcpus=1,memory_mb=512,disk_gb=0,amount=2",
+            INSTANCE | {"affinity": "None", "resource_properties": ""},
+        ),
+        (
+            "resource_type=virtual:instance,vcpus=1,memory_mb=512,disk_gb=0,amount=2,affinity=false",
+            INSTANCE | {"affinity": "false", "resource_properties": ""},
+        ),
+        (
+            "resource_type=flavor:instance,flavor_id=007,amount=2",
+            {"resource_type": "flavor:instance", "flavor_id": "007", "amount": 2, "affinity": "None"},
+        ),
+        (
+            "resource_type=virtual:floatingip,network_id=n",
+            {
+                "resource_type": "virtual:floatingip",
+                "network_id": "n",
+                "amount": 1,
+                "required_floatingips": [],
+            },
+        ),
+        (
+            'resource_type=virtual:floatingip,network_id=n,amount=2,required_floatingips=["10.0.0.1", "fe80::1"]',
+            {
+                "resource_type": "virtual:floatingip",
+                "network_id": "n",
+                "amount": 2,
+                "required_floatingips": ["10.0.0.1", "fe80::1"],
+            },
+        ),
+        ("resource_type=quantum:link,lanes=4,name=x", {"resource_type": "quantum:link", "lanes": 4, "name": "x"}),
+    ],
+)
+def test_what_is_sent(given: str, sent: dict[str, Any]) -> None:
+    assert read_reservation(parse_pairs(given)) == sent
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ("min=1,max=1", "resource_type is missing: one of physical:host, virtual:instance"),
+        ("resource_type=physical:hots,min=1", "did you mean 'physical:host'"),
+        ("resource_type=host,min=1", "unknown resource_type 'host'.*physical:host"),
+        ("resource_type=physical:host,min=1,mx=1", "unknown key 'mx'.*did you mean 'max'"),
+        ("resource_type=physical:host,min=1,vcpus=1", "unknown key 'vcpus' of physical:host"),
+        ("resource_type=physical:host,min=1", "needs also max"),
+        ("resource_type=physical:host", "needs also min, max"),
+        ("resource_type=physical:host,min=0,max=1", "at least 1"),
+        ("resource_type=physical:host,min=3,max=1", "max=1 is less than min=3"),
+        ("resource_type=physical:host,min=one,max=1", "min=one is not a whole number"),
+        ("resource_type=physical:host,min=1.5,max=2", "not a whole number"),
+        ("resource_type=physical:host,min=1,max=1,before_end=mail", "one of default, snapshot, nothing"),
+        ("resource_type=physical:host,min=1,max=1,resource_properties=['==', '$a', 'b']", "not JSON.*quotes"),
+        ("resource_type=physical:host,min=1,max=1,resource_properties={}", "JSON list"),
+        ("resource_type=virtual:instance,vcpus=1", "needs also memory_mb, disk_gb, amount"),
+        (
+            "resource_type=virtual:instance,vcpus=1,memory_mb=1,disk_gb=1,amount=1,affinity=maybe",
+            "one of True, False",
+        ),
+        ("resource_type=flavor:instance,flavor_id=,amount=1", "flavor_id is empty"),
+        ("resource_type=virtual:floatingip,network_id=n,required_floatingips=10.0.0.300", "not an IP address"),
+    ],
+)
+def test_what_is_refused_is_refused_with_help(given: str, reason: str) -> None:
+    with pytest.raises(NotUnderstood, match=reason):
+        read_reservation(parse_pairs(given))
+
+
+def test_addresses_may_be_typed_in_any_way() -> None:
+    for typed in ("10.0.0.1", "[10.0.0.1]", '["10.0.0.1"]', "10.0.0.1;", '"10.0.0.1"'):
+        pairs = parse_pairs(f"resource_type=virtual:floatingip,network_id=n,required_floatingips={typed}")
+        assert read_reservation(pairs)["required_floatingips"] == ["10.0.0.1"], typed
+
+
+def test_a_change_needs_an_id_and_may_name_keys_of_any_kind() -> None:
+    assert read_change(parse_pairs("id=r1,min=2,max=3")) == {"id": "r1", "min": 2, "max": 3}
+    assert read_change(parse_pairs("id=r1,amount=3,affinity=True")) == {
+        "id": "r1",
+        "amount": 3,
+        "affinity": "True",
+    }
+    with pytest.raises(NotUnderstood, match="id=RESERVATION_ID is missing"):
+        read_change(parse_pairs("min=2"))
+    with pytest.raises(NotUnderstood, match="did you mean 'amount'"):
+        read_change(parse_pairs("id=r1,amuont=2"))
+
+
+def test_the_help_names_every_key_of_every_kind() -> None:
+    for kind in KINDS:
+        assert kind.resource_type in help_text()
+        for item in kind.fields:
+            assert item.name in help_text()
+
+
+def test_a_file_describes_a_lease(tmp_path: Path) -> None:
+    path = tmp_path / "lease.yaml"
+    path.write_text(
+        """
+name: training
+start: tomorrow 9:00
+duration: 8h
+reservations:
+  - resource_type: physical:host
+    min: 1
+    max: 2
+    resource_properties: ["==", "$gpu", "True"]
+  - resource_type: virtual:instance
+    vcpus: 1
+    memory_mb: 512
+    disk_gb: 0
+    amount: 2
+    affinity: false
+"""
+    )
+    described = read_lease_file(path)
+    assert (described.name, described.start_date, described.duration) == ("training", "tomorrow 9:00", "8h")
+    assert described.reservations[0]["resource_properties"] == '["==", "$gpu", "True"]'
+    assert described.reservations[1] == INSTANCE | {"affinity": "False", "resource_properties": ""}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("[", "is not YAML"),
+        ("- a", "keys and values"),
+        ("nmae: x", "did you mean 'name'"),
+        ("start: now\nstart_date: now", "given twice"),
+        ("reservations: many", "list of keys and values"),
+        ("reservations: [{resource_type: physical:host, min: 1}]", "needs also max"),
+    ],
+)
+def test_a_file_that_is_wrong_is_refused_by_name(tmp_path: Path, text: str, reason: str) -> None:
+    path = tmp_path / "lease.yaml"
+    path.write_text(text)
+    with pytest.raises(NotUnderstood, match=f"(?s)lease.yaml.*{reason}"):
+        read_lease_file(path)
+
+
+def test_a_file_may_hold_times_that_yaml_reads_as_such(tmp_path: Path) -> None:
+    path = tmp_path / "lease.yaml"
+    path.write_text("start: 2030-01-31T09:00:00Z\nend: 2030-02-01\n")
+    described = read_lease_file(path)
+    assert described.start_date == "2030-01-31T09:00:00+00:00"
+    assert described.end_date == "2030-02-01"
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(NotUnderstood, match=r"nowhere\.yaml: No such file"):
+        read_lease_file(tmp_path / "nowhere.yaml")

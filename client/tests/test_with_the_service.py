@@ -1,0 +1,303 @@
+"""Does every command do on the real service what it says?
+
+Each story is told twice, by `openstack reservation ...` and by `blazar ...`, over HTTP to the service in a process of its
+own, with its sandbox cloud.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from clientkit.runner import Program, Ran, programs
+from clientkit.service import Service
+
+HOST = "--reservation resource_type=physical:host,min=1,max=1"
+TABLE_OF_LEASES = re.compile(r"^\| id +\| name +\| start_date +\| end_date +\|$", re.MULTILINE)
+
+
+class User:
+    """Somebody who types commands."""
+
+    def __init__(self, cloud: str, program: Program, become: Callable[[str], None]) -> None:
+        self._cloud = cloud
+        self._program = program
+        self._become = become
+
+    def tries(self, line: str) -> Ran:
+        """The command, however it ends."""
+        self._become(self._cloud)
+        return self._program(line)
+
+    def does(self, line: str) -> str:
+        """What a command prints that succeeds."""
+        ran = self.tries(line)
+        assert ran.code == 0, (line, ran.out, ran.err)
+        return ran.out
+
+    def sees(self, line: str) -> Any:
+        """What a command gives to programs."""
+        native = " --native" if " show " in f" {line} " and "calendar" not in line else ""
+        return json.loads(self.does(f"{line} -f json{native}"))
+
+    def fails(self, line: str, code: int, *words: str) -> None:
+        """A command that ends with this code, says these words, and prints no result."""
+        ran = self.tries(line)
+        assert ran.code == code, (line, ran.out, ran.err)
+        for word in words:
+            assert word in ran.err, (line, ran.err)
+
+
+@pytest.fixture(params=["openstack", "blazar"])
+def people(
+    request: pytest.FixtureRequest, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[str], User]]:
+    """Makes users of the sandbox's clouds: demo and alt are members, admin is an administrator."""
+
+    def become(cloud: str) -> None:
+        for name, value in service.environment(cloud).items():
+            if name.startswith("OS_"):
+                monkeypatch.setenv(name, value)
+
+    for name in ("OS_CLOUD", "OS_CLIENT_CONFIG_FILE", "BLAZAR_TIME_ZONE"):
+        monkeypatch.delenv(name, raising=False)
+    with programs() as by_name:
+        yield lambda name: User(f"sandbox-{name}", by_name[request.param], become)
+
+
+@pytest.fixture
+def demo(people: Callable[[str], User]) -> User:
+    return people("demo")
+
+
+@pytest.fixture
+def alt(people: Callable[[str], User]) -> User:
+    return people("alt")
+
+
+@pytest.fixture
+def admin(people: Callable[[str], User]) -> User:
+    return people("admin")
+
+
+def test_a_lease_from_now_until_it_is_ended(demo: User, admin: User) -> None:
+    made = demo.tries(f"lease create training {HOST} --duration 4h --wait -f json --native")
+    assert made.code == 0, made.err
+    assert "Lease training is ACTIVE" in made.err
+    lease = json.loads(made.out)
+    assert (lease["status"], lease["reservations"][0]["status"]) == ("ACTIVE", "active")
+    assert demo.sees("lease show training") == demo.sees(f"lease show {lease['id']}")
+    assert demo.does("lease wait training") == "Lease training is ACTIVE\n"
+
+    assert demo.does("lease extend training 2h").startswith("Extended lease: training, now until ")
+    assert demo.does("lease set training --prolong-for 1h --name course") == "Updated lease: training\n"
+    longer = demo.sees("lease show course")
+    assert hours_between(lease, longer) == 3
+
+    (allocation,) = [row for row in admin.sees(f"allocation list host --lease-id {lease['id']}") if row["reservations"]]
+    host = admin.sees(f"host show {allocation['resource_id']}")["hypervisor_hostname"]
+    shown = admin.sees(f"allocation show host {host} --reservation-id {lease['reservations'][0]['id']}")
+    assert [row["lease_id"] for row in shown["reservations"]] == [lease["id"]]
+    assert [row["lease"] for row in admin.sees(f"calendar show --host {host}")] == ["course"]
+    assert [row["row"] for row in demo.sees("calendar show --mine")] == ["course"]
+
+    assert demo.does("lease delete course") == "Deleted lease: course\n"
+    demo.fails("lease show course", 1, "Unable to find resource with name 'course'")
+    assert demo.sees("lease list") == []
+
+
+@pytest.mark.parametrize("people", ["openstack"], indirect=True)
+def test_a_lease_that_is_ended_early(demo: User) -> None:
+    demo.does(f"lease create brief {HOST} --wait")
+    demo.does("lease set brief --end-date now")  # with the minute in which it began
+    assert demo.does("lease wait brief --status TERMINATED --wait-timeout 120s") == "Lease brief is TERMINATED\n"
+    demo.fails("lease wait brief", 3, "is TERMINATED and will not be ACTIVE")
+    demo.does("lease delete brief")
+
+
+def hours_between(earlier: dict[str, Any], later: dict[str, Any]) -> float:
+    ends = [yaml.safe_load(lease["end_date"]) for lease in (earlier, later)]
+    return (ends[1] - ends[0]).total_seconds() / 3600
+
+
+def test_a_lease_of_next_decade_in_every_format(demo: User) -> None:
+    words = "--start-date 2041-05-06T09:00+02:00 --duration 1h30m --before-end-date '2041-05-06 08:00'"
+    demo.does(f"lease create planned {HOST} {words}")
+    try:
+        table = demo.does("lease list")
+        assert TABLE_OF_LEASES.search(table)
+        row = {"name": "planned", "start_date": "2041-05-06T07:00:00.000000", "end_date": "2041-05-06T08:30:00.000000"}
+        (listed,) = demo.sees("lease list")
+        assert listed == row | {"id": listed["id"]}
+        assert list(csv.DictReader(io.StringIO(demo.does("lease list -f csv")))) == [listed]
+        assert yaml.safe_load(demo.does("lease list -f yaml")) == [listed]
+        assert demo.does("lease list -f value -c name -c id") == f"planned {listed['id']}\n"
+        (long,) = demo.sees("lease list --long --sort-by start_date")
+        assert long["status"] == "PENDING"
+        assert f'id="{listed["id"]}"' in demo.does("lease show planned -f shell")
+        tokyo = demo.sees("lease show planned --time-zone Asia/Tokyo")
+        assert tokyo["start_date"] == "2041-05-06T16:00+09:00"
+        events = {event["event_type"]: event["time"] for event in demo.sees("lease show planned")["events"]}
+        assert events["before_end_lease"] == "2041-05-06T08:00:00.000000"
+    finally:
+        demo.does("lease delete planned")
+
+
+def test_a_lease_moves_grows_and_never_shrinks_by_extending(demo: User) -> None:
+    demo.does(f"lease create mover {HOST} --start-date '2042-01-01 10:00' --end-date '2042-01-01 12:00'")
+    try:
+        demo.does("lease set mover --defer-by 30m --end-date '2042-01-02 12:00'")
+        demo.does("lease set mover --advance-by 10m --reduce-by 1d")
+        lease = demo.sees("lease show mover")
+        assert (lease["start_date"], lease["end_date"]) == (
+            "2042-01-01T10:20:00.000000",
+            "2042-01-01T12:00:00.000000",
+        )
+        reservation = lease["reservations"][0]["id"]
+        demo.does(f"lease set mover --reservation id={reservation},min=2,max=3")
+        grown = demo.sees("lease show mover")["reservations"][0]
+        assert (grown["min"], grown["max"]) == (2, 3)
+        demo.fails("lease extend mover --until '2042-01-01 11:00'", 2, "already lasts until 2042-01-01 12:00 UTC")
+        demo.does("lease extend mover --until '2042-01-01 14:00' --time-zone Europe/Berlin")
+        assert demo.sees("lease show mover")["end_date"] == "2042-01-01T13:00:00.000000"
+        demo.fails("lease wait mover --wait-timeout 1s", 4, "is PENDING and not yet ACTIVE")
+        assert demo.tries("lease set mover").code == 0
+    finally:
+        demo.does("lease delete mover")
+
+
+def test_a_lease_from_a_file(demo: User, tmp_path: Path) -> None:
+    path = tmp_path / "lease.yaml"
+    requirement = ["and", ["==", "$ssd", "True"], ["in", "$rack", ["r1", "r2", 'a "quoted", name']]]
+    described = {
+        "name": "from-file",
+        "start": "2043-01-01 09:00 Europe/Berlin",
+        "duration": "1d",
+        "reservations": [
+            {"resource_type": "physical:host", "min": 1, "max": 1, "resource_properties": requirement},
+            {"resource_type": "virtual:instance", "vcpus": 1, "memory_mb": 512, "disk_gb": 1, "amount": 2},
+        ],
+    }
+    path.write_text(yaml.safe_dump(described))
+    demo.does(f"lease create -f {path}")
+    try:
+        lease = demo.sees("lease show from-file")
+        assert lease["start_date"] == "2043-01-01T08:00:00.000000"
+        host, instances = lease["reservations"]
+        assert json.loads(host["resource_properties"]) == requirement
+        assert (instances["resource_type"], instances["amount"]) == ("virtual:instance", 2)
+    finally:
+        demo.does("lease delete from-file")
+
+
+def test_hosts_and_their_properties(admin: User, demo: User) -> None:
+    value = 'dark "red", x=1 [{'
+    created = admin.does("host create compute-07 --extra colour=red --extra n=5")
+    assert created.startswith("Created a new host:\n")
+    try:
+        assert admin.does(f"host set compute-07 --extra colour={shlex.quote(value)}") == "Updated host: compute-07\n"
+        host = admin.sees("host show compute-07")
+        assert (host["colour"], host["n"]) == (value, "5")
+        admin.does("host set compute-07 --extra colour=red")
+        listed = {row["hypervisor_hostname"]: row for row in admin.sees("host list --sort-by vcpus")}
+        assert listed["compute-07"] == {
+            key: host[key] for key in ("id", "hypervisor_hostname", "vcpus", "memory_mb", "local_gb")
+        }
+        properties = {row["property"]: row for row in admin.sees("host property list --detail")}
+        assert properties["colour"] == {"property": "colour", "private": False, "property_values": ["red"]}
+        assert admin.sees("host property show n")["property_values"] == ["5"]
+        assert admin.does("host property set colour --private") == "Updated host property: colour\n"
+        assert "colour" not in [row["property"] for row in admin.sees("host property list")]
+        assert "colour" in [row["property"] for row in admin.sees("host property list --all")]
+        admin.does("host property set colour --public")
+        admin.fails("host property show color", 1, "Did you mean 'colour'?")
+        demo.fails("host list", 1, "Your roles in this project do not allow it")
+    finally:
+        assert admin.does("host delete compute-07") == "Deleted host: compute-07\n"
+    admin.fails("host show compute-07", 1, "Unable to find resource with name 'compute-07'")
+    admin.fails("host create compute-99", 1, "ERROR: ", "compute-99")
+
+
+def test_a_property_is_taken_off_a_host(admin: User) -> None:
+    admin.does("host create compute-08 --extra temporary=yes")
+    try:
+        assert admin.does("host unset compute-08 --extra temporary") == "Updated host: compute-08\n"
+        assert "temporary" not in admin.sees("host show compute-08")
+    finally:
+        admin.does("host delete compute-08")
+
+
+def test_instances_and_flavors(demo: User) -> None:
+    size = "vcpus=2,memory_mb=2048,disk_gb=10,amount=2"
+    flavor = "resource_type=flavor:instance,flavor_id=1,amount=1"
+    times = "--start-date '2044-01-01 10:00' --duration 1h"
+    demo.does(
+        f"lease create both --reservation resource_type=virtual:instance,{size},affinity=False "
+        f"--reservation {flavor} {times}"
+    )
+    try:
+        instances, of_flavor = demo.sees("lease show both")["reservations"]
+        assert (instances["vcpus"], instances["amount"], instances["affinity"]) == (2, 2, False)
+        assert instances["server_group_id"]
+        assert of_flavor["resource_type"] == "flavor:instance"
+        demo.does(f"lease set both --reservation id={instances['id']},amount=3")
+        assert demo.sees("lease show both")["reservations"][0]["amount"] == 3
+    finally:
+        demo.does("lease delete both")
+
+
+def test_floating_ips(admin: User, demo: User) -> None:
+    network = admin.sees("floatingip list")[0]["floating_network_id"]
+    created = admin.does(f"floatingip create {network} 203.0.113.110")
+    assert created.startswith("Created a new floatingip:\n")
+    try:
+        address = admin.sees("floatingip show 203.0.113.110")
+        assert (address["floating_network_id"], address["reservable"]) == (network, True)
+        listed = admin.sees("floatingip list --sort-by floating_ip_address")
+        assert listed[-1] == {key: address[key] for key in ("id", "floating_ip_address", "floating_network_id")}
+        addresses = f"resource_type=virtual:floatingip,network_id={network},amount=2"
+        times = "--start-date '2046-01-01 10:00' --duration 1h"
+        wanted = '["203.0.113.110"]'
+        demo.does(f"lease create public {times} --reservation '{addresses},required_floatingips={wanted}'")
+        try:
+            (reservation,) = demo.sees("lease show public")["reservations"]
+            assert (reservation["amount"], reservation["required_floatingips"]) == (2, ["203.0.113.110"])
+            demo.does(f"lease set public --reservation id={reservation['id']},amount=3")
+            assert demo.sees("lease show public")["reservations"][0]["amount"] == 3
+            admin.fails("floatingip delete 203.0.113.110", 1, "ERROR: ", "is reserved", "Its leases must be over")
+        finally:
+            demo.does("lease delete public")
+        demo.fails(f"lease create x {times} --reservation {addresses},required_floatingips=nonsense", 2, "is not an IP")
+        admin.fails(f"floatingip create {network} 203.0.113.50", 1, "ERROR: The floating IP 203.0.113.50 is used in")
+    finally:
+        assert admin.does("floatingip delete 203.0.113.110") == "Deleted floatingip: 203.0.113.110\n"
+    admin.fails("floatingip show 203.0.113.110", 1, "Unable to find resource with name '203.0.113.110'", "floatingip")
+
+
+def test_refusals_tell_why_and_what_to_do(demo: User, alt: User, admin: User) -> None:
+    many = "--reservation resource_type=physical:host,min=99,max=99"
+    demo.fails(
+        f"lease create x {many}", 1, "ERROR: Not enough hosts available", "See what is free when with", "calendar"
+    )
+    demo.fails("lease create x --reservation resource_type=physical:host,min=1,mxa=1", 2, "did you mean 'max'?")
+    demo.fails(f"lease create x {HOST} --start-date '2020-01-01 10:00' --end-date '2040-01-01 10:00'", 1, "ERROR: ")
+    demo.fails("lease show 951ec3b5-33a7-49a3-90fa-ebbb92c7439c", 1, "not found", "See what there is with")
+    demo.does(f"lease create secret {HOST} --start-date '2045-01-01 10:00' --duration 1h")
+    try:
+        lease = demo.sees("lease show secret")["id"]
+        alt.fails(f"lease show {lease}", 1, "not found")
+        alt.fails(f"lease delete {lease}", 1, "not found")
+        admin.does(f"lease show {lease}")
+    finally:
+        demo.does("lease delete secret")
+    ran = demo.tries("lease delete nobody nothing")
+    assert (ran.code, ran.out) == (1, "")
+    assert "2 of 2 could not be deleted" in ran.err
