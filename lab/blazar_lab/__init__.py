@@ -1,0 +1,1 @@
+"""What runs a real OpenStack on one machine, with nothing but the standard library?"""

@@ -1,0 +1,180 @@
+"""Which programs does the lab consist of, in which order do they start, and when is one healthy?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from blazar_lab.api import Api, ApiError
+from blazar_lab.daemon import Daemon, Supervisor, is_listening, started_at
+from blazar_lab.settings import SIZES, Settings
+
+# WSGI application of each API, and what tells it where its configuration is
+APIS = {
+    "keystone": "keystone.wsgi.api:application",
+    "placement": "placement.wsgi.api:application",
+    "glance": "glance.wsgi.api:application",
+    "neutron": "neutron.wsgi.api:application",
+    "nova": "nova.wsgi.osapi_compute:application",
+}
+NOVA_WORKERS = ("nova-conductor", "nova-scheduler")
+
+# The reservation service: how it is migrated and started. {conf} is its configuration file.
+BLAZAR_MIGRATE = ("blazar-db-manage", "--config-file", "{conf}", "upgrade", "head")
+BLAZAR_COMMANDS = {
+    "blazar-manager": ("blazar-manager", "--config-file", "{conf}"),
+    "blazar-api": ("blazar-api", "--config-file", "{conf}"),
+}
+BLAZAR_HEALTH = "/healthcheck"
+
+CATALOG = {
+    "placement": ("placement", "placement", ""),
+    "nova": ("nova", "compute", "/v2.1"),
+    "neutron": ("neutron", "network", ""),
+    "glance": ("glance", "image", ""),
+    "blazar": ("blazar", "reservation", "/v1"),
+}
+
+
+def endpoints(settings: Settings) -> dict[str, tuple[str, str]]:
+    return {name: (kind, settings.url(port) + path) for name, (port, kind, path) in CATALOG.items()}
+
+
+def api(settings: Settings, name: str) -> Daemon:
+    etc = settings.folder("etc", name)
+    environment = {f"OS_{name.upper()}_CONFIG_DIR": str(etc)}
+    if name == "neutron":
+        environment["OS_NEUTRON_CONFIG_FILES"] = "neutron.conf"
+    if name == "nova":
+        environment |= NATIVE_THREADS
+    command = (
+        *(str(settings.venv / "bin" / "python"), "-m", "blazar_lab_parts.serve", APIS[name]),
+        *(str(settings.port(name)), str(settings.folder("log", f"{name}.access"))),
+        str(fault_file(settings, name)),
+    )
+    return Daemon(name, command, port=settings.port(name), environment=environment)
+
+
+def fault_file(settings: Settings, name: str) -> str:
+    """While this file exists the API answers with the statuses in it."""
+    return str(settings.folder("faults", name))
+
+
+# Nova's services run on native threads; its other mode needs eventlet, which OpenStack gives up.
+NATIVE_THREADS = {"OS_NOVA_DISABLE_EVENTLET_PATCHING": "true"}
+
+
+def nova_worker(settings: Settings, name: str) -> Daemon:
+    """nova-conductor, nova-scheduler, or nova-compute with a number behind it."""
+    program = name.rstrip("0123456789")
+    files = ["nova.conf"]
+    environment = NATIVE_THREADS
+    if program == "nova-compute":
+        number = int(name.removeprefix(program))
+        files.append(f"compute{number}.conf")
+        vcpus, memory, disk = SIZES[(number - 1) % len(SIZES)]
+        size = {"LAB_VCPUS": str(vcpus), "LAB_MEMORY_MB": str(memory), "LAB_DISK_GB": str(disk)}
+        environment = {**environment, **size}
+    arguments = [f"--config-file={settings.folder('etc', 'nova', file)}" for file in files]
+    command = (str(settings.venv / "bin" / program), *arguments)
+    return Daemon(name, command, environment=environment)
+
+
+def computes(settings: Settings) -> list[str]:
+    return [f"nova-compute{number}" for number in range(1, settings.computes + 1)]
+
+
+def blazar_daemons(settings: Settings) -> list[Daemon]:
+    return [
+        Daemon(
+            name,
+            blazar_command(settings, words),
+            port=settings.port("blazar") if name == "blazar-api" else None,
+        )
+        for name, words in BLAZAR_COMMANDS.items()
+    ]
+
+
+def blazar_command(settings: Settings, words: tuple[str, ...]) -> tuple[str, ...]:
+    program, *arguments = (word.format(conf=settings.blazar_conf) for word in words)
+    return (str(settings.venv_blazar / "bin" / program), *arguments)
+
+
+@dataclass(frozen=True)
+class Health:
+    """What `status` shows of one service."""
+
+    name: str
+    pid: int | None
+    port: int | None
+    healthy: bool
+    remark: str = ""
+
+
+class Doctor:
+    """Examines services; asks Nova once about all of its workers."""
+
+    def __init__(self, settings: Settings, supervisor: Supervisor) -> None:
+        self._settings = settings
+        self._supervisor = supervisor
+        self._api = Api(settings)
+
+    def examine(self, names: list[str]) -> list[Health]:
+        asked = any(name.startswith("nova-") for name in names)
+        workers = self._nova_workers() if asked else None
+        return [self._one(name, workers) for name in names]
+
+    def answers(self, name: str) -> bool:
+        """Does this API answer at all, with anything but a server error?"""
+        path = BLAZAR_HEALTH if name == "blazar-api" else "/v3" if name == "keystone" else "/"
+        port = "blazar" if name == "blazar-api" else name
+        return self._api.status(self._settings.url(port) + path) < 500
+
+    def working(self, names: list[str]) -> Callable[[str], bool]:
+        """A question for Supervisor.wait: has Nova heard of this worker since it was started?"""
+
+        def ready(name: str) -> bool:
+            return {health.name: health for health in self.examine(names)}[name].healthy
+
+        return ready
+
+    def _one(self, name: str, workers: dict[str, float] | None) -> Health:
+        settings = self._settings
+        port = settings.port("blazar") if name == "blazar-api" else None
+        if name in APIS or name in ("mariadb", "rabbitmq"):
+            port = settings.port(name)
+        found = self._supervisor.running(name)
+        if not found:
+            return Health(name, None, port, healthy=False, remark="not running")
+        if found.frozen:
+            return Health(name, found.pid, port, healthy=False, remark="stopped by a signal")
+        if name.startswith("nova-"):
+            fresh = workers is not None and workers.get(name, 0.0) >= started_at(found) - 1
+            remark = "not known: Nova does not answer" if workers is None else "Nova has not heard of it yet"
+            return Health(name, found.pid, port, fresh, "" if fresh else remark)
+        if name in APIS or name == "blazar-api":
+            healthy = self.answers(name)
+            return Health(name, found.pid, port, healthy, "" if healthy else "does not answer properly")
+        healthy = port is None or is_listening(port)
+        return Health(name, found.pid, port, healthy, "" if healthy else "does not listen")
+
+    def unmapped(self) -> bool:
+        """Has Nova computes that no cell knows yet?"""
+        try:
+            hypervisors = self._api.get("nova", "/v2.1/os-hypervisors/detail")["hypervisors"]
+        except ApiError:
+            return True
+        return len(hypervisors) < self._settings.computes
+
+    def _nova_workers(self) -> dict[str, float] | None:
+        """When Nova last heard of each worker that it thinks is up."""
+        try:
+            found = self._api.get("nova", "/v2.1/os-services")["services"]
+        except ApiError:
+            return None
+        heard: dict[str, float] = {}
+        for service in found:
+            number = service["host"].removeprefix("host") if service["binary"] == "nova-compute" else ""
+            if service["state"] == "up" and service["updated_at"]:
+                heard[service["binary"] + number] = self._api.moment(service["updated_at"])
+        return heard

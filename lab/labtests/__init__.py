@@ -1,0 +1,1 @@
+"""What do the stories that are told against a running lab share?"""

@@ -1,0 +1,156 @@
+"""What does the reservation API answer, as plain HTTP with a kept token?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from keystoneauth1.adapter import Adapter
+from openstack.connection import Connection
+
+from labtests import lanes
+from labtests.waiting import text, until
+
+FINAL = {"TERMINATED", "ERROR"}
+Json = dict[str, Any]
+
+
+def hosts(count: int = 1, properties: str = "", **more: Any) -> Json:
+    """A reservation of whole hosts of this lane."""
+    return {
+        "resource_type": "physical:host",
+        "min": count,
+        "max": count,
+        "hypervisor_properties": "",
+        "resource_properties": lanes.requirement(properties),
+        **more,
+    }
+
+
+def instances(amount: int, properties: str = "", **more: Any) -> Json:
+    """A reservation of room for small servers on hosts of this lane."""
+    return {
+        "resource_type": "virtual:instance",
+        "vcpus": 1,
+        "memory_mb": 256,
+        "disk_gb": 1,
+        "amount": amount,
+        "affinity": None,
+        "resource_properties": lanes.requirement(properties),
+        **more,
+    }
+
+
+def servers(amount: int, flavor_id: str, **more: Any) -> Json:
+    """A reservation of room for servers of a flavor, on whatever host there is."""
+    return {"resource_type": "flavor:instance", "flavor_id": flavor_id, "amount": amount, "affinity": None, **more}
+
+
+def floating_ips(network_id: str, amount: int, *required: str) -> Json:
+    """A reservation of floating IPs, these addresses among them."""
+    return {
+        "resource_type": "virtual:floatingip",
+        "network_id": network_id,
+        "amount": amount,
+        "required_floatingips": list(required),
+    }
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Status, parsed body and headers of one response."""
+
+    status: int
+    body: Any
+    headers: dict[str, str]
+
+    @property
+    def message(self) -> str:
+        return str(self.body.get("error_message", "")) if isinstance(self.body, dict) else ""
+
+
+class Reservations:
+    """One user's view of the reservation service."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._http = Adapter(connection.session, service_type="reservation", interface="public")
+
+    def call(self, method: str, path: str, body: Any = None) -> Answer:
+        options = {} if body is None else {"json": body}
+        headers = {"Accept": "application/json"}
+        response = self._http.request(path, method, raise_exc=False, headers=headers, **options)
+        parsed = response.json() if response.content else None
+        return Answer(response.status_code, parsed, dict(response.headers))
+
+    def post_hosts(
+        self,
+        name: str,
+        start: int | str,
+        end: int,
+        *,
+        count: int = 1,
+        properties: str = "",
+        snapshot_at: int | None = None,
+    ) -> Answer:
+        """Ask for exactly `count` hosts of this lane; with `snapshot_at` their servers are to be saved then."""
+        more = {} if snapshot_at is None else {"before_end": "snapshot"}
+        return self.post(name, start, end, hosts(count, properties, **more), warn_at=snapshot_at)
+
+    def post(self, name: str, start: int | str, end: int, *reservations: Json, warn_at: int | None = None) -> Answer:
+        """Ask for a lease of all of these."""
+        body = {
+            "name": name,
+            "start_date": start if isinstance(start, str) else text(start),
+            "end_date": text(end),
+            "before_end_date": None if warn_at is None else text(warn_at),
+            "reservations": list(reservations),
+            "events": [],
+        }
+        return self.call("POST", "/leases", body)
+
+    def change(self, lease_id: str, reservation_id: str, **parameters: Any) -> Answer:
+        """Ask for other parameters of one reservation."""
+        return self.call("PUT", f"/leases/{lease_id}", {"reservations": [{"id": reservation_id, **parameters}]})
+
+    def lease(self, lease_id: str) -> dict[str, Any]:
+        answer = self.call("GET", f"/leases/{lease_id}")
+        assert answer.status == 200, answer
+        found: dict[str, Any] = answer.body["lease"]
+        return found
+
+    def status(self, lease_id: str) -> str | None:
+        """The lease's status; None when there is no such lease or no answer."""
+        answer = self.call("GET", f"/leases/{lease_id}")
+        return str(answer.body["lease"]["status"]) if answer.status == 200 else None
+
+    def await_status(self, lease_id: str, wanted: str, seconds: float) -> dict[str, Any]:
+        """Wait for a status; a lease that ends up in another final one fails at once, with its content."""
+
+        def reached() -> bool:
+            status = self.status(lease_id)
+            assert status == wanted or status not in FINAL, self.lease(lease_id)
+            return status == wanted
+
+        until(f"lease {lease_id} {wanted}", seconds, reached)
+        return self.lease(lease_id)
+
+    def delete(self, lease_id: str) -> Answer:
+        return self.call("DELETE", f"/leases/{lease_id}")
+
+    def deleted(self, lease_id: str) -> bool:
+        """Try to delete a lease; did it work, or was there nothing to delete?"""
+        return self.delete(lease_id).status in (204, 404)
+
+    def await_gone(self, lease_id: str, seconds: float) -> None:
+        """Wait until a lease is no more; a delete that goes on in the background is allowed to."""
+        until(f"lease {lease_id} gone", seconds, lambda: self.call("GET", f"/leases/{lease_id}").status == 404)
+
+    def hosts_of(self, reservation_id: str) -> list[str]:
+        """Names of the hosts that serve a reservation; for administrators."""
+        allocations = self.call("GET", f"/os-hosts/allocations?reservation_id={reservation_id}").body
+        names = {h["id"]: h["hypervisor_hostname"] for h in self.call("GET", "/os-hosts").body["hosts"]}
+        return sorted(
+            names[allocation["resource_id"]]
+            for allocation in allocations["allocations"]
+            if any(r["id"] == reservation_id for r in allocation["reservations"])
+        )

@@ -1,0 +1,1 @@
+"""What does the lab add to OpenStack's own packages?"""

@@ -1,0 +1,225 @@
+"""Do reserved floating IPs come from a real Neutron, lead where the user wants, and go back?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from labtests import lanes
+from labtests.clients import Clients, CommandFailed
+from labtests.reservations import Reservations, floating_ips
+from labtests.reservations import hosts as whole_hosts
+from labtests.waiting import boundary, text, until, wait_for
+from openstack.connection import Connection
+
+ACTIVE_SECONDS = 30
+END_SECONDS = 90
+FIRST, SECOND, THIRD, UNREGISTERED = (f"203.0.113.{120 + 10 * lanes.NUMBER + n}" for n in range(4))
+"""Addresses of this lane, outside of the subnet's allocation pool."""
+
+
+@pytest.fixture(scope="session")
+def network(admin: Connection) -> str:
+    return str(admin.network.find_network("public", ignore_missing=False).id)
+
+
+@pytest.fixture
+def addresses(admin: Connection, network: str) -> Iterator[dict[str, str]]:
+    """Three addresses in the care of the reservation service: address -> id. The story has to leave them free."""
+    service = Reservations(admin)
+    made = {}
+    for address in (FIRST, SECOND, THIRD):
+        answer = service.call("POST", "/floatingips", {"floating_network_id": network, "floating_ip_address": address})
+        assert answer.status == 201, answer
+        made[address] = answer.body["floatingip"]["id"]
+    yield made
+    for lease in service.call("GET", "/leases").body["leases"]:
+        if lanes.owns(lease["name"]):
+            service.delete(lease["id"])
+            service.await_gone(lease["id"], END_SECONDS)
+    for floatingip_id in made.values():
+        answer = service.call("DELETE", f"/floatingips/{floatingip_id}")
+        assert answer.status == 204, answer
+    assert in_neutron(admin) == {}
+
+
+@pytest.fixture
+def port(demo: Connection) -> Iterator[str]:
+    """The port of a machine of project demo's."""
+    made = demo.network.create_port(network_id=demo.network.find_network("private", ignore_missing=False).id)
+    yield str(made.id)
+    demo.network.delete_port(made)
+
+
+def in_neutron(admin: Connection) -> dict[str, Any]:
+    """The floating IPs of this lane by their addresses."""
+    return {
+        each.floating_ip_address: each
+        for each in admin.network.ips()
+        if each.floating_ip_address in (FIRST, SECOND, THIRD, UNREGISTERED)
+    }
+
+
+def own_reservation(lease: dict[str, Any]) -> str:
+    return str(lease["reservations"][-1]["id"])
+
+
+def test_they_are_the_projects_until_the_lease_ends(
+    addresses: dict[str, str], network: str, admin: Connection, demo: Connection, port: str, name: str
+) -> None:
+    service = Reservations(demo)
+    created = service.post(name, "now", boundary(3600), floating_ips(network, 2, FIRST, THIRD))
+    assert created.status == 201, created
+    lease = service.await_status(created.body["lease"]["id"], "ACTIVE", ACTIVE_SECONDS)
+    given = in_neutron(admin)
+    assert set(given) == {FIRST, THIRD}
+    for each in given.values():
+        assert each.project_id == demo.current_project_id
+        assert set(each.tags) == {"blazar", f"reservation:{own_reservation(lease)}"}
+    mine = {each.floating_ip_address for each in demo.network.ips()}
+    assert {FIRST, THIRD} <= mine
+
+    demo.network.update_ip(given[FIRST].id, port_id=port)
+    # Whatever a user does to make it look like another one ...
+    demo.network.update_ip(given[FIRST].id, description="mine")
+    demo.network.set_tags(given[FIRST], [])
+    end = boundary(5)
+    assert service.call("PUT", f"/leases/{lease['id']}", {"end_date": text(end)}).status == 200
+    wait_for(end)
+    service.await_status(lease["id"], "TERMINATED", END_SECONDS)
+    # ... it goes back, and the port stays.
+    assert in_neutron(admin) == {}
+    assert demo.network.get_port(port).id == port
+    # A lease that is over does not keep the operator from giving an address up.
+    operator = Reservations(admin)
+    assert operator.call("DELETE", f"/floatingips/{addresses[FIRST]}").status == 204
+    body = {"floating_network_id": network, "floating_ip_address": FIRST}
+    assert operator.call("POST", "/floatingips", body).status == 201
+
+
+def test_a_host_and_an_address_in_one_lease(
+    addresses: dict[str, str],
+    network: str,
+    hosts: dict[str, str],
+    admin: Connection,
+    demo: Connection,
+    boot: Callable[..., Any],
+    name: str,
+) -> None:
+    service = Reservations(demo)
+    too_many_hosts = service.post(
+        name, "now", boundary(3600), whole_hosts(len(hosts) + 1), floating_ips(network, 1, FIRST)
+    )
+    assert too_many_hosts.status == 409, too_many_hosts
+    too_many_addresses = service.post(
+        name, "now", boundary(3600), whole_hosts(), floating_ips(network, 2, FIRST, UNREGISTERED)
+    )
+    assert too_many_addresses.status == 400, too_many_addresses
+    assert UNREGISTERED in too_many_addresses.message
+    assert in_neutron(admin) == {}
+
+    created = service.post(name, "now", boundary(3600), whole_hosts(), floating_ips(network, 1, FIRST))
+    assert created.status == 201, created
+    lease = service.await_status(created.body["lease"]["id"], "ACTIVE", ACTIVE_SECONDS)
+    assert set(in_neutron(admin)) == {FIRST}
+    assert boot(demo, lease["reservations"][0]["id"]).status == "ACTIVE"
+    assert service.delete(lease["id"]).status == 204
+    service.await_gone(lease["id"], END_SECONDS)
+    assert in_neutron(admin) == {}
+    free = set(admin.compute.find_aggregate("freepool", ignore_missing=False).hosts)
+    assert set(hosts) <= free
+
+
+@pytest.mark.disturbing  # what is added may be any address, of another lane too
+def test_more_while_active_but_never_fewer(
+    addresses: dict[str, str], network: str, admin: Connection, demo: Connection, name: str
+) -> None:
+    service = Reservations(demo)
+    created = service.post(name, "now", boundary(3600), floating_ips(network, 1, SECOND))
+    lease = service.await_status(created.body["lease"]["id"], "ACTIVE", ACTIVE_SECONDS)
+    path = f"/leases/{lease['id']}"
+
+    def resize(amount: int) -> Any:
+        return service.call("PUT", path, {"reservations": [{"id": own_reservation(lease), "amount": amount}]})
+
+    mark = f"reservation:{own_reservation(lease)}"
+    grown = resize(2)
+    assert (grown.status, grown.body["lease"]["status"]) == (200, "ACTIVE")
+    until("two floating IPs", ACTIVE_SECONDS, lambda: len(list(admin.network.ips(tags=mark))) == 2)
+    assert resize(1).status == 400
+    assert service.status(lease["id"]) == "ACTIVE"
+    assert len(list(admin.network.ips(tags=mark))) == 2
+
+
+def test_an_address_that_the_operator_gave_away(
+    addresses: dict[str, str], network: str, admin: Connection, demo: Connection, name: str
+) -> None:
+    with taken(admin, network, SECOND) as theirs:
+        service = Reservations(demo)
+        created = service.post(name, "now", boundary(3600), floating_ips(network, 3, FIRST, SECOND, THIRD))
+        lease = service.await_status(created.body["lease"]["id"], "ERROR", ACTIVE_SECONDS)
+        assert lease["status_reason"] == f"The floating IP {SECOND} is in use in Neutron."
+        assert {address: each.id for address, each in in_neutron(admin).items()} == {SECOND: theirs}
+        assert service.delete(lease["id"]).status == 204
+        service.await_gone(lease["id"], END_SECONDS)
+        assert {address: each.id for address, each in in_neutron(admin).items()} == {SECOND: theirs}
+
+
+@contextmanager
+def taken(admin: Connection, network: str, address: str) -> Iterator[str]:
+    """Somebody else's floating IP: its id."""
+    made = admin.network.create_ip(floating_network_id=network, floating_ip_address=address)
+    yield str(made.id)
+    admin.network.delete_ip(made)
+
+
+def test_neutron_is_asked_about_what_is_registered_and_reserved(
+    addresses: dict[str, str], network: str, admin: Connection, demo: Connection, name: str
+) -> None:
+    def register(network_id: str, address: str) -> int:
+        body = {"floating_network_id": network_id, "floating_ip_address": address}
+        return Reservations(admin).call("POST", "/floatingips", body).status
+
+    private = str(admin.network.find_network("private", ignore_missing=False).id)
+    nowhere = "00000000-0000-0000-0000-000000000000"
+    assert register(network, "203.0.113.1") == 400
+    assert register(network, "203.0.113.50") == 400
+    assert register(network, "198.51.100.1") == 404
+    assert register(network, "203.0.113.255") == 404
+    assert register(private, "10.0.0.200") == 400
+    assert register(nowhere, UNREGISTERED) == 400
+    assert register(network, FIRST) == 409
+    with taken(admin, network, UNREGISTERED):
+        assert register(network, UNREGISTERED) == 409
+
+    service = Reservations(demo)
+    for network_id, amount in ((nowhere, 1), (private, 1), (network, 0), (network, 10**12)):
+        assert service.post(name, "now", boundary(3600), floating_ips(network_id, amount)).status == 400
+    assert name not in {lease["name"] for lease in service.call("GET", "/leases").body["leases"]}
+
+
+def test_the_official_client_does_it_all(addresses: dict[str, str], network: str, cli: Clients, name: str) -> None:
+    created = cli.json("lab-admin", "reservation", "floatingip", "create", network, UNREGISTERED)
+    own = str(created["id"])
+    assert UNREGISTERED in cli.run("lab-demo", "reservation", "floatingip", "list")
+    assert cli.json("lab-demo", "reservation", "floatingip", "show", own)["floating_ip_address"] == UNREGISTERED
+    with pytest.raises(CommandFailed):
+        cli.run("lab-demo", "reservation", "floatingip", "delete", own)
+
+    wanted = f'resource_type=virtual:floatingip,network_id={network},amount=1,required_floatingips=["{UNREGISTERED}"]'
+    lease = ("reservation", "lease")
+    words = ("--reservation", wanted, "--end-date", text(boundary(3600)))
+    made = cli.json("lab-demo", *lease, "create", *words, name)
+    reservation = re.search(r'"id": "([0-9a-f-]{36})"', str(made["reservations"]))
+    assert reservation, made
+    until("ACTIVE", ACTIVE_SECONDS, lambda: cli.json("lab-demo", *lease, "show", name)["status"] == "ACTIVE")
+    given = ("floating", "ip", "list", "--tags", f"reservation:{reservation[1]}")
+    assert [each["Floating IP Address"] for each in cli.json("lab-demo", *given)] == [UNREGISTERED]
+    with pytest.raises(CommandFailed):
+        cli.run("lab-admin", "reservation", "floatingip", "delete", own)
+    cli.run("lab-demo", *lease, "delete", name)
+    until("gone", END_SECONDS, lambda: not cli.json("lab-demo", *given))
+    cli.run("lab-admin", "reservation", "floatingip", "delete", own)

@@ -1,0 +1,262 @@
+"""Do reservations of room for servers keep their promises on a real Nova and a real Placement?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from labtests import leftovers
+from labtests import reservations as ask
+from labtests.reservations import Json, Reservations
+from labtests.waiting import boundary, text, until, wait_for
+from openstack.connection import Connection
+from openstack.exceptions import BadRequestException
+
+ACTIVE_SECONDS = 30
+END_SECONDS = 90
+BOOT_SECONDS = 90
+HOUR = 3600
+SLACK = 20
+
+disturbing = pytest.mark.disturbing  # reservations of a flavor may be served by hosts of any lane
+
+
+@pytest.fixture
+def active(hosts: dict[str, str], demo: Connection, name: str) -> Callable[..., Json]:
+    """Make a lease of project demo that is active, with minutes to go."""
+
+    def make(*reservations: Json) -> Json:
+        service = Reservations(demo)
+        answer = service.post(name, "now", boundary(10 * 60), *reservations)
+        assert answer.status == 201, answer
+        return service.await_status(answer.body["lease"]["id"], "ACTIVE", ACTIVE_SECONDS)
+
+    return make
+
+
+@pytest.fixture
+def start(image: str, name: str) -> Callable[..., Any]:
+    """Ask Nova for a server of a reservation; wait for its fate."""
+
+    def make(user: Connection, reservation: Json) -> Any:
+        hints = {"group": reservation["server_group_id"]} if reservation["server_group_id"] else {}
+        more = {"scheduler_hints": hints} if hints else {}
+        flavor_id = reservation["flavor_id"]
+        server = user.compute.create_server(name=name, image_id=image, flavor_id=flavor_id, networks="none", **more)
+
+        def settled() -> Any:
+            found = user.compute.get_server(server.id)
+            return found if found.status in ("ACTIVE", "ERROR") else None
+
+        return until("the server's fate", BOOT_SECONDS, settled)
+
+    return make
+
+
+@pytest.fixture
+def special(admin: Connection, name: str) -> Iterator[Callable[..., str]]:
+    """Make a flavor with extra specs; the id. It is gone after the story."""
+    made: list[Any] = []
+
+    def make(**fields: Any) -> str:
+        specs = fields.pop("extra_specs", {})
+        sizes = {"vcpus": 1, "ram": 256, "disk": 1, **fields}
+        flavor = admin.compute.create_flavor(name=f"{name}-{len(made)}", **sizes)
+        made.append(flavor)
+        if specs:
+            admin.compute.create_flavor_extra_specs(flavor, specs)
+        return str(flavor.id)
+
+    yield make
+    for flavor in made:
+        admin.compute.delete_flavor(flavor)
+
+
+def only(lease: Json) -> Json:
+    (reservation,) = lease["reservations"]
+    found: Json = reservation
+    return found
+
+
+def host_of(admin: Connection, server: Any) -> str:
+    return str(admin.compute.get_server(server.id).compute_host)
+
+
+def servers_left(admin: Connection, name: str) -> list[str]:
+    return [server.id for server in admin.compute.servers(all_projects=True) if server.name == name]
+
+
+def test_as_many_servers_as_reserved_for_the_project_and_nobody_else(
+    active: Callable[..., Json],
+    start: Callable[..., Any],
+    admin: Connection,
+    demo: Connection,
+    alt: Connection,
+    name: str,
+) -> None:
+    lease = active(ask.instances(3))
+    reservation = only(lease)
+    with ThreadPoolExecutor(5) as pool:
+        made = list(pool.map(lambda _: start(demo, reservation), range(5)))
+    assert sorted(server.status for server in made) == ["ACTIVE"] * 3 + ["ERROR"] * 2
+    refused = next(server for server in made if server.status == "ERROR")
+    assert "No valid host" in refused.fault["message"]
+    serving = set(Reservations(admin).hosts_of(reservation["id"]))
+    assert {host_of(admin, server) for server in made if server.status == "ACTIVE"} <= serving
+    with pytest.raises(BadRequestException):
+        start(alt, reservation)
+
+    service = Reservations(demo)
+    grown = service.change(lease["id"], reservation["id"], amount=4)
+    assert (grown.status, grown.body["lease"]["status"]) == (200, "ACTIVE")
+    until("a server more", BOOT_SECONDS, lambda: start(demo, reservation).status == "ACTIVE")
+    assert service.change(lease["id"], reservation["id"], amount=1).status == 409
+
+    end = boundary(5)
+    assert service.call("PUT", f"/leases/{lease['id']}", {"end_date": text(end)}).status == 200
+    wait_for(end)
+    service.await_status(lease["id"], "TERMINATED", END_SECONDS)
+    active_ones = {server.id for server in made if server.status == "ACTIVE"}
+    assert not active_ones & set(servers_left(admin, name))
+    assert admin.compute.find_aggregate(reservation["id"]) is None
+    assert admin.compute.find_flavor(reservation["flavor_id"]) is None
+
+
+@pytest.mark.parametrize("affinity", [True, False])
+def test_servers_run_together_or_apart(
+    affinity: bool,
+    hosts: dict[str, str],
+    active: Callable[..., Json],
+    start: Callable[..., Any],
+    admin: Connection,
+    demo: Connection,
+) -> None:
+    amount = 3 if affinity else len(hosts)
+    reservation = only(active(ask.instances(amount, affinity=affinity)))
+    assert reservation["server_group_id"] in {group.id for group in demo.compute.server_groups()}
+    made = [start(demo, reservation) for _ in range(amount)]
+    assert [server.status for server in made] == ["ACTIVE"] * amount
+    assert len({host_of(admin, server) for server in made}) == (1 if affinity else amount)
+    assert start(demo, reservation).status == "ERROR"
+
+
+def test_kinds_share_a_host_until_it_is_full_but_not_with_a_host_reservation(
+    hosts: dict[str, str], active: Callable[..., Json], start: Callable[..., Any], demo: Connection, name: str
+) -> None:
+    here = f'["==", "$hypervisor_hostname", "{next(iter(hosts))}"]'
+    service = Reservations(demo)
+    for reservation in active(ask.instances(1, here), ask.instances(1, here, vcpus=2))["reservations"]:
+        assert start(demo, reservation).status == "ACTIVE"
+    beside = service.post(f"{name}-beside", "now", boundary(HOUR), ask.instances(1, here))
+    assert beside.status == 201, beside
+    for refused in (ask.instances(100, here, memory_mb=2048), ask.hosts(1, here)):
+        answer = service.post(f"{name}-refused", "now", boundary(HOUR), refused)
+        assert answer.status == 409
+        assert answer.message.startswith("Not enough hosts available: 1 host matches")
+
+
+def test_back_to_back_on_one_host(hosts: dict[str, str], demo: Connection, name: str) -> None:
+    here = f'["==", "$hypervisor_hostname", "{next(iter(hosts))}"]'
+    service = Reservations(demo)
+    change = boundary(SLACK)
+    leases = [
+        service.post(f"{name}-{number}", start, end, asked)
+        for number, (start, end, asked) in enumerate(
+            [
+                (change, change + HOUR, ask.hosts(1, here)),
+                ("now", change, ask.instances(2, here)),
+                (change + HOUR, change + 2 * HOUR, ask.instances(2, here)),
+            ]
+        )
+    ]
+    assert [answer.status for answer in leases] == [201] * 3, leases
+    whole, before, _ = (str(answer.body["lease"]["id"]) for answer in leases)
+    service.await_status(before, "ACTIVE", ACTIVE_SECONDS)
+    wait_for(change)
+    service.await_status(before, "TERMINATED", END_SECONDS)
+    service.await_status(whole, "ACTIVE", END_SECONDS)
+
+
+@disturbing
+def test_servers_of_a_flavor(
+    active: Callable[..., Json],
+    start: Callable[..., Any],
+    special: Callable[..., str],
+    admin: Connection,
+    demo: Connection,
+    alt: Connection,
+    name: str,
+) -> None:
+    source = special(ephemeral=1, extra_specs={"hw:cpu_policy": "shared", "trait:COMPUTE_NODE": "required"})
+    lease = active(ask.servers(2, source))
+    reservation = only(lease)
+    made: Any = admin.compute.get_flavor(reservation["flavor_id"])
+    specs = admin.compute.fetch_flavor_extra_specs(made).extra_specs
+    assert (made.ram, made.ephemeral, made.is_public) == (256, 1, False)
+    assert specs.items() >= {"hw:cpu_policy": "shared", "trait:COMPUTE_NODE": "required"}.items()
+    assert [start(demo, reservation).status for _ in range(3)] == ["ACTIVE", "ACTIVE", "ERROR"]
+    with pytest.raises(BadRequestException):
+        start(alt, reservation)
+    assert Reservations(demo).delete(lease["id"]).status == 204
+    until("no servers", END_SECONDS, lambda: not servers_left(admin, name))
+
+
+@disturbing
+def test_flavors_that_cannot_be_reserved(
+    hosts: dict[str, str], special: Callable[..., str], alt: Connection, name: str
+) -> None:
+    service = Reservations(alt)
+    for flavor_id, status, sentence in [
+        ("nope", 404, "Flavor nope could not be found."),
+        (private := special(is_public=False), 404, f"Flavor {private} could not be found."),
+        (special(extra_specs={"pci_passthrough:alias": "gpu:1"}), 409, "its extra spec pci_passthrough:alias=gpu:1"),
+        (special(extra_specs={"resources:CUSTOM_NOBODY_HAS": "1"}), 409, "Not enough hosts available"),
+        (special(extra_specs={"trait:COMPUTE_NODE": "forbidden"}), 409, "Not enough hosts available"),
+    ]:
+        answer = service.post(name, "now", boundary(HOUR), ask.servers(1, flavor_id))
+        assert answer.status == status, answer
+        assert sentence in answer.message
+
+
+@disturbing
+def test_three_kinds_in_one_lease_are_had_together_or_not_at_all(
+    hosts: dict[str, str],
+    active: Callable[..., Json],
+    start: Callable[..., Any],
+    flavor: str,
+    admin: Connection,
+    demo: Connection,
+    name: str,
+) -> None:
+    before = leftovers.snapshot(admin)
+    wanted = ask.instances(2, affinity=True), ask.servers(1, flavor, affinity=False)
+    refused = Reservations(demo).post(name, "now", boundary(HOUR), *wanted, ask.hosts(len(hosts)))
+    assert refused.status == 409
+    assert not leftovers.after(admin, before)
+
+    lease = active(*wanted, ask.hosts(1))
+    instance, servers, whole = lease["reservations"]
+    assert start(demo, instance).status == start(demo, servers).status == "ACTIVE"
+    (host,) = Reservations(admin).hosts_of(whole["id"])
+    for shared in (instance, servers):
+        assert host not in Reservations(admin).hosts_of(shared["id"])
+
+
+def test_images_are_made_for_the_user_before_the_end(
+    hosts: dict[str, str], start: Callable[..., Any], admin: Connection, demo: Connection, name: str
+) -> None:
+    service = Reservations(demo)
+    warning = boundary(SLACK)
+    asked = ask.instances(1, before_end="snapshot")
+    answer = service.post(name, "now", warning + HOUR, asked, warn_at=warning)
+    assert answer.status == 201, answer
+    lease = service.await_status(answer.body["lease"]["id"], "ACTIVE", ACTIVE_SECONDS)
+    assert start(demo, only(lease)).status == "ACTIVE"
+    wait_for(warning)
+
+    made = until("the image", END_SECONDS, lambda: admin.image.find_image(f"reserved_{name}"))
+    assert made.owner_id == demo.session.get_project_id()
+    admin.image.delete_image(made)
+    assert service.delete(lease["id"]).status == 204
