@@ -1,0 +1,177 @@
+"""How fast the service is: tables of what was measured on this machine.
+
+    python bench/run.py [planning] [requests] [burst] [punctuality] [--to var/bench]
+
+``requests``     POST /v1/leases over HTTP, with 100 hosts and with 10,000 hosts and 100,000 future reservations
+``burst``        200 leases that start in the same minute
+``punctuality``  how late leases start and end on an idle machine (takes 13 minutes)
+``planning``     planning alone, in memory
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import random
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import planning
+from seed import seed
+from service import RunningService, User, moment, now
+
+PORT, CLOUD_PORT = 15901, 15902
+MINUTE = timedelta(minutes=1)
+Row = Sequence[object]
+
+
+def requests_table(scratch: Path, rounds: int = 300) -> list[Row]:
+    rows: list[Row] = [
+        ("hosts", "reservations", "POST median ms", "POST p99 ms", "GET median ms", "DELETE median ms", "MB", "ready s")
+    ]
+    for hosts, leases in ((100, 1_000), (10_000, 100_000)):
+        var = scratch / f"requests-{hosts}"
+        var.mkdir()
+        seed(var / "blazar.db", hosts, leases)
+        with RunningService(var, PORT, CLOUD_PORT, hosts=hosts) as service:
+            timings = _requests(service.user("demo"), rounds)
+            post, get, delete = (sorted(timings[name]) for name in ("post", "get", "delete"))
+            rows.append(
+                (
+                    hosts,
+                    leases,
+                    *(_ms(value) for value in (statistics.median(post), post[int(len(post) * 0.99)])),
+                    _ms(statistics.median(get)),
+                    _ms(statistics.median(delete)),
+                    round(service.resident_mb()),
+                    round(service.ready_after, 1),
+                )
+            )
+    return rows
+
+
+def _requests(user: User, rounds: int) -> Mapping[str, list[float]]:
+    rng = random.Random(11)
+    timings: dict[str, list[float]] = {"post": [], "get": [], "delete": []}
+    for number in range(rounds + 20):
+        start = now() + timedelta(days=rng.randrange(1, 360), minutes=rng.randrange(1440))
+        requirement = rng.choice(('[">=", "$vcpus", "32"]', '["<", "$gpus", "8"]', ""))
+        begun = time.perf_counter()
+        lease = user.create(f"b{number}", start, start + timedelta(hours=3), hypervisor_properties=requirement)
+        posted = time.perf_counter()
+        user.lease(lease["id"])
+        got = time.perf_counter()
+        user.delete(lease["id"])
+        deleted = time.perf_counter()
+        if number >= 20:  # the first ones warm the connections and caches
+            timings["post"].append(posted - begun)
+            timings["get"].append(got - posted)
+            timings["delete"].append(deleted - got)
+    return timings
+
+
+def burst_table(scratch: Path, leases: int = 200) -> list[Row]:
+    var = scratch / "burst"
+    with RunningService(var, PORT, CLOUD_PORT, hosts=leases + 2) as service:
+        user = service.user("demo")
+        start = _next_minute(room=30)
+        for number in range(leases):
+            user.create(f"b{number}", start, start + 60 * MINUTE)
+        _wait_until(start)
+        while not all(lease["status"] == "ACTIVE" for lease in user.leases()):
+            if now() > start + timedelta(minutes=5):
+                raise RuntimeError("the leases did not all start")
+            time.sleep(0.5)
+        late = sorted(_lateness(lease, "start_lease") for lease in user.leases())
+    return [
+        ("leases in one minute", "first ACTIVE s", "median s", "last ACTIVE s"),
+        (leases, round(late[0], 2), round(statistics.median(late), 2), round(late[-1], 2)),
+    ]
+
+
+def punctuality_table(scratch: Path, minutes: int = 10, each: int = 5) -> list[Row]:
+    """``each`` leases start in each of ``minutes`` minutes, and end one or two minutes later."""
+    var = scratch / "punctuality"
+    with RunningService(var, PORT, CLOUD_PORT, hosts=minutes * each + 2) as service:
+        user = service.user("demo")
+        first = _next_minute(room=30)
+        for minute in range(minutes):
+            for number in range(each):
+                start = first + minute * MINUTE
+                user.create(f"b{minute}-{number}", start, start + (1 + number % 2) * MINUTE)
+        _wait_until(first + (minutes + 2) * MINUTE)
+        time.sleep(5)
+        leases = user.leases()
+    rows: list[Row] = [("event", "number", "median s", "p99 s", "latest s")]
+    for event in ("start_lease", "end_lease"):
+        late = sorted(_lateness(lease, event) for lease in leases)
+        median, p99 = statistics.median(late), late[int(len(late) * 0.99) - 1]
+        rows.append((event, len(late), *(round(value, 3) for value in (median, p99, late[-1]))))
+    return rows
+
+
+def planning_table(scratch: Path) -> list[Row]:
+    return planning.table()
+
+
+def _next_minute(room: int) -> datetime:
+    """The first full minute that is at least ``room`` seconds away."""
+    return (now() + timedelta(seconds=room + 60)).replace(second=0, microsecond=0)
+
+
+def _wait_until(then: datetime) -> None:
+    time.sleep(max((then - now()).total_seconds(), 0))
+
+
+def _lateness(lease: Mapping[str, object], event_type: str) -> float:
+    """Seconds between the time of an event and the moment at which its outcome was stored."""
+    events = lease["events"]
+    assert isinstance(events, list)
+    event = next(e for e in events if e["event_type"] == event_type)
+    if event["status"] != "DONE":
+        raise RuntimeError(f"{event_type} of {lease['id']} is {event['status']}")
+    return (moment(event["updated_at"]) - moment(event["time"])).total_seconds()
+
+
+def _ms(seconds: float) -> float:
+    return round(seconds * 1000, 2)
+
+
+def _markdown(rows: Sequence[Row]) -> str:
+    head, *body = rows
+    lines = [head, ["---"] * len(head), *body]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+
+
+TABLES: Mapping[str, Callable[[Path], list[Row]]] = {
+    "planning": planning_table,
+    "requests": requests_table,
+    "burst": burst_table,
+    "punctuality": punctuality_table,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tables", nargs="*", choices=[*TABLES, []], help="all of them by default")
+    parser.add_argument("--to", type=Path, default=Path("var/bench"), help="folder for the tables")
+    arguments = parser.parse_args()
+    arguments.to.mkdir(parents=True, exist_ok=True)
+    print(f"Python {platform.python_version()}, {platform.machine()}, {platform.system()}, SQLite, one process\n")
+    scratch = Path(tempfile.mkdtemp(prefix="blazar-bench-"))
+    try:
+        for name in arguments.tables or TABLES:
+            text = _markdown(TABLES[name](scratch))
+            (arguments.to / f"{name}.md").write_text(text + "\n")
+            print(f"{name}\n\n{text}\n", flush=True)
+    finally:
+        shutil.rmtree(scratch)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""The service as its users meet it: blazar-standalone in a process of its own, asked over HTTP."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import requests
+import yaml
+
+DATES = "%Y-%m-%d %H:%M"
+READY_WITHIN = 300
+
+
+class RunningService:
+    """A blazar-standalone; use it with ``with``."""
+
+    def __init__(self, var: Path, port: int, cloud_port: int, hosts: int) -> None:
+        self.url = f"http://127.0.0.1:{port}/v1"
+        self._var = var
+        command = [Path(sys.executable).parent / "blazar-standalone", "--port", port, "--cloud-port", cloud_port]
+        command += ["--hosts", hosts, "--var", var]
+        self._command = [str(word) for word in command]
+
+    def __enter__(self) -> RunningService:
+        self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout
+        begun = time.monotonic()
+        for line in self._process.stdout:
+            if line.startswith("Blazar is ready"):
+                self.ready_after = time.monotonic() - begun
+                return self
+        raise RuntimeError("blazar-standalone did not start")
+
+    def __exit__(self, _type: type[BaseException] | None, _error: object, _trace: TracebackType | None) -> None:
+        self._process.send_signal(signal.SIGTERM)
+        self._process.wait(30)
+
+    def resident_mb(self) -> float:
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
+        return int(line.split()[1]) / 1024
+
+    def user(self, name: str) -> User:
+        clouds = yaml.safe_load((self._var / "clouds.yaml").read_text())["clouds"]
+        return User(self.url, clouds[f"sandbox-{name}"]["auth"])
+
+
+class User:
+    """Somebody with a token that is kept, on a connection that is kept."""
+
+    def __init__(self, url: str, auth: dict[str, str]) -> None:
+        self._url = url
+        self._http = requests.Session()
+        answer = self._http.post(f"{auth['auth_url']}/auth/tokens", json=_login(auth))
+        answer.raise_for_status()
+        self._http.headers["X-Auth-Token"] = answer.headers["X-Subject-Token"]
+
+    def create(self, name: str, start: datetime | str, end: datetime, **parameters: Any) -> dict[str, Any]:
+        wanted = {
+            "resource_type": "physical:host",
+            "min": 1,
+            "max": 1,
+            "hypervisor_properties": "",
+            "resource_properties": "",
+        }
+        body = {
+            "name": name,
+            "start_date": start if isinstance(start, str) else start.strftime(DATES),
+            "end_date": end.strftime(DATES),
+            "reservations": [wanted | parameters],
+            "events": [],
+        }
+        return self._checked(self._http.post(f"{self._url}/leases", json=body))["lease"]
+
+    def lease(self, lease_id: str) -> dict[str, Any]:
+        return self._checked(self._http.get(f"{self._url}/leases/{lease_id}"))["lease"]
+
+    def leases(self) -> list[dict[str, Any]]:
+        return self._checked(self._http.get(f"{self._url}/leases"))["leases"]
+
+    def delete(self, lease_id: str) -> None:
+        self._http.delete(f"{self._url}/leases/{lease_id}").raise_for_status()
+
+    def _checked(self, answer: requests.Response) -> Any:
+        if not answer.ok:
+            raise RuntimeError(f"{answer.request.method} {answer.url}: {answer.status_code} {answer.text[:500]}")
+        return answer.json()
+
+
+def _login(auth: dict[str, str]) -> dict[str, Any]:
+    user = {"name": auth["username"], "domain": {"id": "default"}, "password": auth["password"]}
+    project = {"name": auth["project_name"], "domain": {"id": "default"}}
+    identity = {"methods": ["password"], "password": {"user": user}}
+    return {"auth": {"identity": identity, "scope": {"project": project}}}
+
+
+def now() -> datetime:
+    return datetime.now(UTC)  # noqa: TID251 - a measurement reads the machine's clock
+
+
+def moment(text: str) -> datetime:
+    """A date of the API's answers."""
+    return datetime.fromisoformat(text.replace(" ", "T")).replace(tzinfo=UTC)

@@ -1,0 +1,1 @@
+"""Many managers, many clients, and everything that can go wrong: run with ``make test-ha``."""

@@ -1,0 +1,115 @@
+"""Sixteen people who want the same few hosts, and what each of their requests came to."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import requests
+
+from .site import USERS, Site
+
+RESERVATION = {
+    "resource_type": "physical:host",
+    "hypervisor_properties": "",
+    "resource_properties": "",
+    "before_end": "default",
+}
+
+
+@dataclass
+class Tally:
+    """What happened, from all clients."""
+
+    answers: Counter[str] = field(default_factory=Counter)
+    seconds: list[float] = field(default_factory=list)
+    cut_off: int = 0
+    """Requests whose connection ended without an answer: an API was killed."""
+    wrong: list[str] = field(default_factory=list)
+    """Answers that nobody may ever get: a 5xx but 503, or a 503 that does not say when to come back."""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def note(self, words: str, answer: requests.Response, seconds: float) -> None:
+        with self.lock:
+            self.answers[f"{words} {answer.status_code}"] += 1
+            self.seconds.append(seconds)
+            is_right = answer.status_code < 500 or (answer.status_code == 503 and "Retry-After" in answer.headers)
+            if not is_right:
+                self.wrong.append(f"{words}: {answer.status_code} {answer.text[:300]}")
+
+    def count(self, start: str = "", end: str = "") -> int:
+        return sum(n for words, n in self.answers.items() if words.startswith(start) and words.endswith(end))
+
+    def percentile(self, share: float) -> float:
+        ordered = sorted(self.seconds) or [0.0]
+        return ordered[min(int(len(ordered) * share), len(ordered) - 1)]
+
+
+class Client(threading.Thread):
+    """Creates, changes and deletes leases at random, at any of the APIs, until it is told to stop."""
+
+    def __init__(self, site: Site, tally: Tally, number: int, stopping: threading.Event) -> None:
+        super().__init__(name=f"client{number}", daemon=True)
+        self._site, self._tally, self._stopping = site, tally, stopping
+        self._random = random.Random(number)
+        self._session = site.user(USERS[number % len(USERS)])
+        self._number = number
+        self._made = 0
+        self._mine: list[str] = []
+
+    def run(self) -> None:
+        while not self._stopping.is_set():
+            # About ten requests a second from all clients together when all goes well: leases live for a while.
+            self._stopping.wait(self._random.uniform(0.1, 0.8))
+            act = self._random.choices((self._create, self._update, self._delete), (5, 3, 3))[0]
+            act()
+
+    def _create(self) -> None:
+        self._made += 1
+        begins_in = self._random.choice((0, 0, 1, 2, 3))
+        body = {
+            "name": f"lease-{self._number}-{self._made}",
+            "start_date": "now" if begins_in == 0 else _minute(begins_in),
+            "end_date": _minute(begins_in + self._random.randint(2, 4)),
+            "reservations": [{**RESERVATION, "min": 1, "max": self._random.randint(1, 2)}],
+            "events": [],
+        }
+        answer = self._ask("POST", "/leases", "create", json=body)
+        if answer is not None and answer.status_code == 201:
+            self._mine.append(answer.json()["lease"]["id"])
+
+    def _update(self) -> None:
+        if not self._mine:
+            return
+        lease_id = self._random.choice(self._mine)
+        body: dict[str, Any] = {"end_date": _minute(self._random.randint(2, 5))}
+        if self._random.random() < 0.3:
+            body = {"name": f"renamed-{self._random.randint(0, 99)}"}
+        self._ask("PUT", f"/leases/{lease_id}", "update", json=body)
+
+    def _delete(self) -> None:
+        if self._mine:
+            lease_id = self._mine.pop(self._random.randrange(len(self._mine)))
+            self._ask("DELETE", f"/leases/{lease_id}", "delete")
+
+    def _ask(self, method: str, path: str, words: str, **more: Any) -> requests.Response | None:
+        url = self._random.choice(self._site.urls)
+        began = time.monotonic()
+        try:
+            answer = self._session.request(method, f"{url}/v1{path}", timeout=90, **more)
+        except requests.RequestException:
+            with self._tally.lock:
+                self._tally.cut_off += 1
+            return None
+        self._tally.note(words, answer, time.monotonic() - began)
+        return answer
+
+
+def _minute(ahead: int) -> str:
+    moment = datetime.now(UTC) + timedelta(minutes=ahead)  # noqa: TID251 - clients read their own clocks
+    return moment.strftime("%Y-%m-%d %H:%M")

@@ -1,0 +1,256 @@
+"""A whole site: a database of one kind, RabbitMQ, the sandbox cloud, managers and APIs, each a process of its own."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import requests
+from sqlalchemy import URL, Engine, create_engine, make_url, text
+
+from . import history
+from .programs import BIN, HOST, Program, eventually, free_port
+from .relay import Relay
+
+SERVERS = {
+    "postgresql": ("BLAZAR_TEST_POSTGRESQL", "postgresql+psycopg://postgres@127.0.0.1:5432/postgres"),
+    "mariadb": ("BLAZAR_TEST_MARIADB", "mysql+pymysql://root@127.0.0.1:3306/mysql"),
+}
+RABBITMQ = os.environ.get("BLAZAR_TEST_RABBITMQ", "rabbit://guest:guest@127.0.0.1:5672/")
+PASSWORD = "sandbox"
+USERS = ("demo", "alt")
+CLAIM = 5
+"""Seconds that a claim holds in these tests; three times as long in production, by default."""
+HOW = {
+    "postgresql": "PostgreSQL: on Debian, apt install postgresql; or name one in BLAZAR_TEST_POSTGRESQL",
+    "mariadb": "MariaDB: on Debian, apt install mariadb-server; or name one in BLAZAR_TEST_MARIADB",
+    "rabbitmq": "RabbitMQ: on Debian, apt install rabbitmq-server; or name one in BLAZAR_TEST_RABBITMQ",
+}
+
+
+def require(server: str, host: str, port: int) -> None:
+    """Fail, with what to do, where a server is missing: a test that is skipped proves nothing."""
+    try:
+        socket.create_connection((host, port), timeout=5).close()
+    except OSError:
+        pytest.fail(f"nothing listens on {host}:{port}. These tests need {HOW[server]}.", pytrace=False)
+
+
+class Site:
+    """``managers`` and ``apis`` by number; all is gone after ``close``."""
+
+    def __init__(
+        self, folder: Path, dialect: str, managers: int = 3, apis: int = 2, hosts: int = 6, patience: int = 18
+    ) -> None:
+        self.folder = folder
+        self.dialect = dialect
+        self.name = f"blazar_ha_{uuid4().hex[:10]}"
+        variable, usual = SERVERS[dialect]
+        self._server: URL = make_url(os.environ.get(variable, usual))
+        broker = make_url(RABBITMQ)
+        require(dialect, str(self._server.host), int(self._server.port or 0))
+        require("rabbitmq", str(broker.host), int(broker.port or 5672))
+        self.database_relay = Relay(str(self._server.host), int(self._server.port or 0))
+        self.broker_relay = Relay(str(broker.host), int(broker.port or 5672))
+        self._on_server("CREATE DATABASE " + self.name)
+        # Not through the relay: the checks look at what is stored, whatever happens to the service.
+        self.engine: Engine = create_engine(self._server.set(database=self.name), pool_size=4)
+        self.hosts = hosts
+        self.cloud_url = f"http://{HOST}:{free_port()}"
+        self._ports = [free_port() for _ in range(apis)]
+        self.conf = folder / "blazar.conf"
+        self.conf.write_text(self._configuration(patience))
+        cloud = ["-m", "blazar_sandbox", "--port", self.cloud_url.rsplit(":", 1)[1], "--hosts", hosts]
+        cloud += ["--reservation-url", f"{self.urls[0]}/v1", "--boot-delay", 0.1, "--delete-delay", 0.1]
+        self.cloud = Program("cloud", [BIN / "python", *cloud, "--threads", 32], folder)
+        self.managers = [self.manager(n) for n in range(managers)]
+        self.apis = [self.api(n, port) for n, port in enumerate(self._ports)]
+        self.before: dict[str, Any] = {}
+
+    @property
+    def urls(self) -> list[str]:
+        return [f"http://{HOST}:{port}" for port in self._ports]
+
+    def manager(self, number: int, program: Sequence[object] = (BIN / "blazar-manager",), **env: str) -> Program:
+        own = self.folder / f"manager{number}.conf"
+        own.write_text(f"[manager]\nwatch_port = {free_port()}\n")
+        words = [*program, "--config-file", self.conf, "--config-file", own]
+        return Program(f"manager{number}", words, self.folder, env)
+
+    def watch_url(self, manager: Program) -> str:
+        text = (self.folder / f"{manager.name}.conf").read_text()
+        return f"http://{HOST}:{text.rsplit('=', 1)[1].strip()}"
+
+    def api(self, number: int, port: int, server: str = "") -> Program:
+        """The first runs on the built-in server, the others on gunicorn with two workers, unless ``server`` says."""
+        server = server or ("blazar-api" if number == 0 else "gunicorn")
+        application = "blazar.wsgi.api:application"
+        words: list[object]
+        if server == "blazar-api":
+            own = self.folder / f"api{number}.conf"
+            own.write_text(f"[DEFAULT]\nhost = {HOST}\nport = {port}\n")
+            words = ["--config-file", self.conf, "--config-file", own]
+        elif server == "gunicorn":
+            words = ["--bind", f"{HOST}:{port}", "--workers", 2, "--threads", 8, "--graceful-timeout", 20]
+            words += ["--no-control-socket", application]
+        else:
+            words = [
+                "--http-socket",
+                f"{HOST}:{port}",
+                "--module",
+                application,
+                "--master",
+                "--lazy-apps",
+                "--need-app",
+            ]
+            words += [
+                "--processes",
+                2,
+                "--threads",
+                8,
+                "--enable-threads",
+                "--hook-master-start",
+                "unix_signal:15 gracefully_kill_them_all",
+                "--worker-reload-mercy",
+                20,
+            ]
+            (self.folder / "reload").touch()
+            words += ["--touch-chain-reload", self.folder / "reload"]
+        return Program(f"api{number}", [BIN / server, *words], self.folder, {"OS_BLAZAR_CONFIG_DIR": str(self.folder)})
+
+    def start(self) -> Site:
+        self.cloud.start()
+        eventually("the cloud", lambda: requests.get(f"{self.cloud_url}/v3", timeout=5).ok)
+        migration = Program("db-manage", [BIN / "blazar-db-manage", "--config-file", self.conf, "upgrade"], self.folder)
+        assert migration.start().wait(60) == 0, migration.log
+        history.begin(self.engine)
+        for program in (*self.managers, *self.apis):
+            program.start()
+        for url in self.urls:
+            eventually(f"health of {url}", lambda url=url: requests.get(f"{url}/healthcheck", timeout=10).ok, 60)
+        admin = self.user("admin")
+        for host in self.snapshot()["hosts"].values():
+            answer = admin.post(f"{self.urls[0]}/v1/os-hosts", json={"name": host["name"]}, timeout=60)
+            assert answer.status_code == 201, answer.text
+        self.before = self.snapshot()
+        return self
+
+    def close(self) -> None:
+        for program in (*self.apis, *self.managers, self.cloud):
+            program.kill()
+        self.engine.dispose()
+        self.database_relay.down()
+        self.broker_relay.down()
+        self._on_server(f"DROP DATABASE {self.name}" + (" WITH (FORCE)" if self.dialect == "postgresql" else ""))
+
+    # what users and operators see
+
+    def user(self, name: str) -> requests.Session:
+        """Somebody with a token in the project of the same name; of the service's own project for ``blazar``."""
+        session = requests.Session()
+        domain = {"id": "default"}
+        identity = {
+            "methods": ["password"],
+            "password": {"user": {"name": name, "domain": domain, "password": PASSWORD}},
+        }
+        project = {"name": name, "domain": domain}
+        body = {"auth": {"identity": identity, "scope": {"project": project}}}
+        answer = session.post(f"{self.cloud_url}/v3/auth/tokens", json=body, timeout=30)
+        answer.raise_for_status()
+        session.headers["X-Auth-Token"] = answer.headers["X-Subject-Token"]
+        return session
+
+    def sandbox(self, method: str, path: str, **more: Any) -> Any:
+        answer = requests.request(method, f"{self.cloud_url}/sandbox{path}", timeout=30, **more)
+        answer.raise_for_status()
+        return answer.json() if answer.content else None
+
+    def snapshot(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.sandbox("GET", "/snapshot")
+        return found
+
+    def leftovers(self) -> list[str]:
+        """What is in the cloud now and was not before the first lease, and the other way round."""
+        now, found = self.snapshot(), []
+        for kind in self.before:
+            for key in self.before[kind].keys() | now[kind].keys():
+                if self.before[kind].get(key) != now[kind].get(key):
+                    found.append(f"{kind}/{key}: {self.before[kind].get(key)} -> {now[kind].get(key)}")
+        return found
+
+    def select(self, statement: str, **words: Any) -> list[Any]:
+        with self.engine.connect() as connection:
+            return list(connection.execute(text(statement), words))
+
+    def unsettled(self) -> list[str]:
+        """Leases in a transitional status, and events that are due and open."""
+        statuses = "'CREATING','STARTING','UPDATING','TERMINATING','DELETING'"
+        rows = self.select(f"SELECT id, status, status_reason FROM leases WHERE status IN ({statuses})")
+        return [f"lease {row.id} is {row.status}: {row.status_reason}" for row in rows]
+
+    # how it is built
+
+    def _configuration(self, patience: int) -> str:
+        relayed = self._server.set(host=HOST, port=self.database_relay.port, database=self.name)
+        broker = make_url(RABBITMQ).set(host=HOST, port=self.broker_relay.port)
+        credentials = "\n".join(
+            (
+                "auth_type = password",
+                f"auth_url = {self.cloud_url}/v3",
+                "username = blazar",
+                f"password = {PASSWORD}",
+                "project_name = service",
+                "user_domain_id = default",
+                "project_domain_id = default",
+                "interface = public",
+            )
+        )
+        return f"""
+[DEFAULT]
+transport_url = {broker.render_as_string(hide_password=False)}
+control_exchange = {self.name}
+rpc_response_timeout = {patience}
+graceful_shutdown_timeout = 20
+[api]
+threads = 24
+[manager]
+rpc_topic = {self.name}
+claim_seconds = {CLAIM}
+delete_wait = 3
+event_workers = 8
+[oslo_messaging_rabbit]
+amqp_auto_delete = true
+[oslo_messaging_notifications]
+driver = messagingv2
+topics = {self.name}
+[database]
+connection = {relayed.render_as_string(hide_password=False)}
+[cloud]
+{credentials}
+timeout = 20
+[keystone_authtoken]
+{credentials}
+www_authenticate_uri = {self.cloud_url}/v3
+service_token_roles_required = true
+"""
+
+    def _on_server(self, statement: str) -> None:
+        engine = create_engine(self._server, isolation_level="AUTOCOMMIT")
+        with engine.connect() as connection:
+            connection.exec_driver_sql(statement)
+        engine.dispose()
+
+
+@contextmanager
+def site(folder: Path, dialect: str, **more: Any) -> Iterator[Site]:
+    built = Site(folder, dialect, **more)
+    try:
+        yield built.start()
+    finally:
+        built.close()

@@ -1,0 +1,114 @@
+"""Everything that goes wrong, one after the other and at random, and is mended again."""
+
+from __future__ import annotations
+
+import random
+import signal
+import threading
+from collections import Counter
+from collections.abc import Callable
+
+from .programs import Program
+from .site import CLAIM, Site
+
+SERVICES = ("compute", "placement", "network")
+
+
+class Trouble(threading.Thread):
+    """Makes trouble until it is told to stop; ``mend`` then brings everything back. Two of them: one kills, one breaks."""
+
+    def __init__(self, site: Site, stopping: threading.Event, kills: bool, seed: int = 1) -> None:
+        super().__init__(name="trouble", daemon=True)
+        self._site, self._stopping, self._kills = site, stopping, kills
+        self._random = random.Random(seed)
+        self.made: Counter[str] = Counter()
+
+    def run(self) -> None:
+        deaths = [self._kill_a_manager, self._kill_an_api, self._kill_a_manager, self._suspend_a_manager]
+        faults = [
+            self._lose_the_broker,
+            self._cut_the_database,
+            self._fail_a_fifth_of_the_calls,
+            self._answer_slowly,
+            self._answer_garbage,
+            self._expire_tokens,
+        ]
+        kinds: list[Callable[[], None]] = deaths if self._kills else faults
+        while not self._stopping.is_set():
+            self._random.shuffle(kinds)
+            for trouble in kinds:
+                self._pause(1)
+                if self._stopping.is_set():
+                    return
+                trouble()
+
+    def mend(self) -> None:
+        self._site.broker_relay.up()
+        self._site.database_relay.up()
+        self._site.sandbox("DELETE", "/faults")
+        for program in (*self._site.managers, *self._site.apis):
+            if program.runs:
+                program.send(signal.SIGCONT)
+            else:
+                program.start()
+
+    def _pause(self, seconds: float) -> None:
+        self._stopping.wait(seconds)
+
+    def _kill(self, programs: list[Program], words: str) -> None:
+        victim = self._random.choice(programs)
+        victim.kill()
+        self.made[words] += 1
+        self._pause(self._random.uniform(0.5, 1.5))
+        victim.start()
+        self._pause(2)
+
+    def _kill_a_manager(self) -> None:
+        self._kill(self._site.managers, "kill -9 of a manager")
+
+    def _kill_an_api(self) -> None:
+        self._kill(self._site.apis, "kill -9 of an API")
+
+    def _suspend_a_manager(self) -> None:
+        victim = self._random.choice(self._site.managers)
+        victim.send(signal.SIGSTOP)
+        self.made["manager suspended for longer than its claim"] += 1
+        self._pause(CLAIM + 2)
+        victim.send(signal.SIGCONT)
+
+    def _lose_the_broker(self) -> None:
+        self._site.broker_relay.down()
+        self.made["broker away"] += 1
+        self._pause(self._random.uniform(3, 6))
+        self._site.broker_relay.up()
+        self._pause(4)
+
+    def _cut_the_database(self) -> None:
+        self.made["database away"] += 1
+        self._site.database_relay.down()
+        self._pause(self._random.uniform(1, 3))
+        self._site.database_relay.up()
+        self._pause(2)
+
+    def _cloud(self, words: str, seconds: float, *faults: dict[str, object]) -> None:
+        for fault in faults:
+            self._site.sandbox("POST", "/faults", json=fault)
+        self.made[words] += 1
+        self._pause(seconds)
+        self._site.sandbox("DELETE", "/faults")
+
+    def _fail_a_fifth_of_the_calls(self) -> None:
+        faults = ({"service": s, "rate": 0.2, "status": 500, "when": w} for s in SERVICES for w in ("before", "after"))
+        self._cloud("a fifth of the cloud's calls fail", 6, *(dict(fault) for fault in faults))
+
+    def _answer_slowly(self) -> None:
+        slow = {"service": "compute", "effect": "delay", "seconds": 5.0, "rate": 0.5}
+        self._cloud("the cloud takes 5 s", 6, slow)
+
+    def _answer_garbage(self) -> None:
+        faults = ({"service": s, "effect": "garbage", "status": 200, "rate": 0.3} for s in SERVICES)
+        self._cloud("the cloud answers garbage", 5, *(dict(fault) for fault in faults))
+
+    def _expire_tokens(self) -> None:
+        faults = ({"service": s, "status": 401, "rate": 0.5} for s in SERVICES)
+        self._cloud("the service's tokens are refused", 4, *(dict(fault) for fault in faults))
