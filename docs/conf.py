@@ -1,0 +1,17 @@
+"""How the documentation is built."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+
+project = "Blazar"
+copyright = "the Blazar developers"
+extensions = ["myst_parser", "oslo_config.sphinxext", "sphinx.ext.autodoc", "generated"]
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+exclude_patterns = ["_build", "_extensions"]
+html_theme = "furo"
+html_title = "Blazar"
+autodoc_typehints = "description"
+suppress_warnings = ["myst.xref_missing"]
