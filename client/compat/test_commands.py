@@ -32,9 +32,11 @@ def test_every_command_and_option_of_4_6_is_there(
     assert len(expected) >= 19
     assert expected - commands(new, name, recorder_variables) == set()
     missing = {}
+    # Help is wrapped at the hyphens of options, and what stands before them comes in another order each time.
+    wide = {**recorder_variables, "COLUMNS": "1000"}
     for command in ["", *sorted(expected)]:
         words = [name, "help", *command.split()]
-        lost = options(old(words, recorder_variables).out) - options(new(words, recorder_variables).out)
+        lost = options(old(words, wide).out) - options(new(words, wide).out)
         if lost:
             missing[command] = lost
     assert missing == {}
