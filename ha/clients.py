@@ -22,6 +22,14 @@ RESERVATION = {
 }
 
 
+Promise = tuple[str, str]
+"""What a lease is called and when it ends."""
+
+
+def promise(lease: dict[str, Any]) -> Promise:
+    return lease["name"], lease["end_date"]
+
+
 @dataclass
 class Tally:
     """What happened, from all clients."""
@@ -32,6 +40,10 @@ class Tally:
     """Requests whose connection ended without an answer: an API was killed."""
     wrong: list[str] = field(default_factory=list)
     """Answers that nobody may ever get: a 5xx but 503, or a 503 that does not say when to come back."""
+    looks: int = 0
+    """Answers about leases that were promised in an earlier answer."""
+    broken: list[str] = field(default_factory=list)
+    """Such leases that were not there."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def note(self, words: str, answer: requests.Response, seconds: float) -> None:
@@ -61,6 +73,8 @@ class Client(threading.Thread):
         self._number = number
         self._made = 0
         self._mine: list[str] = []
+        self.promised: dict[str, Promise | None] = {}
+        """What must be found of each lease that was made and that nobody asked to delete; None where an answer was lost."""
 
     def run(self) -> None:
         while not self._stopping.is_set():
@@ -81,7 +95,9 @@ class Client(threading.Thread):
         }
         answer = self._ask("POST", "/leases", "create", json=body)
         if answer is not None and answer.status_code == 201:
-            self._mine.append(answer.json()["lease"]["id"])
+            lease = answer.json()["lease"]
+            self._mine.append(lease["id"])
+            self.promised[lease["id"]] = promise(lease)
 
     def _update(self) -> None:
         if not self._mine:
@@ -90,12 +106,27 @@ class Client(threading.Thread):
         body: dict[str, Any] = {"end_date": _minute(self._random.randint(2, 5))}
         if self._random.random() < 0.3:
             body = {"name": f"renamed-{self._random.randint(0, 99)}"}
-        self._ask("PUT", f"/leases/{lease_id}", "update", json=body)
+        answer = self._ask_about(lease_id, "PUT", "update", json=body)
+        if answer is None or answer.status_code >= 500:
+            self.promised[lease_id] = None
+        elif answer.ok and self.promised[lease_id]:
+            self.promised[lease_id] = promise(answer.json()["lease"])
 
     def _delete(self) -> None:
         if self._mine:
             lease_id = self._mine.pop(self._random.randrange(len(self._mine)))
-            self._ask("DELETE", f"/leases/{lease_id}", "delete")
+            del self.promised[lease_id]
+            self._ask_about(lease_id, "DELETE", "delete")
+
+    def _ask_about(self, lease_id: str, method: str, words: str, **more: Any) -> requests.Response | None:
+        """A request about a lease that we have and that nobody was asked to delete before: it must be there."""
+        answer = self._ask(method, f"/leases/{lease_id}", words, **more)
+        if answer is not None and answer.status_code < 500:
+            with self._tally.lock:
+                self._tally.looks += 1
+                if answer.status_code == 404:
+                    self._tally.broken.append(f"{words}: there is no lease {lease_id}")
+        return answer
 
     def _ask(self, method: str, path: str, words: str, **more: Any) -> requests.Response | None:
         url = self._random.choice(self._site.urls)

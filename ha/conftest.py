@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from .site import SERVERS
+from .databases import PACKAGES, stop_all
+from .programs import new_folder
 
-LOGS = Path(os.environ.get("HA_LOGS", Path(__file__).parent.parent / "var" / "ha"))
 FIGURES: list[tuple[str, list[tuple[str, object]]]] = []
 Show = Callable[[str, list[tuple[str, object]]], None]
 
@@ -23,7 +21,7 @@ def seconds() -> float:
     return float(os.environ.get("HA_SECONDS", "30"))
 
 
-@pytest.fixture(params=list(SERVERS))
+@pytest.fixture(params=list(PACKAGES))
 def dialect(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -40,11 +38,8 @@ def folder(request: pytest.FixtureRequest) -> Path:
     return new_folder(request.node.name)
 
 
-def new_folder(name: str) -> Path:
-    folder = LOGS / re.sub(r"[^a-z]+", "-", name).strip("-")
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    return folder
+def pytest_sessionfinish() -> None:
+    stop_all()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

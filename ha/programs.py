@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -15,12 +17,26 @@ from typing import Any
 
 BIN = Path(sys.executable).parent
 HOST = "127.0.0.1"
+LOGS = Path(os.environ.get("HA_LOGS", Path(__file__).parent.parent / "var" / "ha"))
 
 
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])
+
+
+def new_folder(name: str) -> Path:
+    """A folder for what a part of the suite writes; it stays until the next run."""
+    folder = LOGS / re.sub(r"[^a-z]+", "-", name).strip("-")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
+
+
+def as_user(name: str | None) -> dict[str, Any]:
+    """What subprocess is to be told so that a program runs as this user; None is ourselves."""
+    return {} if name is None else {"user": name, "group": name, "extra_groups": []}
 
 
 def eventually(what: str, condition: Callable[[], Any], patience: float = 30) -> Any:
@@ -40,8 +56,16 @@ def eventually(what: str, condition: Callable[[], Any], patience: float = 30) ->
 class Program:
     """One program in a process group of its own: killing it kills its children as well, as a machine that dies would."""
 
-    def __init__(self, name: str, words: Sequence[object], folder: Path, env: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        words: Sequence[object],
+        folder: Path,
+        env: dict[str, str] | None = None,
+        user: str | None = None,
+    ) -> None:
         self.name = name
+        self._user = as_user(user)
         self._words = [str(word) for word in words]
         self._log = folder / f"{name}.log"
         self._env = {**os.environ, **(env or {})}
@@ -49,12 +73,18 @@ class Program:
 
     def start(self) -> Program:
         with self._log.open("ab") as log:
-            self._process = subprocess.Popen(self._words, stdout=log, stderr=log, env=self._env, start_new_session=True)
+            self._process = subprocess.Popen(
+                self._words, stdout=log, stderr=log, env=self._env, start_new_session=True, **self._user
+            )
         return self
 
     @property
     def runs(self) -> bool:
         return self._process is not None and self._process.poll() is None
+
+    def children(self) -> list[int]:
+        assert self._process
+        return list(map(int, Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()))
 
     def send(self, number: int) -> None:
         """A signal to the program and its children."""

@@ -12,34 +12,29 @@ from uuid import uuid4
 
 import pytest
 import requests
-from sqlalchemy import URL, Engine, create_engine, make_url, text
+from sqlalchemy import Engine, create_engine, make_url, text
 
 from . import history
+from .databases import database_server
 from .programs import BIN, HOST, Program, eventually, free_port
 from .relay import Relay
 
-SERVERS = {
-    "postgresql": ("BLAZAR_TEST_POSTGRESQL", "postgresql+psycopg://postgres@127.0.0.1:5432/postgres"),
-    "mariadb": ("BLAZAR_TEST_MARIADB", "mysql+pymysql://root@127.0.0.1:3306/mysql"),
-}
 RABBITMQ = os.environ.get("BLAZAR_TEST_RABBITMQ", "rabbit://guest:guest@127.0.0.1:5672/")
 PASSWORD = "sandbox"
 USERS = ("demo", "alt")
 CLAIM = 5
 """Seconds that a claim holds in these tests; three times as long in production, by default."""
-HOW = {
-    "postgresql": "PostgreSQL: on Debian, apt install postgresql; or name one in BLAZAR_TEST_POSTGRESQL",
-    "mariadb": "MariaDB: on Debian, apt install mariadb-server; or name one in BLAZAR_TEST_MARIADB",
-    "rabbitmq": "RabbitMQ: on Debian, apt install rabbitmq-server; or name one in BLAZAR_TEST_RABBITMQ",
-}
 
 
-def require(server: str, host: str, port: int) -> None:
-    """Fail, with what to do, where a server is missing: a test that is skipped proves nothing."""
+def require_rabbitmq() -> None:
+    """Fail, with what to do, where it is missing: a test that is skipped proves nothing."""
+    broker = make_url(RABBITMQ)
+    place = (str(broker.host), int(broker.port or 5672))
     try:
-        socket.create_connection((host, port), timeout=5).close()
+        socket.create_connection(place, timeout=5).close()
     except OSError:
-        pytest.fail(f"nothing listens on {host}:{port}. These tests need {HOW[server]}.", pytrace=False)
+        how = "RabbitMQ: on Debian, apt install rabbitmq-server; or name one in BLAZAR_TEST_RABBITMQ"
+        pytest.fail(f"nothing listens on {place[0]}:{place[1]}. These tests need {how}.", pytrace=False)
 
 
 class Site:
@@ -49,18 +44,13 @@ class Site:
         self, folder: Path, dialect: str, managers: int = 3, apis: int = 2, hosts: int = 6, patience: int = 18
     ) -> None:
         self.folder = folder
-        self.dialect = dialect
         self.name = f"blazar_ha_{uuid4().hex[:10]}"
-        variable, usual = SERVERS[dialect]
-        self._server: URL = make_url(os.environ.get(variable, usual))
+        require_rabbitmq()
         broker = make_url(RABBITMQ)
-        require(dialect, str(self._server.host), int(self._server.port or 0))
-        require("rabbitmq", str(broker.host), int(broker.port or 5672))
-        self.database_relay = Relay(str(self._server.host), int(self._server.port or 0))
         self.broker_relay = Relay(str(broker.host), int(broker.port or 5672))
-        self._on_server("CREATE DATABASE " + self.name)
-        # Not through the relay: the checks look at what is stored, whatever happens to the service.
-        self.engine: Engine = create_engine(self._server.set(database=self.name), pool_size=4)
+        self.server = database_server(dialect)
+        self._database = self.server.create(self.name)
+        self.engine: Engine = create_engine(self._database, pool_size=4, pool_pre_ping=True)
         self.hosts = hosts
         self.cloud_url = f"http://{HOST}:{free_port()}"
         self._ports = [free_port() for _ in range(apis)]
@@ -145,9 +135,7 @@ class Site:
         for program in (*self.apis, *self.managers, self.cloud):
             program.kill()
         self.engine.dispose()
-        self.database_relay.down()
         self.broker_relay.down()
-        self._on_server(f"DROP DATABASE {self.name}" + (" WITH (FORCE)" if self.dialect == "postgresql" else ""))
 
     # what users and operators see
 
@@ -197,7 +185,6 @@ class Site:
     # how it is built
 
     def _configuration(self, patience: int) -> str:
-        relayed = self._server.set(host=HOST, port=self.database_relay.port, database=self.name)
         broker = make_url(RABBITMQ).set(host=HOST, port=self.broker_relay.port)
         credentials = "\n".join(
             (
@@ -230,7 +217,7 @@ amqp_auto_delete = true
 driver = messagingv2
 topics = {self.name}
 [database]
-connection = {relayed.render_as_string(hide_password=False)}
+connection = {self._database.render_as_string(hide_password=False)}
 [cloud]
 {credentials}
 timeout = 20
@@ -239,12 +226,6 @@ timeout = 20
 www_authenticate_uri = {self.cloud_url}/v3
 service_token_roles_required = true
 """
-
-    def _on_server(self, statement: str) -> None:
-        engine = create_engine(self._server, isolation_level="AUTOCOMMIT")
-        with engine.connect() as connection:
-            connection.exec_driver_sql(statement)
-        engine.dispose()
 
 
 @contextmanager

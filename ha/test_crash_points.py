@@ -19,8 +19,8 @@ from sqlalchemy import text
 
 from . import history
 from .clients import RESERVATION
-from .conftest import Show, new_folder
-from .programs import BIN, eventually
+from .conftest import Show
+from .programs import BIN, eventually, new_folder
 from .site import CLAIM, Site, site
 
 SAMPLE = {"create": (2,), "update": (1,), "start": (4,), "end": (4,), "delete": (4,)}

@@ -10,8 +10,8 @@ from collections.abc import Callable
 import pytest
 import requests
 
-from .conftest import Show, new_folder
-from .programs import Program, eventually
+from .conftest import Show
+from .programs import Program, eventually, new_folder
 from .site import Site, site
 
 

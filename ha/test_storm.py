@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import requests
 
 from . import history
-from .clients import Client, Tally
+from .clients import Client, Tally, promise
 from .conftest import Show
 from .programs import eventually
 from .site import CLAIM, Site, site
@@ -39,6 +41,15 @@ class Onlooker(threading.Thread):
             self.shared += [f"{name} in {ids}" for name, ids in places.items() if len(ids) > 1]
 
 
+def look_for_promises(clients: list[Client], leases: list[dict[str, Any]], tally: Tally) -> None:
+    """Is there what was promised in answers, as it was promised?"""
+    found = {lease["id"]: promise(lease) for lease in leases}
+    for lease_id, promised in ((key, value) for client in clients for key, value in client.promised.items()):
+        tally.looks += 1
+        if lease_id not in found or promised not in (None, found[lease_id]):
+            tally.broken.append(f"lease {lease_id}: {promised} became {found.get(lease_id)}")
+
+
 def figures(at: Site, name: str) -> float:
     """The sum of a figure over all managers that run; a killed one takes its figures with it."""
     total = 0.0
@@ -53,7 +64,7 @@ def test_every_promise_is_kept_whatever_breaks(folder: Path, dialect: str, secon
     tally, stopping = Tally(), threading.Event()
     with site(folder, dialect) as at:
         clients = [Client(at, tally, number, stopping) for number in range(CLIENTS)]
-        troubles = [Trouble(at, stopping, kills) for kills in (True, False)]
+        troubles = [Trouble(at, stopping, kind, seconds) for kind in ("programs", "database", "surroundings")]
         onlooker = Onlooker(at, stopping)
         began = time.monotonic()
         for thread in (*clients, *troubles, onlooker):
@@ -62,6 +73,7 @@ def test_every_promise_is_kept_whatever_breaks(folder: Path, dialect: str, secon
         stopping.set()
         for trouble in troubles:
             trouble.join(60)
+            assert not trouble.is_alive()
         troubles[0].mend()
         mended = time.monotonic()
         for client in clients:
@@ -74,8 +86,10 @@ def test_every_promise_is_kept_whatever_breaks(folder: Path, dialect: str, secon
             eventually(f"health of {manager.name}", lambda url=url: requests.get(url, timeout=10).ok, 60)
         conflicts = figures(at, "blazar_generation_conflicts_total")
         retries = figures(at, "blazar_transaction_retries_total")
-        lost = figures(at, "blazar_claims_lost_total")
+        claims_lost = figures(at, "blazar_claims_lost_total")
         admin = at.user("admin")
+        leases = admin.get(f"{at.urls[0]}/v1/leases", timeout=60).json()["leases"]
+        look_for_promises(clients, leases, tally)
         for url in at.urls:
             for lease in admin.get(f"{url}/v1/leases", timeout=60).json()["leases"]:
                 answer = admin.delete(f"{url}/v1/leases/{lease['id']}", timeout=60)
@@ -98,17 +112,20 @@ def test_every_promise_is_kept_whatever_breaks(folder: Path, dialect: str, secon
                 ("any other 5xx", len(tally.wrong)),
                 ("cut off by a kill", tally.cut_off),
                 ("seconds a request, median / 99 %", f"{tally.percentile(0.5):.3f} / {tally.percentile(0.99):.3f}"),
-                *sorted((troubles[0].made + troubles[1].made).items()),
+                *sorted(sum((trouble.made for trouble in troubles), Counter()).items()),
+                ("looks for leases of earlier answers / not found", f"{tally.looks} / {len(tally.broken)}"),
                 ("versions of allocations compared / double bookings", f"{versions} / {len(double)}"),
                 ("looks at the cloud / hosts in two reservations", f"{onlooker.looks} / {len(onlooker.shared)}"),
                 (
                     "plans in vain / transactions repeated / claims lost",
-                    f"{conflicts:.0f} / {retries:.0f} / {lost:.0f}",
+                    f"{conflicts:.0f} / {retries:.0f} / {claims_lost:.0f}",
                 ),
                 ("seconds from the last repair until all was settled", f"{converged:.1f}"),
                 ("leases stuck / left in the cloud", f"{len(stuck)} / {len(left)}"),
             ],
         )
+        assert tally.looks > 0
+        assert not tally.broken
         assert not double
         assert not onlooker.shared
         assert not tally.wrong

@@ -1,4 +1,4 @@
-"""Everything that goes wrong, one after the other and at random, and is mended again."""
+"""Everything that goes wrong, one thing of each kind at a time, at random, and is mended again."""
 
 from __future__ import annotations
 
@@ -15,36 +15,39 @@ SERVICES = ("compute", "placement", "network")
 
 
 class Trouble(threading.Thread):
-    """Makes trouble until it is told to stop; ``mend`` then brings everything back. Two of them: one kills, one breaks."""
+    """Makes trouble of one kind until it is told to stop: with the ``programs`` of the service, with its ``database``, or
+    with its ``surroundings``, the broker and the cloud. ``mend`` then brings everything back."""
 
-    def __init__(self, site: Site, stopping: threading.Event, kills: bool, seed: int = 1) -> None:
-        super().__init__(name="trouble", daemon=True)
-        self._site, self._stopping, self._kills = site, stopping, kills
+    def __init__(self, site: Site, stopping: threading.Event, kind: str, seconds: float, seed: int = 1) -> None:
+        super().__init__(name=f"trouble with {kind}", daemon=True)
+        self._site, self._stopping = site, stopping
+        self._troubles: list[Callable[[], None]] = {
+            "programs": [self._kill_a_manager, self._kill_an_api, self._kill_a_manager, self._suspend_a_manager],
+            "database": [self._kill_the_database, self._restart_the_database, self._cut_the_database],
+            "surroundings": [
+                self._lose_the_broker,
+                self._fail_a_fifth_of_the_calls,
+                self._answer_slowly,
+                self._answer_garbage,
+                self._expire_tokens,
+            ],
+        }[kind]
+        self._longest = min(60.0, seconds / 5)
         self._random = random.Random(seed)
         self.made: Counter[str] = Counter()
 
     def run(self) -> None:
-        deaths = [self._kill_a_manager, self._kill_an_api, self._kill_a_manager, self._suspend_a_manager]
-        faults = [
-            self._lose_the_broker,
-            self._cut_the_database,
-            self._fail_a_fifth_of_the_calls,
-            self._answer_slowly,
-            self._answer_garbage,
-            self._expire_tokens,
-        ]
-        kinds: list[Callable[[], None]] = deaths if self._kills else faults
         while not self._stopping.is_set():
-            self._random.shuffle(kinds)
-            for trouble in kinds:
+            for trouble in self._troubles:
                 self._pause(1)
                 if self._stopping.is_set():
                     return
                 trouble()
+            self._random.shuffle(self._troubles)
 
     def mend(self) -> None:
+        self._site.server.start()
         self._site.broker_relay.up()
-        self._site.database_relay.up()
         self._site.sandbox("DELETE", "/faults")
         for program in (*self._site.managers, *self._site.apis):
             if program.runs:
@@ -77,17 +80,31 @@ class Trouble(threading.Thread):
         victim.send(signal.SIGCONT)
 
     def _lose_the_broker(self) -> None:
+        """The first time for long."""
+        seconds, self._longest = self._longest or self._random.uniform(3, 6), 0
         self._site.broker_relay.down()
-        self.made["broker away"] += 1
-        self._pause(self._random.uniform(3, 6))
+        self.made["broker away" if seconds < 60 else "broker away for a minute"] += 1
+        self._pause(seconds)
         self._site.broker_relay.up()
         self._pause(4)
 
+    def _kill_the_database(self) -> None:
+        self._site.server.kill()
+        self._back_after("kill -9 of the database")
+
+    def _restart_the_database(self) -> None:
+        self._site.server.stop()
+        self._back_after("database restarted")
+
+    def _back_after(self, words: str) -> None:
+        self.made[words] += 1
+        self._pause(self._random.uniform(0.5, 2))
+        self._site.server.start()
+        self._pause(4)
+
     def _cut_the_database(self) -> None:
-        self.made["database away"] += 1
-        self._site.database_relay.down()
-        self._pause(self._random.uniform(1, 3))
-        self._site.database_relay.up()
+        self._site.server.cut(self._site.name)
+        self.made["connections to the database cut off"] += 1
         self._pause(2)
 
     def _cloud(self, words: str, seconds: float, *faults: dict[str, object]) -> None:
