@@ -3,9 +3,9 @@
     python bench/planning.py [--hosts 10000] [--reservations 100000] [--rounds 300] [--seed 7]
 
 Every calendar holds hosts with traits, properties and three resource classes, and future reservations: a fifth of them of
-whole hosts, or all of them of four instances each, over a year or within a month. Each question is asked for other windows
-and, where it has one, with other requirements, so that nothing but what the planner keeps between requests makes the next
-one faster.
+whole hosts, or all of them of four instances each, over a year or within a month. Floating IPs have a calendar of their own
+with as many addresses, and as many reservations in the same time. Each question is asked for other windows and, where it
+has one, with other requirements, so that nothing but what the planner keeps between requests makes the next one faster.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ import resource
 import statistics
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
 from blazar.domain.calendar import Calendar
+from blazar.domain.floatingip import ADDRESS, NETWORK_ID, floating_ip_id
 from blazar.domain.planning import Demand, Grouping, Plan, Request, Shortage, plan
 from blazar.domain.requirement import parse
 from blazar.domain.resource import WHOLE, Allocation, Claim, Inventory, Pool, Resource
@@ -33,7 +34,7 @@ START = datetime(2030, 1, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 TRAITS = [f"CUSTOM_BENCH_TRAIT_{n}" for n in range(250)]
 SMALL = Claim({"VCPU": 2, "MEMORY_MB": 4096, "DISK_GB": 20})
-
+NETWORK = "c5399af5-98cc-5905-b79c-36904b8f6a66"
 
 LANES = 2
 """How many instance reservations a host has beside each other."""
@@ -82,13 +83,25 @@ def host(number: int, setting: Setting, rng: random.Random) -> Resource:
     )
 
 
-def hosts_with_allocations(setting: Setting) -> Iterable[tuple[Resource, list[Allocation]]]:
-    """Hosts whose allocations never exceed them: whole claims in stretches of their own, instances in lanes."""
+def address(number: int, setting: Setting, rng: random.Random) -> Resource:
+    text = f"10.0.{number // 256}.{number % 256}"
+    return Resource(
+        id=floating_ip_id(NETWORK, text),
+        pool=Pool.FLOATING_IP,
+        properties={NETWORK_ID: NETWORK, ADDRESS: text},
+    )
+
+
+def with_allocations(
+    setting: Setting, make: Callable[[int, Setting, random.Random], Resource] = host
+) -> Iterable[tuple[Resource, list[Allocation]]]:
+    """Resources whose allocations never exceed them: whole claims in stretches of their own, instances in lanes."""
     rng = random.Random(setting.seed)
     each = setting.reservations // setting.hosts
     lanes = 1 if setting.whole else LANES
     stretch = 24 * setting.days * lanes // each
     for number in range(1, setting.hosts + 1):
+        made = make(number, setting, rng)
         rows = []
         for at in range(each):
             length = rng.randint(min(4, stretch), stretch)
@@ -100,13 +113,13 @@ def hosts_with_allocations(setting: Setting) -> Iterable[tuple[Resource, list[Al
                     id=f"allocation-{name}",
                     reservation_id=f"reservation-{name}",
                     lease_id=f"lease-{name}",
-                    resource_id=str(number),
+                    resource_id=made.id,
                     interval=Interval(START + begin * HOUR, START + (begin + length) * HOUR),
                     claim=WHOLE if whole else Claim(dict(SMALL.amounts or {})),
                     slots=1 if whole else 4,
                 )
             )
-        yield host(number, setting, rng), rows
+        yield made, rows
 
 
 class Questions:
@@ -161,6 +174,10 @@ class Questions:
             Demand("c", 4, 4, claim=Claim({"VCPU": 4, "MEMORY_MB": 8192}), **self._traits()),
         )
 
+    def two_floating_ips(self) -> Request:
+        requirement = parse(f'["==", "${NETWORK_ID}", "{NETWORK}"]')
+        return self._request(Demand("a", 2, 2, requirement=requirement, noun="floating IPs"))
+
     def too_many_hosts(self) -> Request:
         return self._request(Demand("a", 10**6, 10**6))
 
@@ -187,9 +204,9 @@ def measure(setting: Setting, rounds: int) -> dict[str, tuple[float, float]]:
     gc.collect()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     calendar = Calendar()
-    calendar.bulk_load(hosts_with_allocations(setting))
+    calendar.bulk_load(with_allocations(setting))
     memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    entries = list(hosts_with_allocations(setting))
+    entries = list(with_allocations(setting))
     begun = time.thread_time()
     calendar.bulk_load(entries)
     loading = (time.thread_time() - begun) * 1000
@@ -217,6 +234,9 @@ def measure(setting: Setting, rounds: int) -> dict[str, tuple[float, float]]:
     for name, question in questions.items():
         slow = name.startswith(("shortage: first", "up to"))
         results[name] = measured(planned(calendar, question), max(20, rounds // 10) if slow else rounds)
+    addresses = Calendar()
+    addresses.bulk_load(with_allocations(replace(setting, whole=1.0), address))
+    results["2 floating IPs"] = measured(planned(addresses, ask.two_floating_ips), rounds)
     return results
 
 

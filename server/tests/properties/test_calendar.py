@@ -148,12 +148,10 @@ class FactsAgainstModel(CalendarAgainstModel):
         required, forbidden = frozenset({"GPU"}), frozenset({"NIC", "NEVER_SEEN"})
         mask = self.calendar.facts.matching(requirement, required, forbidden, claim)
         nobody = self.calendar.facts.matching(requirement, frozenset({"NEVER_SEEN"}), forbidden, claim)
-        units = self.calendar.facts.units(claim)
         assert not nobody.any()
         for name, (resource, _) in self.model.items():
             place = self.calendar.place_of(name)
             room = [resource.inventory.get(k, Inventory(0, 0)).capacity // n for k, n in (claim.amounts or {}).items()]
-            assert units[place] == min(room)
             assert mask[place] == (
                 requirement.matches(resource.properties)
                 and required <= resource.traits

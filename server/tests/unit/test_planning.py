@@ -130,6 +130,11 @@ def test_each_slot_of_an_allocation_counts() -> None:
     assert hosts.refuse(Demand("r", 1, 1, claim=ONE_CPU)).free == 0
 
 
+def test_a_host_that_lost_what_is_reserved_takes_nothing_from_the_others() -> None:
+    hosts = Hosts(2, cpus=3).with_rows(row("x", "1", span(0, 4), ONE_CPU, 3)).host("1", cpus=1)
+    assert hosts.refuse(Demand("r", 4, 4, claim=ONE_CPU)).free == 3
+
+
 def test_use_is_counted_at_the_worst_instant_not_in_sum() -> None:
     rows = [row("x", "1", span(0, 2), ONE_CPU, 5), row("y", "1", span(2, 4), ONE_CPU, 6)]
     assert Hosts(1).with_rows(*rows).plan(Demand("r", 1, 9, claim=ONE_CPU)).units("r") == 2

@@ -21,8 +21,6 @@ Answer = TypeVar("Answer")
 
 MOST = 2**40
 """Capacities are cut to this and amounts to twice this: no sum overflows, and nothing fits that did not."""
-MANY_UNITS = 2**40
-"""How many units of an empty claim one resource takes."""
 KEPT_ANSWERS = 128
 _NOTHING = Resource(id="", pool=Pool.HOST, reservable=False)
 _EXACT = 2**53
@@ -135,11 +133,6 @@ class Facts:
             lambda: self._matching(requirement, required, forbidden, amounts),
         )
 
-    def units(self, claim: Claim) -> Ints:
-        """How many units of the claim each resource holds when empty. The array must not be written to."""
-        amounts = amounts_of(claim)
-        return self._kept(("units", amounts), lambda: self._units(amounts))
-
     def capacity(self, resource_class: str) -> Ints:
         """How much of a resource class each resource has. The array must not be written to."""
         stored = self._capacity.get(resource_class)
@@ -182,12 +175,6 @@ class Facts:
             mask &= self.capacity(resource_class) >= n
             mask &= False if limit is None else limit[: self.size] >= n
         return mask
-
-    def _units(self, amounts: tuple[tuple[str, int], ...]) -> Ints:
-        units = np.full(self.size, MANY_UNITS, np.int64)
-        for resource_class, n in amounts:
-            np.minimum(units, self.capacity(resource_class) // n, out=units)
-        return units
 
     def _kept(self, question: object, work_out: Callable[[], Answer]) -> Answer:
         answer = self._answers.pop(question, None)

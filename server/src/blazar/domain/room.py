@@ -15,6 +15,8 @@ from blazar.domain.window import Window
 
 Choice = dict[int, int]
 """Slots by place."""
+MANY_UNITS = 2**40
+"""How many units of an empty claim one resource takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,7 @@ class Room:
         self._in_use = window.total if cautious else window.peak
         self._prospects = prospects
         self._alone: dict[int, Ints] = {}
+        self._left: dict[str, Ints] = {}
         self._planned: dict[int, Choice] = {}
         """Slots by number of the prospect, by place."""
 
@@ -125,23 +128,24 @@ class Room:
         self._planned = {place: planned for place, planned in self._planned.items() if planned}
 
     def left(self, resource_class: str) -> Ints:
-        """How much of a class the calendar leaves on each resource at the worst instant; may be negative."""
-        return self._facts.capacity(resource_class) - self._in_use(resource_class)
+        """How much of a class the calendar leaves on each resource at the worst instant; don't write to it."""
+        left = self._left.get(resource_class)
+        if left is None:
+            # Less than nothing is left where a resource has lost capacity.
+            left = np.maximum(self._facts.capacity(resource_class) - self._in_use(resource_class), 0)
+            self._left[resource_class] = left
+        return left
 
     def _count(self, prospect: Prospect) -> Ints:
         eligible = prospect.matching & self._facts.reservable
         kept = [place for place in prospect.held if prospect.demand.keep_current and not eligible[place]]
         eligible[[place for place in kept if prospect.matching[place]]] = True
-        window = self._window
         if prospect.is_whole:
-            units = (eligible & ~window.occupied).astype(np.int64)
+            units = (eligible & ~self._window.occupied).astype(np.int64)
         else:
-            eligible &= ~window.taken
-            units = np.where(eligible, self._facts.units(prospect.demand.claim), 0)
-            used = np.flatnonzero(eligible & window.occupied)
+            units = np.where(eligible & ~self._window.taken, MANY_UNITS, 0)
             for resource_class, n in prospect.amounts:
-                left = self._facts.capacity(resource_class)[used] - self._in_use(resource_class)[used]
-                units[used] = np.minimum(units[used], np.maximum(left, 0) // n)
+                np.minimum(units, self.left(resource_class) // n, out=units)
         for place in kept:
             units[place] = min(units[place], prospect.held[place])
         if prospect.demand.grouping is Grouping.APART:
@@ -155,7 +159,6 @@ class Room:
             return 0
         alone = int(self.alone(number)[place])
         for resource_class, n in prospect.amounts:
-            left = int(self._facts.capacity(resource_class)[place] - self._in_use(resource_class)[place])
             taken = sum(dict(other.amounts).get(resource_class, 0) * slots for other, slots in others)
-            alone = min(alone, max(left - taken, 0) // n)
+            alone = min(alone, max(int(self.left(resource_class)[place]) - taken, 0) // n)
         return alone
