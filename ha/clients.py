@@ -88,8 +88,8 @@ class Client(threading.Thread):
         begins_in = self._random.choice((0, 0, 1, 2, 3))
         body = {
             "name": f"lease-{self._number}-{self._made}",
-            "start_date": "now" if begins_in == 0 else _minute(begins_in),
-            "end_date": _minute(begins_in + self._random.randint(2, 4)),
+            "start_date": "now" if begins_in == 0 else in_minutes(begins_in),
+            "end_date": in_minutes(begins_in + self._random.randint(2, 4)),
             "reservations": [{**RESERVATION, "min": 1, "max": self._random.randint(1, 2)}],
             "events": [],
         }
@@ -103,7 +103,7 @@ class Client(threading.Thread):
         if not self._mine:
             return
         lease_id = self._random.choice(self._mine)
-        body: dict[str, Any] = {"end_date": _minute(self._random.randint(2, 5))}
+        body: dict[str, Any] = {"end_date": in_minutes(self._random.randint(2, 5))}
         if self._random.random() < 0.3:
             body = {"name": f"renamed-{self._random.randint(0, 99)}"}
         answer = self._ask_about(lease_id, "PUT", "update", json=body)
@@ -141,6 +141,6 @@ class Client(threading.Thread):
         return answer
 
 
-def _minute(ahead: int) -> str:
+def in_minutes(ahead: float) -> str:
     moment = datetime.now(UTC) + timedelta(minutes=ahead)  # noqa: TID251 - clients read their own clocks
     return moment.strftime("%Y-%m-%d %H:%M")

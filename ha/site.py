@@ -18,9 +18,9 @@ from . import history
 from .databases import database_server
 from .programs import BIN, HOST, Program, eventually, free_port
 from .relay import Relay
+from .sandbox import PASSWORD, Sandbox
 
 RABBITMQ = os.environ.get("BLAZAR_TEST_RABBITMQ", "rabbit://guest:guest@127.0.0.1:5672/")
-PASSWORD = "sandbox"
 USERS = ("demo", "alt")
 CLAIM = 5
 """Seconds that a claim holds in these tests; three times as long in production, by default."""
@@ -37,13 +37,23 @@ def require_rabbitmq() -> None:
         pytest.fail(f"nothing listens on {place[0]}:{place[1]}. These tests need {how}.", pytrace=False)
 
 
-class Site:
+class Site(Sandbox):
     """``managers`` and ``apis`` by number; all is gone after ``close``."""
 
     def __init__(
-        self, folder: Path, dialect: str, managers: int = 3, apis: int = 2, hosts: int = 6, patience: int = 18
+        self,
+        folder: Path,
+        dialect: str,
+        managers: int = 3,
+        apis: int = 2,
+        hosts: int = 6,
+        patience: int = 18,
+        has_clocks: bool = False,
     ) -> None:
+        """``has_clocks``: those of the managers, and of an API on its built-in server, can be set."""
+        super().__init__(f"http://{HOST}:{free_port()}")
         self.folder = folder
+        self._has_clocks = has_clocks
         self.name = f"blazar_ha_{uuid4().hex[:10]}"
         require_rabbitmq()
         broker = make_url(RABBITMQ)
@@ -52,7 +62,6 @@ class Site:
         self._database = self.server.create(self.name)
         self.engine: Engine = create_engine(self._database, pool_size=4, pool_pre_ping=True)
         self.hosts = hosts
-        self.cloud_url = f"http://{HOST}:{free_port()}"
         self._ports = [free_port() for _ in range(apis)]
         self.conf = folder / "blazar.conf"
         self.conf.write_text(self._configuration(patience))
@@ -61,17 +70,32 @@ class Site:
         self.cloud = Program("cloud", [BIN / "python", *cloud, "--threads", 32], folder)
         self.managers = [self.manager(n) for n in range(managers)]
         self.apis = [self.api(n, port) for n, port in enumerate(self._ports)]
-        self.before: dict[str, Any] = {}
 
     @property
     def urls(self) -> list[str]:
         return [f"http://{HOST}:{port}" for port in self._ports]
 
-    def manager(self, number: int, program: Sequence[object] = (BIN / "blazar-manager",), **env: str) -> Program:
+    def manager(self, number: int, program: Sequence[object] = (), **env: str) -> Program:
         own = self.folder / f"manager{number}.conf"
         own.write_text(f"[manager]\nwatch_port = {free_port()}\n")
-        words = [*program, "--config-file", self.conf, "--config-file", own]
+        words = [*(program or self._program("blazar-manager")), "--config-file", self.conf, "--config-file", own]
+        env["HA_CLOCK"] = str(self._clock_of(f"manager{number}"))
         return Program(f"manager{number}", words, self.folder, env)
+
+    def _program(self, name: str) -> Sequence[object]:
+        if self._has_clocks:
+            return BIN / "python", Path(__file__).with_name("program_with_a_clock.py"), name
+        return (BIN / name,)
+
+    def _clock_of(self, name: str) -> Path:
+        return self.folder / f"{name}.clock"
+
+    def set_clocks(self, ahead: float, *programs: Program) -> None:
+        """By how many seconds the clocks of these programs, or of all, are ahead of the machine's from now on."""
+        for program in programs or (*self.managers, *self.apis):
+            written = self._clock_of(program.name).with_suffix(".new")
+            written.write_text(str(ahead))
+            written.replace(self._clock_of(program.name))
 
     def watch_url(self, manager: Program) -> str:
         text = (self.folder / f"{manager.name}.conf").read_text()
@@ -81,10 +105,13 @@ class Site:
         """The first runs on the built-in server, the others on gunicorn with two workers, unless ``server`` says."""
         server = server or ("blazar-api" if number == 0 else "gunicorn")
         application = "blazar.wsgi.api:application"
+        env = {"OS_BLAZAR_CONFIG_DIR": str(self.folder), "HA_CLOCK": str(self._clock_of(f"api{number}"))}
+        program: Sequence[object] = (BIN / server,)
         words: list[object]
         if server == "blazar-api":
             own = self.folder / f"api{number}.conf"
             own.write_text(f"[DEFAULT]\nhost = {HOST}\nport = {port}\n")
+            program = self._program(server)
             words = ["--config-file", self.conf, "--config-file", own]
         elif server == "gunicorn":
             words = ["--bind", f"{HOST}:{port}", "--workers", 2, "--threads", 8, "--graceful-timeout", 20]
@@ -112,7 +139,7 @@ class Site:
             ]
             (self.folder / "reload").touch()
             words += ["--touch-chain-reload", self.folder / "reload"]
-        return Program(f"api{number}", [BIN / server, *words], self.folder, {"OS_BLAZAR_CONFIG_DIR": str(self.folder)})
+        return Program(f"api{number}", [*program, *words], self.folder, env)
 
     def start(self) -> Site:
         self.cloud.start()
@@ -136,41 +163,6 @@ class Site:
             program.kill()
         self.engine.dispose()
         self.broker_relay.down()
-
-    # what users and operators see
-
-    def user(self, name: str) -> requests.Session:
-        """Somebody with a token in the project of the same name; of the service's own project for ``blazar``."""
-        session = requests.Session()
-        domain = {"id": "default"}
-        identity = {
-            "methods": ["password"],
-            "password": {"user": {"name": name, "domain": domain, "password": PASSWORD}},
-        }
-        project = {"name": name, "domain": domain}
-        body = {"auth": {"identity": identity, "scope": {"project": project}}}
-        answer = session.post(f"{self.cloud_url}/v3/auth/tokens", json=body, timeout=30)
-        answer.raise_for_status()
-        session.headers["X-Auth-Token"] = answer.headers["X-Subject-Token"]
-        return session
-
-    def sandbox(self, method: str, path: str, **more: Any) -> Any:
-        answer = requests.request(method, f"{self.cloud_url}/sandbox{path}", timeout=30, **more)
-        answer.raise_for_status()
-        return answer.json() if answer.content else None
-
-    def snapshot(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.sandbox("GET", "/snapshot")
-        return found
-
-    def leftovers(self) -> list[str]:
-        """What is in the cloud now and was not before the first lease, and the other way round."""
-        now, found = self.snapshot(), []
-        for kind in self.before:
-            for key in self.before[kind].keys() | now[kind].keys():
-                if self.before[kind].get(key) != now[kind].get(key):
-                    found.append(f"{kind}/{key}: {self.before[kind].get(key)} -> {now[kind].get(key)}")
-        return found
 
     def select(self, statement: str, **words: Any) -> list[Any]:
         with self.engine.connect() as connection:

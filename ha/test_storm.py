@@ -62,7 +62,7 @@ def figures(at: Site, name: str) -> float:
 
 def test_every_promise_is_kept_whatever_breaks(folder: Path, dialect: str, seconds: float, show: Show) -> None:
     tally, stopping = Tally(), threading.Event()
-    with site(folder, dialect) as at:
+    with site(folder, dialect, has_clocks=True) as at:
         clients = [Client(at, tally, number, stopping) for number in range(CLIENTS)]
         troubles = [Trouble(at, stopping, kind, seconds) for kind in ("programs", "database", "surroundings")]
         onlooker = Onlooker(at, stopping)

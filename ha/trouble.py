@@ -22,7 +22,14 @@ class Trouble(threading.Thread):
         super().__init__(name=f"trouble with {kind}", daemon=True)
         self._site, self._stopping = site, stopping
         self._troubles: list[Callable[[], None]] = {
-            "programs": [self._kill_a_manager, self._kill_an_api, self._kill_a_manager, self._suspend_a_manager],
+            "programs": [
+                self._kill_a_manager,
+                self._set_a_clock,
+                self._kill_an_api,
+                self._suspend_a_manager,
+                self._kill_a_manager,
+                self._set_a_clock,
+            ],
             "database": [self._kill_the_database, self._restart_the_database, self._cut_the_database],
             "surroundings": [
                 self._lose_the_broker,
@@ -32,6 +39,7 @@ class Trouble(threading.Thread):
                 self._expire_tokens,
             ],
         }[kind]
+        self._jump = 4 * CLAIM
         self._longest = min(60.0, seconds / 5)
         self._random = random.Random(seed)
         self.made: Counter[str] = Counter()
@@ -78,6 +86,16 @@ class Trouble(threading.Thread):
         self.made["manager suspended for longer than its claim"] += 1
         self._pause(CLAIM + 2)
         victim.send(signal.SIGCONT)
+
+    def _set_a_clock(self) -> None:
+        """By more than a claim holds; ahead and back in turn."""
+        victim = self._random.choice(self._site.managers)
+        self._site.set_clocks(self._jump, victim)
+        self.made[f"manager's clock {abs(self._jump)} s {'ahead' if self._jump > 0 else 'behind'} for a while"] += 1
+        self._jump = -self._jump
+        self._pause(self._random.uniform(2, 5))
+        self._site.set_clocks(0, victim)
+        self._pause(2)
 
     def _lose_the_broker(self) -> None:
         """The first time for long."""

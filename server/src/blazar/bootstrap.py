@@ -89,6 +89,7 @@ class Manager:
     def start(self) -> None:
         """Load the calendars, have active leases compared with the cloud, and begin with the events."""
         self._calendars.load(*self._pools)
+        self._events.bring_forward()
         self._events.converge_all()
         self._relay.start()
         self.loop.start()

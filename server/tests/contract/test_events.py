@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 
 from blazar.domain.event import Event, EventStatus, EventType
-from blazar.domain.lease import Lease
-from blazar.service.ports import ClaimLost, Database
+from blazar.domain.lease import Lease, LeaseStatus
+from blazar.service.ports import ClaimLost, Database, StandingClaim
 
 from .builders import HOUR, NOW, START, event_of, hours, lease, minutes, new_id, with_event
 
@@ -173,6 +173,87 @@ def test_an_expired_claim_is_not_extended(database: Database, start: Event) -> N
     claim(database, start)
     assert not database.transact(lambda u: u.events.extend(start.id, "me", UNTIL, UNTIL + HOUR))
     assert claim(database, start, "second", UNTIL, UNTIL + HOUR)
+
+
+def claims(database: Database) -> list[StandingClaim]:
+    with database.read() as u:
+        return list(u.events.claims())
+
+
+def test_claims_stand_until_they_are_given_back_however_old_they_are(database: Database, start: Event) -> None:
+    assert claims(database) == []
+    claim(database, start)
+    assert claims(database) == [StandingClaim(start.lease_id, "me", UNTIL)]
+    database.transact(lambda u: u.events.extend(start.id, "me", START, UNTIL + HOUR))
+    assert claims(database) == [StandingClaim(start.lease_id, "me", UNTIL + HOUR)]
+    settle(database, start)
+    assert claims(database) == []
+
+
+def test_a_void_claim_is_free_for_others(database: Database, start: Event) -> None:
+    claim(database, start, until=START + hours(9))
+    (standing,) = claims(database)
+    for other in (replace(standing, token="theirs"), replace(standing, until=UNTIL), replace(standing, lease_id="no")):
+        assert not database.transact(lambda u, other=other: u.events.void(other))  # type: ignore[misc]
+    assert not claim(database, start, "second")
+    assert database.transact(lambda u: u.events.void(standing))
+    assert not database.transact(lambda u: u.events.void(standing))
+    assert claims(database) == []
+    with pytest.raises(ClaimLost):
+        settle(database, start)
+    assert claim(database, start, "second")
+
+
+# ----------------------------------------------------------------------------------- after a clock that was ahead
+
+
+def bring_forward(database: Database, now: datetime) -> int:
+    return database.transact(lambda u: u.events.bring_forward(now, now + minutes(1), now + minutes(2)))
+
+
+def dues(database: Database, value: Lease) -> dict[EventType, datetime]:
+    with database.read() as u:
+        stored = u.leases.get(value.id)
+    assert stored is not None
+    return {event.event_type: event.next_try for event in stored.events}
+
+
+@pytest.mark.parametrize("status", [EventStatus.UNDONE, EventStatus.IN_PROGRESS])
+@pytest.mark.parametrize("now", [START - minutes(10), START + minutes(10)])
+def test_a_retry_that_is_too_far_ahead_is_made_at_the_events_time(
+    database: Database, status: EventStatus, now: datetime
+) -> None:
+    add(database, lease("2"))
+    value = add(database, with_event(lease("1"), EventType.START, due=now + hours(3), status=status))
+    before = dues(database, value)
+    assert bring_forward(database, now) == 1
+    assert dues(database, value) == before | {EventType.START: START}
+    assert bring_forward(database, now) == 0
+
+
+def test_what_is_tried_soon_or_is_over_stays_as_it_is(database: Database) -> None:
+    values = [
+        with_event(lease("1"), EventType.START, due=START + minutes(1)),
+        with_event(lease("2"), EventType.START, due=START + hours(3), status=EventStatus.DONE),
+        with_event(lease("3"), EventType.START, due=START + hours(3), status=EventStatus.ERROR),
+    ]
+    before = [dues(database, add(database, value)) for value in values]
+    assert bring_forward(database, START) == 0
+    assert [dues(database, value) for value in values] == before
+
+
+@pytest.mark.parametrize("event_type", [EventType.DELETE, EventType.CONVERGE])
+def test_the_engines_own_work_is_never_put_off(database: Database, event_type: EventType) -> None:
+    value = add(database, only(event_type, START + minutes(1)))
+    assert bring_forward(database, START) == 1
+    assert due(database, START) == [replace(value.events[0], time=START)]
+
+
+@pytest.mark.parametrize(("later", "moved"), [(minutes(2), 0), (minutes(3), 1)])
+def test_a_creation_under_way_is_left_its_time(database: Database, later: timedelta, moved: int) -> None:
+    add(database, replace(only(EventType.DELETE, START + later), status=LeaseStatus.CREATING))
+    assert bring_forward(database, START) == moved
+    assert len(due(database, START)) == moved
 
 
 # -------------------------------------------------------------------------------------------------- settlement

@@ -84,6 +84,13 @@ def test_what_is_given_back_can_be_taken_at_once(database: Database) -> None:
     assert take(database) == [second]
 
 
+def test_a_clock_that_was_ahead_does_not_keep_them_back(database: Database) -> None:
+    notices = put(database, "a")
+    assert take(database, at=60) == notices
+    assert take(database, at=59) == []
+    assert take(database, at=58.9) == notices
+
+
 def test_one_of_many_relays_takes_the_notices(database: Database) -> None:
     for _ in range(5):
         notices = put(database, "a", "b", "c")

@@ -17,6 +17,7 @@ from blazar.rpc.dispatcher import Dispatcher
 from blazar.rpc.messaging import MessagingTransport, build_server, build_transport
 from blazar.rpc.proxy import remote_service
 from blazar.service.interface import Service
+from blazar.service.ports import Clock
 
 RABBITMQ = os.environ.get("BLAZAR_TEST_RABBITMQ", "rabbit://guest:guest@127.0.0.1:5672/")
 
@@ -50,8 +51,8 @@ class Bus:
         server.start()
         self._servers.append(server)
 
-    def client(self) -> Service:
-        transport = MessagingTransport(self.conf, self._transport(), SystemClock(), self.name)
+    def client(self, clock: Clock | None = None) -> Service:
+        transport = MessagingTransport(self.conf, self._transport(), clock or SystemClock(), self.name)
         return remote_service(transport)
 
     def _transport(self) -> Any:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from blazar.adapters.clock import SystemClock
 from blazar.adapters.notifications import LogNotifier, MessagingNotifier, chosen_notifier
 from blazar.broker import oslo_messaging
 from blazar.domain.errors import CloudUnavailable, NotFound
-from blazar.service.context import Caller
+from blazar.service.context import Caller, TooLate
 from blazar.service.ports import Notice
 
 from .bus import Bus, free_port
@@ -100,6 +101,27 @@ def test_a_broker_that_is_not_there(new_bus: NewBus) -> None:
             client.leases.get(LEASE_ID, CALLER)
         assert told.value.fields["service"] == "the message broker"
     assert time.monotonic() - began < 20
+
+
+class OtherClock(SystemClock):
+    """By so many seconds ahead of everybody else's."""
+
+    def __init__(self, ahead: float) -> None:
+        self._ahead = timedelta(seconds=ahead)
+
+    def now(self) -> datetime:
+        return super().now() + self._ahead
+
+
+@pytest.mark.servers
+@pytest.mark.parametrize(("ahead", "told"), [(20, CloudUnavailable), (-20, TooLate)], ids=["ahead", "behind"])
+def test_a_caller_by_another_clock_is_refused(new_bus: NewBus, ahead: float, told: type[Exception]) -> None:
+    bus, service = new_bus(), Canned()
+    bus.listen(service)
+    with pytest.raises(told):
+        bus.client(OtherClock(ahead)).leases.get(LEASE_ID, CALLER)
+    assert not service.callers
+    assert bus.client(OtherClock(0)).leases.get(LEASE_ID, CALLER) == LEASE
 
 
 # ----------------------------------------------------------------------------------------------- notifications

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from oslo_context import context
 
-from blazar.domain.errors import BlazarError, Internal, InvalidInput, NotFound
+from blazar.domain.errors import BlazarError, CloudUnavailable, Internal, InvalidInput, NotFound
 from blazar.rpc.dispatcher import Dispatcher
 from blazar.rpc.proxy import remote_service
 from blazar.service.commands import RegisterHost, UpdateLease
@@ -35,10 +35,13 @@ class StoppedClock:
 class Wire:
     """Carries calls within the test, as JSON; ``lost`` answers never arrive, and the call is made again."""
 
-    def __init__(self, service: Any, lost: int = 0, deadline: datetime | None = None) -> None:
+    def __init__(
+        self, service: Any, lost: int = 0, deadline: datetime | None = None, sent: datetime | None = None
+    ) -> None:
         self._dispatcher = Dispatcher(service, StoppedClock())
         self._lost = lost
-        self._context = {"deadline": deadline.isoformat()} if deadline else {}
+        times = {"deadline": deadline, "sent": sent}
+        self._context = {name: moment.isoformat() for name, moment in times.items() if moment}
         self.calls: list[Calling] = []
 
     def call(
@@ -99,6 +102,15 @@ def test_use_cases_know_until_when_they_are_waited_for(service: Canned) -> None:
     deadline = NOW + timedelta(seconds=5)
     remote_service(Wire(service, deadline=deadline)).leases.get(LEASE_ID, CALLER)
     assert service.callers == [replace(CALLER, deadline=deadline)]
+
+
+def test_a_manager_whose_clock_is_behind_refuses_calls(service: Canned) -> None:
+    """It would go on with them when its caller has long given up, and perhaps asked somebody else."""
+    remote_service(Wire(service, sent=NOW + timedelta(seconds=1.9))).leases.get(LEASE_ID, CALLER)
+    with pytest.raises(CloudUnavailable) as told:
+        remote_service(Wire(service, sent=NOW + timedelta(seconds=20))).leases.get(LEASE_ID, CALLER)
+    assert told.value.fields == {"service": "blazar-manager", "reason": "its clock is 20.0 seconds behind"}
+    assert len(service.callers) == 1
 
 
 class Forgetful(Canned):

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 import pytest
 
 from blazar.domain.event import EventType
-from blazar.engine.claims import Claims
-from blazar.service.ports import ClaimLost
+from blazar.engine.claims import Claims, Watch
+from blazar.service.ports import ClaimLost, StandingClaim
 
 from .world import START, World
 
@@ -117,3 +117,60 @@ def test_a_stop_gives_unfinished_events_back(place: Place) -> None:
     with pytest.raises(ClaimLost):
         hold.check()
     assert place.claims.take(place.event, "theirs")
+
+
+# ------------------------------------------------------------------------------------------- the claims of others
+
+
+class Sight:
+    """A watch, and what it sees: one claim at the most."""
+
+    def __init__(self) -> None:
+        self.times = Times()
+        self.watch = Watch(LENGTH, self.times.monotonic)
+
+    def look(self, *until: datetime, after: float = 0) -> tuple[bool, bool]:
+        """Whether the claim is alive, and whether it is dead."""
+        self.times.pause(after)
+        self.watch.look([StandingClaim("lease", "token", moment) for moment in until])
+        return bool(self.watch.alive()), bool(self.watch.dead())
+
+
+ALIVE, DEAD, UNKNOWN = (True, False), (False, True), (False, False)
+BEATS = [START + timedelta(seconds=n) for n in range(10)]
+
+
+@pytest.mark.parametrize("wrong", [-3600, 0, 3600])
+def test_a_claim_that_is_extended_is_alive_whatever_the_time(wrong: float) -> None:
+    sight = Sight()
+    sight.look()
+    for beat in BEATS:
+        assert sight.look(beat + timedelta(seconds=wrong), after=14.9) == ALIVE
+
+
+@pytest.mark.parametrize("wrong", [-3600, 0, 3600])
+def test_one_that_is_not_extended_for_its_length_is_dead(wrong: float) -> None:
+    sight, until = Sight(), START + timedelta(seconds=wrong)
+    sight.look()
+    assert sight.look(until, after=5) == ALIVE
+    assert sight.look(until, after=14.9) == ALIVE
+    assert sight.look(until, after=0.2) == DEAD
+    assert sight.look(until + timedelta(seconds=1), after=1) == ALIVE
+
+
+def test_of_one_that_stood_there_before_nobody_knows() -> None:
+    sight = Sight()
+    assert sight.look(START) == UNKNOWN
+    assert sight.look(START, after=14.9) == UNKNOWN
+    assert sight.look(START, after=0.2) == DEAD
+    sight = Sight()
+    sight.look(START)
+    assert sight.look(START + timedelta(seconds=5), after=5) == ALIVE
+
+
+def test_one_that_was_given_back_is_forgotten() -> None:
+    sight = Sight()
+    sight.look()
+    sight.look(START, after=1)
+    assert sight.look(after=1) == UNKNOWN
+    assert sight.look(START, after=20) == ALIVE

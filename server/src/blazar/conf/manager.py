@@ -34,7 +34,7 @@ OPTIONS = (
         "claim_seconds",
         default=15,
         min=3,
-        help="How long a manager's claim on an event holds after its last sign of life.",
+        help="How long a manager's claim on an event holds after its last sign of life; the same at all managers.",
     ),
     cfg.IntOpt(
         "delete_wait",

@@ -6,7 +6,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -14,7 +14,7 @@ from blazar.domain.errors import BlazarError
 from blazar.domain.event import Event
 from blazar.service.events import Hold
 from blazar.service.observer import NOBODY, Observer
-from blazar.service.ports import ClaimedEvent, ClaimLost, Clock, Database
+from blazar.service.ports import ClaimedEvent, ClaimLost, Clock, Database, StandingClaim
 
 LOG = logging.getLogger(__name__)
 TOLERANCE = timedelta(seconds=1)
@@ -124,3 +124,48 @@ class Claims:
                     self._grants[token] = replace(grant, until=until, since=since)
                 else:
                     del self._grants[token]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sight:
+    claim: StandingClaim
+    since: float
+    came_while_we_looked: bool
+    """Somebody was alive then. What stood already when we began may be as old as it likes."""
+
+
+class Watch:
+    """Which claims are alive, whichever manager's they are? Those that were seen to be taken or extended within the length
+    of a claim, by time that passes evenly: so a manager whose clock is ahead takes nobody's work away, and no manager waits
+    until a time that a wrong clock has written."""
+
+    def __init__(self, length: timedelta, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._length = length.total_seconds()
+        self._monotonic = monotonic
+        self._sights: dict[str, _Sight] = {}
+        self._has_looked = False
+
+    def look(self, claims: Iterable[StandingClaim]) -> None:
+        """These are all claims that stand now."""
+        now, known = self._monotonic(), self._sights
+        self._sights = {}
+        for claim in claims:
+            sight = known.get(claim.lease_id)
+            if sight is None or sight.claim != claim:
+                sight = _Sight(claim, now, self._has_looked)
+            self._sights[claim.lease_id] = sight
+        self._has_looked = True
+
+    def alive(self) -> frozenset[str]:
+        """The leases somebody works on."""
+        now = self._monotonic()
+        return frozenset(
+            lease_id
+            for lease_id, sight in self._sights.items()
+            if sight.came_while_we_looked and now - sight.since < self._length
+        )
+
+    def dead(self) -> Sequence[StandingClaim]:
+        """Claims that nobody has extended for as long as one holds."""
+        now = self._monotonic()
+        return [sight.claim for sight in self._sights.values() if now - sight.since >= self._length]

@@ -12,11 +12,11 @@ from uuid import uuid4
 
 from blazar.domain.errors import BlazarError
 from blazar.domain.event import Event
-from blazar.engine.claims import Claims
+from blazar.engine.claims import TOLERANCE, Claims, Watch
 from blazar.service import trail
 from blazar.service.events import Events, Hold
 from blazar.service.observer import NOBODY, Observer
-from blazar.service.ports import ClaimLost, Clock, Database
+from blazar.service.ports import ClaimLost, Clock, Database, StandingClaim
 
 LOG = logging.getLogger(__name__)
 SHORTEST_SLEEP = timedelta(milliseconds=20)
@@ -49,6 +49,8 @@ class EventLoop:
         self._settings = settings
         self._observer = observer
         self._claims = Claims(database, clock, settings.claim, observer)
+        self._watch = Watch(settings.claim)
+        self._lead: timedelta | None = None
         self._pool = ThreadPoolExecutor(settings.workers, thread_name_prefix="event")
         self._running: set[Future[None]] = set()
         self._wake = threading.Event()
@@ -90,14 +92,36 @@ class EventLoop:
         if free <= 0:
             return self._settings.longest_sleep  # a worker that becomes free wakes the loop
         now = self._clock.now()
+        self._look_at_the_clock(now)
         with self._database.read() as uow:
-            due = uow.events.due(now, free)
-            next_due = uow.events.next_due(now) if len(due) < free else now
-        for event in due:
+            self._watch.look(uow.events.claims())
+            alive = self._watch.alive()
+            due = uow.events.due(now, free + len(alive))
+            next_due = uow.events.next_due(now) if not due else now
+        free_ones = [event for event in due if event.lease_id not in alive][:free]
+        for event in free_ones:
             self._hand_over(event)
-        if due:
+        self._void_dead_claims(now)
+        if free_ones:
             return timedelta(0)
-        return self._until(next_due, now)
+        return self._settings.longest_sleep if due else self._until(next_due, now)
+
+    def _look_at_the_clock(self, now: datetime) -> None:
+        """Where it was set back, what it showed before must not put anything off."""
+        lead = timedelta(seconds=now.timestamp() - time.monotonic())
+        if self._lead is not None and lead < self._lead - TOLERANCE:
+            LOG.warning("The clock was set back by %.1f seconds", (self._lead - lead).total_seconds())
+            self._events.bring_forward()
+        self._lead = lead
+
+    def _void_dead_claims(self, now: datetime) -> None:
+        """Those that look as if they held: a clock that was ahead granted them, and whoever had them works no more."""
+        for claim in self._watch.dead():
+            if claim.until > now and self._void(claim):
+                LOG.warning("The claim on lease %s, until %s, is void: nobody extends it", claim.lease_id, claim.until)
+
+    def _void(self, claim: StandingClaim) -> bool:
+        return self._database.transact(lambda uow: uow.events.void(claim))
 
     def _until(self, next_due: datetime | None, now: datetime) -> timedelta:
         longest = self._settings.longest_sleep

@@ -6,10 +6,10 @@ import logging
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from blazar.domain.errors import BlazarError, Internal
+from blazar.domain.errors import BlazarError, CloudUnavailable, Internal
 from blazar.domain.lease import Lease
 from blazar.rpc.codec import encode_error, signature
 from blazar.service import trail
@@ -19,13 +19,16 @@ from blazar.service.observer import NOBODY, Observer
 from blazar.service.ports import Clock
 
 LOG = logging.getLogger(__name__)
+BEHIND = timedelta(seconds=2)
+"""By how much our clock may be behind that of a caller: a call must not be carried out after its caller has given up."""
 
 
 class Dispatcher:
     """Carries out calls from the wire. An answer is ``{"result": ...}`` or ``{"error": {"code", "fields"}}``.
 
     ``context["deadline"]`` is when the other end stops waiting: what it stops waiting for is not begun, and use cases
-    are told by their caller."""
+    are told by their caller. ``context["sent"]`` is when it began to. Where the clocks differ so that the deadline means
+    nothing, the call is refused, for dates would mean nothing either."""
 
     def __init__(self, service: Service, clock: Clock, observer: Observer = NOBODY) -> None:
         self._service = service
@@ -38,6 +41,7 @@ class Dispatcher:
         began = time.perf_counter()
         name = f"{noun}.{use_case}"
         try:
+            self._require_same_time(context.get("sent"))
             given = _with_deadline(signature(noun, use_case).decode_arguments(arguments), context.get("deadline"))
             caller: Caller | None = given.get("caller")
             with trail.working_for(caller, given.get("lease_id")):
@@ -56,6 +60,13 @@ class Dispatcher:
             LOG.exception("%s failed unexpectedly", name)
             self._tell(name, Internal.code, began)
             return {"error": encode_error(Internal("Internal Server Error"))}
+
+    def _require_same_time(self, sent: str | None) -> None:
+        behind = datetime.fromisoformat(sent) - self._clock.now() if sent else timedelta(0)
+        if behind > BEHIND:
+            raise CloudUnavailable(
+                service="blazar-manager", reason=f"its clock is {behind.total_seconds():.1f} seconds behind"
+            )
 
     def _tell(self, use_case: str, code: str, began: float) -> None:
         seconds = time.perf_counter() - began

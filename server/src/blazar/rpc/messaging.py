@@ -99,10 +99,11 @@ class MessagingTransport:
         )
 
     def _once(self, noun: str, use_case: str, arguments: Mapping[str, Any], seconds: float) -> Mapping[str, Any]:
-        deadline = self._clock.now() + timedelta(seconds=seconds * IN_TIME)
+        sent = self._clock.now()
+        context = {"sent": sent.isoformat(), "deadline": (sent + timedelta(seconds=seconds * IN_TIME)).isoformat()}
         client = self._client.prepare(timeout=seconds, retry=RETRIES)
         words = {"noun": noun, "use_case": use_case, "arguments": dict(arguments)}
-        call = _begun(lambda: client.call({"deadline": deadline.isoformat()}, "call", **words))
+        call = _begun(lambda: client.call(context, "call", **words))
         try:
             return call.result(seconds + GRACE)
         except NotInTime as late:

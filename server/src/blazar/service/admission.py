@@ -19,11 +19,14 @@ from blazar.kinds.base import Kind
 from blazar.service.calendars import Calendars
 from blazar.service.observer import NOBODY, Observer
 from blazar.service.ports import Clock, OutcomeUnknown, Stale
+from blazar.service.waiting import until
 
 T = TypeVar("T")
 ATTEMPTS = 40
 COMES_BACK_WITHIN = timedelta(seconds=30)
 """How long a lost database is waited for to tell what became of a commit, where the caller sets no deadline."""
+LOOK = 0.5
+"""Seconds between two looks whether it is back."""
 LONGEST_PAUSE = 0.1
 """Seconds between two attempts at the most; half of it on average, so that many requests do not stay in step."""
 
@@ -98,9 +101,8 @@ class Admission:
 
     def _find_out(self, attempt: Callable[[], T], lost: OutcomeUnknown, deadline: datetime | None) -> T:
         """Only the database knows what was stored, so ask as long as the caller waits."""
-        until = deadline or self._clock.now() + COMES_BACK_WITHIN
-        while self._clock.now() < until:
-            self._clock.pause(0.5)
+        self._clock.pause(LOOK)
+        for _ in until(deadline or self._clock.now() + COMES_BACK_WITHIN, self._clock, LOOK):
             try:
                 return attempt()
             except Stale:

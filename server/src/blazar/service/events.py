@@ -7,6 +7,7 @@ manager whose claim on the event still holds.
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -26,11 +27,14 @@ from blazar.service.notices import LEASE_DELETE, event_notice, payload
 from blazar.service.ports import ClaimedEvent, Clock, Cloud, Database, Stale, UnitOfWork
 from blazar.service.preparation import release_trust
 
+LOG = logging.getLogger(__name__)
 SETTLE_ATTEMPTS = 20
 TRUST = "trust"
 """Where the outcome for the lease's trust stands among those of its reservations."""
 SHORTEST_WAIT = timedelta(seconds=0.2)
 LONGEST_WAIT = timedelta(seconds=5)
+UNCONFIRMED = timedelta(minutes=2)
+"""Longer ahead than any creation that is under way is to be confirmed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,14 @@ class Events:
             with contextlib.suppress(Stale):
                 self._database.transact(ask_for(lease_id))
         return len(ids)
+
+    def bring_forward(self) -> None:
+        """Forget what a clock that was ahead has put off: retries, and our own work that was asked for by such a clock."""
+        now = self._clock.now()
+        latest = now + progress.LONGEST_RETRY
+        moved = self._database.transact(lambda uow: uow.events.bring_forward(now, latest, now + UNCONFIRMED))
+        if moved:
+            LOG.warning("%d events were put off by a clock that was ahead; they are due again", moved)
 
     def _repeated(self, step: Callable[[], Lease | None], hold: Hold) -> Lease | None:
         """Repeat a step that lost a race against a request for the same lease, as long as the claim holds."""

@@ -37,11 +37,14 @@ from blazar.service.context import Caller, TooLate
 from blazar.service.notices import LEASE_CREATE, LEASE_DELETE, LEASE_UPDATE, WARNING_WITHDRAWN, payload
 from blazar.service.ports import Clock, Database, Stale, UnitOfWork
 from blazar.service.preparation import Preparation, Task
+from blazar.service.waiting import until
 
 T = TypeVar("T")
 
 CONFIRM_WITHIN = timedelta(seconds=60)
 """How long a creation may take in the cloud: after this the caller has given up, and the lease is forgotten."""
+LOOK = 0.05
+"""Seconds between two looks at a lease that is waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,17 +143,14 @@ class Leases:
 
     def _made_before(self, draft: Lease, caller: Caller) -> Lease:
         """The lease that the same request has made, or is making. Raises TooLate, CloudUnavailable, NotFound."""
-        deadline = caller.deadline or self._clock.now() + CONFIRM_WITHIN
-        while True:
+        for _ in until(caller.deadline or self._clock.now() + CONFIRM_WITHIN, self._clock, LOOK):
             with self._database.read() as uow:
                 lease = _existing(uow, draft.id)
             if (lease.user_id, lease.project_id) != (draft.user_id, draft.project_id):
                 raise NotFound(object=str({"lease_id": draft.id}))
             if lease.status is not LeaseStatus.CREATING:
                 return lease
-            if self._clock.now() >= deadline:
-                raise TooLate()
-            self._clock.pause(0.05)
+        raise TooLate()
 
     def _until_committed(self, attempt: Callable[[], T], caller: Caller) -> T:
         return self._admission.until_committed(attempt, caller.deadline)
@@ -386,11 +386,10 @@ class Leases:
         deadline = self._clock.now() + self.rules.delete_wait
         if caller.deadline is not None:
             deadline = min(deadline, caller.deadline)
-        while self._clock.now() < deadline:
+        for _ in until(deadline, self._clock, LOOK):
             with self._database.read() as uow:
                 if uow.leases.get(lease_id) is None:
                     return
-            self._clock.pause(0.05)
 
 
 def _existing(uow: UnitOfWork, lease_id: str) -> Lease:

@@ -178,6 +178,15 @@ class ClaimedEvent:
     until: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class StandingClaim:
+    """A claim that was not given back, valid or not: on one of the lease's events, by whoever has the token."""
+
+    lease_id: str
+    token: str
+    until: datetime
+
+
 class EventRepository(Protocol):
     """The engine's view on events: which are due, who works on them."""
 
@@ -199,6 +208,20 @@ class EventRepository(Protocol):
         """Give the claim back in the transaction that writes the outcome. Raises ClaimLost where it is lost or expired, so
         that a manager that was asleep cannot write over its successor's work. An event deleted with its lease is no error
         as long as the claim was valid when the transaction began; call it before the lease is removed."""
+        ...
+
+    def claims(self) -> Sequence[StandingClaim]:
+        """All claims that were not given back, valid or not."""
+        ...
+
+    def void(self, claim: StandingClaim) -> bool:
+        """Forget the claim; false where it was extended, given back or taken over meanwhile."""
+        ...
+
+    def bring_forward(self, now: datetime, retry: datetime, confirmation: datetime) -> int:
+        """Undo what a clock that was ahead has put off, and tell how many events it was. A retry later than ``retry`` is
+        made at the event's own time. The engine's own work, which is always due at once, is due ``now``; that of a lease
+        which is CREATING only where it is later than ``confirmation``."""
         ...
 
     def next_due(self, now: datetime) -> datetime | None:
@@ -231,7 +254,8 @@ class Outbox(Protocol):
 
     def take(self, limit: int, now: datetime, until: datetime) -> Sequence[Notice]:
         """The oldest ones, by id, for the caller to deliver up to ``until``; none while somebody else has some of them, so
-        that they are delivered in order, and twice only where a relay died or was too slow."""
+        that they are delivered in order, and twice only where a relay died or was too slow. Who has them for more than
+        twice as long as the caller would took them by a clock that was ahead, and does not count."""
         ...
 
     def give_back(self, ids: Sequence[int]) -> None:

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, ScalarSelect, and_, case, exists, false, func, not_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    ScalarSelect,
+    and_,
+    case,
+    exists,
+    false,
+    func,
+    not_,
+    or_,
+    select,
+    update,
+)
 
 from blazar.adapters.db import rows, tables
 from blazar.adapters.db.selections import chunks
-from blazar.domain.event import OPEN, Event, EventStatus, EventType
-from blazar.service.ports import ClaimLost
+from blazar.domain.event import OPEN, PUBLIC, Event, EventStatus, EventType
+from blazar.domain.lease import LeaseStatus
+from blazar.service.ports import ClaimLost, StandingClaim
 
 # What frees resources comes before what needs them; a warning before the end that it warns of.
 FREEING_FIRST = {
@@ -24,6 +38,7 @@ FREEING_FIRST = {
 
 _e, _lease = tables.events.c, tables.leases.c
 _open = _e.status.in_(sorted(OPEN))
+LONG_AGO = datetime(1970, 1, 2, tzinfo=UTC)
 _rank = case({kind.value: rank for kind, rank in FREEING_FIRST.items()}, value=_e.event_type)
 
 
@@ -59,6 +74,33 @@ class SqlEvents:
         )
         if self._connection.execute(statement).rowcount != 1:
             raise ClaimLost(event=event_id)
+
+    def claims(self) -> Sequence[StandingClaim]:
+        # Not IS NOT NULL, for which SQLite does not use the index.
+        statement = select(_lease.id, _lease.claim_token, _lease.claimed_until).where(_lease.claimed_until > LONG_AGO)
+        return [StandingClaim(*row) for row in self._connection.execute(statement)]
+
+    def void(self, claim: StandingClaim) -> bool:
+        is_the_claim = and_(_lease.claim_token == claim.token, _lease.claimed_until == claim.until)
+        statement = (
+            update(tables.leases)
+            .where(_lease.id == claim.lease_id, is_the_claim)
+            .values(claimed_event_id=None, claim_token=None, claimed_until=None)
+        )
+        return self._connection.execute(statement).rowcount == 1
+
+    def bring_forward(self, now: datetime, retry: datetime, confirmation: datetime) -> int:
+        is_put_off = and_(_open, _e.due > retry, _e.due > _e.time)
+        is_creating = _e.lease_id.in_(select(_lease.id).where(_lease.status == LeaseStatus.CREATING.value))
+        is_work = and_(_open, _e.due > now, _e.event_type.not_in(sorted(PUBLIC)))
+        is_work_ahead = and_(is_work, _e.time > now, or_(not_(is_creating), _e.time > confirmation))
+        return self._set(is_put_off, due=_e.time) + self._set(is_work_ahead, time=now, due=now)
+
+    def _set(self, condition: ColumnElement[bool], **values: Any) -> int:
+        # Looked for first, for it is next to nothing, and an update would lock all that it looks at.
+        ids = self._connection.scalars(select(_e.id).where(condition)).all()
+        found = (update(tables.events).where(_e.id.in_(some), condition).values(**values) for some in chunks(ids))
+        return sum(self._connection.execute(statement).rowcount for statement in found)
 
     def next_due(self, now: datetime) -> datetime | None:
         free = self._connection.execute(select(*(_first_free(status, now) for status in sorted(OPEN)))).one()

@@ -29,10 +29,11 @@ class SqlOutbox:
 
     def take(self, limit: int, now: datetime, until: datetime) -> Sequence[Notice]:
         found = list(self._connection.execute(select(outbox).order_by(outbox.c.id).limit(limit)))
-        if not found or any(row.held_until is not None and row.held_until > now for row in found):
+        farthest = until + (until - now)
+        if not found or any(row.held_until is not None and now < row.held_until <= farthest for row in found):
             return []
         ids = [row.id for row in found]
-        is_free = or_(outbox.c.held_until.is_(None), outbox.c.held_until <= now)
+        is_free = or_(outbox.c.held_until.is_(None), outbox.c.held_until <= now, outbox.c.held_until > farthest)
         held = update(outbox).where(outbox.c.id.in_(ids), is_free).values(held_until=until)
         if self._connection.execute(held).rowcount != len(ids):
             raise Stale()  # another relay was faster: nothing is held, and nothing is lost

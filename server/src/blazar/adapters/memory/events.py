@@ -8,7 +8,9 @@ from datetime import datetime
 
 from blazar.adapters.memory.state import LeaseClaim, State
 from blazar.domain.event import Event, EventType
-from blazar.service.ports import ClaimLost
+from blazar.domain.lease import LeaseStatus
+from blazar.domain.progress import with_event
+from blazar.service.ports import ClaimLost, StandingClaim
 
 # What frees resources comes before what needs them; a warning before the end that it warns of.
 FREEING_FIRST = {
@@ -50,6 +52,29 @@ class MemoryEvents:
         if lease_id is None:
             raise ClaimLost(event=event_id)
         del self._state.claims[lease_id]
+
+    def claims(self) -> Sequence[StandingClaim]:
+        return [StandingClaim(lease_id, c.token, c.until) for lease_id, c in self._state.claims.items()]
+
+    def void(self, claim: StandingClaim) -> bool:
+        if claim not in self.claims():
+            return False
+        del self._state.claims[claim.lease_id]
+        return True
+
+    def bring_forward(self, now: datetime, retry: datetime, confirmation: datetime) -> int:
+        times: dict[str, datetime] = {}
+        for event in self._open():
+            is_creating = self._state.leases[event.lease_id].status is LeaseStatus.CREATING
+            if event.next_try > max(retry, event.time):
+                times[event.id] = event.time
+            if not event.event_type.is_public and event.time > (confirmation if is_creating else now):
+                times[event.id] = now
+        for event in [event for event in self._open() if event.id in times]:
+            lease = self._state.leases[event.lease_id]
+            moved = replace(event, time=times[event.id], due=None)
+            self._state.leases[event.lease_id] = with_event(lease, moved)
+        return len(times)
 
     def next_due(self, now: datetime) -> datetime | None:
         return min((self._next(event, now) for event in self._open()), default=None)

@@ -26,7 +26,8 @@ class MemoryOutbox:
 
     def take(self, limit: int, now: datetime, until: datetime) -> Sequence[Notice]:
         oldest = self.peek(limit)
-        if any(self._state.notices_held.get(notice.id, now) > now for notice in oldest):
+        farthest = until + (until - now)
+        if any(now < self._state.notices_held.get(notice.id, now) <= farthest for notice in oldest):
             return []
         self._state.notices_held.update({notice.id: until for notice in oldest})
         return oldest
