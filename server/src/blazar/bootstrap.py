@@ -101,12 +101,15 @@ class Manager:
 
 
 def health_of(service: Service, **details: str) -> Callable[[], Health]:
-    """Able to work when a manager and its database answer; late events are told, and are for the operator to judge."""
+    """Able to work when a manager and its database answer, and there is room for changes; late events are told, and are for
+    the operator to judge."""
 
     def health() -> Health:
         vitals = service.vitals.read()
         figures = {"event_lag_seconds": vitals.event_lag_seconds, "outbox": vitals.outbox}
-        return Health(True, {"database": "OK", **details, **figures})
+        return Health(
+            vitals.takes_changes, {"database": "OK" if vitals.takes_changes else "FULL", **details, **figures}
+        )
 
     return health
 

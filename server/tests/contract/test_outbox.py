@@ -50,6 +50,12 @@ def test_delivers_and_forgets(database: Database) -> None:
     assert depth(database) == 1
 
 
+def test_tells_the_id_of_a_new_one(database: Database) -> None:
+    put(database, "a")
+    told = database.transact(lambda u: u.outbox.put("b", {}, NOW))
+    assert [notice.event_type for notice in peek(database) if notice.id == told] == ["b"]
+
+
 def test_never_uses_an_id_again(database: Database) -> None:
     (first,) = put(database, "a")
     database.transact(lambda u: u.outbox.remove([first.id]))

@@ -102,6 +102,22 @@ def test_a_full_disk_is_unavailable_and_nothing_is_half_written(file: SqlDatabas
         assert len(u.leases.list()) == 50
 
 
+def test_that_it_takes_no_changes_is_known_until_it_does_again(file: SqlDatabase) -> None:
+    is_full = True
+
+    @event.listens_for(file.engine, "checkout")
+    def limit(connection: sqlite3.Connection, *_: object) -> None:
+        connection.execute(f"PRAGMA query_only = {is_full}")
+
+    with pytest.raises(CloudUnavailable):
+        file.transact(lambda u: u.outbox.put("lease.create", {}, NOW))
+    assert not file.takes_changes()
+    is_full = False
+    assert file.takes_changes()
+    with file.read() as u:
+        assert u.outbox.depth() == 0
+
+
 def kill_all(database: SqlDatabase) -> None:
     """What a restart of the server does to the connections."""
     name = database.engine.url.database

@@ -81,6 +81,25 @@ def test_health_names_the_part_that_fails(service: str, part: str, figures: Figu
     assert client.simulate_get("/metrics").status_code == 200
 
 
+class Full:
+    """A manager whose database has no room left."""
+
+    @property
+    def vitals(self) -> Full:
+        return self
+
+    def read(self) -> Vitals:
+        return Vitals(2.5, 3, takes_changes=False)
+
+
+def test_a_database_without_room_is_no_good_health(figures: Figures) -> None:
+    client = TestClient(lambda e, s: watched(health_of(Full()), figures.exposition)(e, s))  # type: ignore[arg-type]
+    answer = client.simulate_get("/healthcheck")
+    assert answer.status_code == 503
+    details = {"database": "FULL", "event_lag_seconds": 2.5, "outbox": 3}
+    assert answer.json == {"status": "UNAVAILABLE", "details": details}
+
+
 def test_vital_signs_are_read_when_somebody_looks(figures: Figures) -> None:
     read: list[Any] = [Vitals(2.5, 3), CloudUnavailable(service="database", reason="away")]
 

@@ -246,7 +246,9 @@ class Notice:
 class Outbox(Protocol):
     """Notifications that were committed together with what they tell, until the relay has delivered them."""
 
-    def put(self, event_type: str, payload: Mapping[str, Any], now: datetime) -> None: ...
+    def put(self, event_type: str, payload: Mapping[str, Any], now: datetime) -> int:
+        """The id of the new one."""
+        ...
 
     def peek(self, limit: int) -> Sequence[Notice]:
         """The oldest ones, by id, whoever delivers them."""
@@ -291,6 +293,10 @@ class Database(Protocol):
     def transact(self, work: Callable[[UnitOfWork], T]) -> T:
         """Run ``work`` in one write transaction and commit; an exception rolls back and comes through. On a deadlock or a
         serialization failure ``work`` is run again (bounded, with jitter), so it must have no effect but on the database."""
+        ...
+
+    def takes_changes(self) -> bool:
+        """False while its disk is full, or it is read-only, as far as this process has noticed."""
         ...
 
 

@@ -15,6 +15,8 @@ class Vitals:
     """By how much the oldest event that is due and that nobody works on is late."""
     outbox: int
     """Notifications that are not delivered yet."""
+    takes_changes: bool = True
+    """Whether there is room for changes in the database, as far as the manager that was asked knows."""
 
 
 class VitalSigns:
@@ -26,4 +28,5 @@ class VitalSigns:
 
     def read(self) -> Vitals:
         with self._database.read() as uow:
-            return Vitals(round(uow.events.lag(self._clock.now()), 3), uow.outbox.depth())
+            lag, depth = round(uow.events.lag(self._clock.now()), 3), uow.outbox.depth()
+        return Vitals(lag, depth, self._database.takes_changes())

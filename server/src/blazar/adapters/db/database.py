@@ -6,7 +6,8 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from sqlalchemy import URL
@@ -15,13 +16,14 @@ from sqlalchemy.exc import SQLAlchemyError
 from blazar.adapters.db.engine import SQLITE_WAIT, for_reading, for_writing, make_engine
 from blazar.adapters.db.failures import REASONS, Failure, classify, translate
 from blazar.adapters.db.unit_of_work import SqlUnitOfWork
-from blazar.domain.errors import Busy
+from blazar.domain.errors import Busy, CloudUnavailable
 from blazar.service.ports import OutcomeUnknown, UnitOfWork
 
 T = TypeVar("T")
 
 FIRST_PAUSE = 0.01
 LONGEST_PAUSE = 0.5
+LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class SqlDatabase:
@@ -50,6 +52,7 @@ class SqlDatabase:
         self._attempts = attempts
         self._pause = pause
         self._repeated = repeated
+        self._is_full = False
         # SQLite has one writer at a time and lets the others poll; within this process they queue up instead.
         self._turn = _Turn() if self.engine.dialect.name == "sqlite" else None
 
@@ -67,11 +70,20 @@ class SqlDatabase:
             try:
                 return self._once(work)
             except SQLAlchemyError as error:
+                if classify(error) is Failure.FULL:
+                    self._is_full = True
                 if classify(error) is not Failure.CONTENDED or attempt == self._attempts:
                     raise translate(error) or error from error
             self._repeated()
             self._pause(_pause_after(attempt))
             attempt += 1
+
+    def takes_changes(self) -> bool:
+        if self._is_full:  # when it was tried last, which may be long ago
+            with suppress(CloudUnavailable, Busy):
+                self.transact(lambda uow: uow.outbox.remove([uow.outbox.put("blazar.trial", {}, LONG_AGO)]))
+                self._is_full = False
+        return not self._is_full
 
     def close(self) -> None:
         """Give all connections back; the next transaction opens new ones."""

@@ -19,9 +19,10 @@ class SqlOutbox:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def put(self, event_type: str, payload: Mapping[str, Any], now: datetime) -> None:
+    def put(self, event_type: str, payload: Mapping[str, Any], now: datetime) -> int:
         row = {"event_type": event_type, "payload": dict(payload), "created_at": now}
-        self._connection.execute(insert(outbox), row)
+        key = self._connection.execute(insert(outbox), row).inserted_primary_key
+        return int(key[0]) if key else 0
 
     def peek(self, limit: int) -> Sequence[Notice]:
         found = self._connection.execute(select(outbox).order_by(outbox.c.id).limit(limit))

@@ -52,5 +52,8 @@ class MemoryDatabase:
                 self._writer = None
         return result
 
+    def takes_changes(self) -> bool:
+        return True
+
     def close(self) -> None:
         """Nothing to give back."""

@@ -16,10 +16,11 @@ class MemoryOutbox:
     def __init__(self, state: State) -> None:
         self._state = state
 
-    def put(self, event_type: str, payload: Mapping[str, Any], now: datetime) -> None:
+    def put(self, event_type: str, payload: Mapping[str, Any], now: datetime) -> int:
         self._state.last_notice += 1
         notice = Notice(self._state.last_notice, event_type, through_json(dict(payload)), now)
         self._state.notices[notice.id] = notice
+        return notice.id
 
     def peek(self, limit: int) -> Sequence[Notice]:
         return [notice for _, notice in sorted(self._state.notices.items())[:limit]]
