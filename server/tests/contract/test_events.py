@@ -218,16 +218,23 @@ def dues(database: Database, value: Lease) -> dict[EventType, datetime]:
     return {event.event_type: event.next_try for event in stored.events}
 
 
-@pytest.mark.parametrize("status", [EventStatus.UNDONE, EventStatus.IN_PROGRESS])
 @pytest.mark.parametrize("now", [START - minutes(10), START + minutes(10)])
-def test_a_retry_that_is_too_far_ahead_is_made_at_the_events_time(
-    database: Database, status: EventStatus, now: datetime
-) -> None:
+def test_a_retry_that_is_too_far_ahead_is_made_at_the_events_time(database: Database, now: datetime) -> None:
     add(database, lease("2"))
-    value = add(database, with_event(lease("1"), EventType.START, due=now + hours(3), status=status))
+    value = add(database, with_event(lease("1"), EventType.START, due=now + hours(3)))
     before = dues(database, value)
     assert bring_forward(database, now) == 1
     assert dues(database, value) == before | {EventType.START: START}
+    assert bring_forward(database, now) == 0
+
+
+@pytest.mark.parametrize("due", [None, START + hours(3)], ids=["begun too early", "tried again too late"])
+def test_what_is_in_progress_goes_on_at_once(database: Database, due: datetime | None) -> None:
+    now = START - minutes(10)
+    value = add(database, with_event(lease("1"), EventType.START, due=due, status=EventStatus.IN_PROGRESS))
+    before = dues(database, value)
+    assert bring_forward(database, now) == 1
+    assert dues(database, value) == before | {EventType.START: now}
     assert bring_forward(database, now) == 0
 
 

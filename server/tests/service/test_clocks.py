@@ -10,7 +10,7 @@ import pytest
 
 from blazar.domain.event import Event, EventType
 from blazar.domain.lease import Lease, LeaseStatus
-from blazar.domain.progress import postpone
+from blazar.domain.progress import enter, postpone
 from blazar.engine.loop import EngineSettings, EventLoop
 from blazar.service.waiting import until
 
@@ -98,6 +98,18 @@ def test_a_retry_by_a_clock_that_was_ahead_is_made_when_it_is_set_back(place: Pl
     place.loop.start()
     assert not place.status_within(lease, LeaseStatus.ACTIVE, 0.3)
     place.clock.ahead -= HOUR / 2
+    assert place.status_within(lease, LeaseStatus.ACTIVE, 1)
+
+
+def test_a_start_that_was_begun_too_early_is_finished(place: Place) -> None:
+    lease = place.world.create(start=30)
+    entered = enter(lease, start_of(lease), lease.interval.start)
+    place.world.database.transact(lambda u: u.leases.save(entered.lease, lease, START))
+    assert place.world.lease(lease).status is LeaseStatus.STARTING
+    place.clock.ahead += timedelta(minutes=29)
+    place.loop.start()
+    assert not place.status_within(lease, LeaseStatus.ACTIVE, 0.3)
+    place.clock.ahead -= timedelta(minutes=29)
     assert place.status_within(lease, LeaseStatus.ACTIVE, 1)
 
 

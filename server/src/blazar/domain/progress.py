@@ -58,8 +58,10 @@ class Left:
 
 
 def enter(lease: Lease, event: Event, now: datetime) -> Entered | Left:
-    """Begin ``event`` (which belongs to ``lease`` and is open) at ``now``."""
-    if event.time > now:
+    """Begin ``event`` (which belongs to ``lease`` and is open) at ``now``, or go on with it.
+
+    One that was begun before its time, by a clock that was ahead, is finished: nobody is served by half a start."""
+    if event.time > now and event.status is EventStatus.UNDONE:
         return Left(lease)
     if event.event_type is EventType.START and lease.interval.end <= now and lease.status in NOT_OVER:
         return Left(with_event(lease, replace(event, status=EventStatus.ERROR, reason=MISSED)))

@@ -220,8 +220,8 @@ class EventRepository(Protocol):
 
     def bring_forward(self, now: datetime, retry: datetime, confirmation: datetime) -> int:
         """Undo what a clock that was ahead has put off, and tell how many events it was. A retry later than ``retry`` is
-        made at the event's own time. The engine's own work, which is always due at once, is due ``now``; that of a lease
-        which is CREATING only where it is later than ``confirmation``."""
+        made at the event's own time, or ``now`` where the event is in progress. The engine's own work, which is always due
+        at once, is due ``now``; that of a lease which is CREATING only where it is later than ``confirmation``."""
         ...
 
     def next_due(self, now: datetime) -> datetime | None:

@@ -90,11 +90,14 @@ class SqlEvents:
         return self._connection.execute(statement).rowcount == 1
 
     def bring_forward(self, now: datetime, retry: datetime, confirmation: datetime) -> int:
-        is_put_off = and_(_open, _e.due > retry, _e.due > _e.time)
+        is_late = _e.due > retry
+        is_begun = and_(_e.status == EventStatus.IN_PROGRESS.value, is_late)
+        is_put_off = and_(_e.status == EventStatus.UNDONE.value, is_late, _e.due > _e.time)
         is_creating = _e.lease_id.in_(select(_lease.id).where(_lease.status == LeaseStatus.CREATING.value))
         is_work = and_(_open, _e.due > now, _e.event_type.not_in(sorted(PUBLIC)))
         is_work_ahead = and_(is_work, _e.time > now, or_(not_(is_creating), _e.time > confirmation))
-        return self._set(is_put_off, due=_e.time) + self._set(is_work_ahead, time=now, due=now)
+        moved = self._set(is_work_ahead, time=now, due=now)
+        return moved + self._set(is_begun, due=now) + self._set(is_put_off, due=_e.time)
 
     def _set(self, condition: ColumnElement[bool], **values: Any) -> int:
         # Looked for first, for it is next to nothing, and an update would lock all that it looks at.

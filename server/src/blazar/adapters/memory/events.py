@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from blazar.adapters.memory.state import LeaseClaim, State
-from blazar.domain.event import Event, EventType
+from blazar.domain.event import Event, EventStatus, EventType
 from blazar.domain.lease import LeaseStatus
 from blazar.domain.progress import with_event
 from blazar.service.ports import ClaimLost, StandingClaim
@@ -63,18 +63,18 @@ class MemoryEvents:
         return True
 
     def bring_forward(self, now: datetime, retry: datetime, confirmation: datetime) -> int:
-        times: dict[str, datetime] = {}
+        moved: list[Event] = []
         for event in self._open():
             is_creating = self._state.leases[event.lease_id].status is LeaseStatus.CREATING
-            if event.next_try > max(retry, event.time):
-                times[event.id] = event.time
             if not event.event_type.is_public and event.time > (confirmation if is_creating else now):
-                times[event.id] = now
-        for event in [event for event in self._open() if event.id in times]:
-            lease = self._state.leases[event.lease_id]
-            moved = replace(event, time=times[event.id], due=None)
-            self._state.leases[event.lease_id] = with_event(lease, moved)
-        return len(times)
+                moved.append(replace(event, time=now, due=None))
+            elif event.next_try > retry and event.status is EventStatus.IN_PROGRESS:
+                moved.append(replace(event, due=now))
+            elif event.next_try > max(retry, event.time):
+                moved.append(replace(event, due=None))
+        for event in moved:
+            self._state.leases[event.lease_id] = with_event(self._state.leases[event.lease_id], event)
+        return len(moved)
 
     def next_due(self, now: datetime) -> datetime | None:
         return min((self._next(event, now) for event in self._open()), default=None)
