@@ -1,14 +1,17 @@
-"""A cloud that is in trouble when the service starts: it is asked again later, as at any other time."""
+"""How the cloud is reached: again later where it is in trouble at the start, where it has moved to, and through whom."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import requests
 from keystoneauth1.session import Session
 
 from blazar.adapters.openstack.cloud import OpenStackCloud, connect
+from blazar.adapters.openstack.session import pooled_http
 from blazar.domain.errors import CloudUnavailable
 from blazar_sandbox.cloud import Cloud as Sandbox
 from blazar_sandbox.faults import Effect, Fault
@@ -16,6 +19,8 @@ from blazar_sandbox.server import SandboxServer
 
 from .places import PASSWORD, password_of
 
+NOBODY = 9
+"""A port on which nobody listens."""
 pytestmark = pytest.mark.filterwarnings(
     "ignore::openstack.warnings.RemovedInSDK50Warning", "ignore::openstack.warnings.RemovedInSDK60Warning"
 )
@@ -51,3 +56,40 @@ def test_what_fails_at_the_start_is_asked_again(
     assert hypervisor is not None
     assert provider is not None
     assert network is None
+
+
+def test_a_service_that_moves_is_found_with_the_next_token(sandbox: Sandbox, cloud: OpenStackCloud) -> None:
+    assert cloud.compute.find_aggregate("nope") is None
+    catalog = sandbox.identity
+    (nova,) = (service for service in catalog.services if service.type == "compute")
+    for endpoint in [each for each in catalog.endpoints if each.service_id == nova.id]:
+        catalog.endpoints.put(endpoint.id, replace(endpoint, url=f"http://127.0.0.1:{NOBODY}/v2.1"))
+    assert cloud.compute.find_aggregate("nope") is None
+    cloud.session.invalidate()
+    with pytest.raises(CloudUnavailable, match=f":{NOBODY}"):
+        cloud.compute.find_aggregate("nope")
+
+
+@pytest.fixture
+def url(sandbox: Sandbox) -> Iterator[str]:
+    with SandboxServer(sandbox) as server:
+        yield server.auth_url
+
+
+def test_proxies_of_the_environment_are_used(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{NOBODY}")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with pooled_http(1) as http:
+        assert http.get(url).ok
+    monkeypatch.setenv("NO_PROXY", "elsewhere")
+    with pooled_http(1) as http, pytest.raises(requests.exceptions.ProxyError):
+        http.get(url)
+
+
+def test_passwords_of_netrc_are_sent_to_nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, url: str) -> None:
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login me password mine\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+    with requests.Session() as usual, pooled_http(1) as http:
+        assert "Authorization" in usual.get(url).request.headers
+        assert "Authorization" not in http.get(url).request.headers

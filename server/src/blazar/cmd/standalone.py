@@ -40,9 +40,11 @@ FLOATING_IPS = tuple(f"203.0.113.{n}" for n in range(101, 105))
 """These of the addresses that the sandbox's Neutron does not give out itself are registered; the others are left as well."""
 OPERATOR = Caller("standalone", None, ("admin",), is_admin=True)
 PASSWORD = "sandbox"  # noqa: S105 - everybody may know it: the sandbox listens on loopback only
-SWITCH_SECONDS = 0.0005
+SWITCH_SECONDS = 0.002
 """How soon a thread hands over to another one. The service and its cloud ask each other within one process here, and with
 Python's own 5 ms each answer would wait for whoever computes."""
+EVENT_WORKERS = 2
+"""More would wait for each other within one process, and all of them would be late."""
 CLIENTS = ("python-openstackclient==10.5.0", "python-blazarclient==4.6.0")
 
 
@@ -177,7 +179,7 @@ def _configuration(arguments: Arguments) -> cfg.ConfigOpts:
         "database": {"connection": f"sqlite:///{(arguments.var / 'blazar.db').resolve()}"},
         "cloud": {**credentials, "interface": "public"},
         "keystone_authtoken": {**credentials, "interface": "public", "service_token_roles_required": "true"},
-        "manager": {"claim_seconds": "5"},
+        "manager": {"claim_seconds": "5", "event_workers": str(EVENT_WORKERS)},
     }
     written = configparser.RawConfigParser()
     written.read_dict(groups)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import time
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 import requests
 import requests.adapters
 from keystoneauth1 import exceptions as ks_exceptions
 from keystoneauth1.adapter import Adapter
+from keystoneauth1.identity.base import BaseIdentityPlugin
 from keystoneauth1.plugin import BaseAuthPlugin
 from openstack.exceptions import SDKException
 
@@ -31,9 +34,47 @@ def no_check() -> None:
     """Nothing forbids the call."""
 
 
+class _Http(requests.Session):
+    """Reads the environment's proxies and certificates once for each service, where requests does at each call, and never
+    ~/.netrc: nobody but Keystone gets a password."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trust_env = False
+        self._kept: dict[object, Any] = {}
+
+    def merge_environment_settings(self, url: Any, proxies: Any, stream: Any, verify: Any, cert: Any) -> Any:
+        key = (*urlsplit(url)[:2], tuple(sorted((proxies or {}).items())), stream, verify, cert)
+        if key not in self._kept:
+            with requests.Session() as trusting:
+                self._kept[key] = trusting.merge_environment_settings(url, proxies, stream, verify, cert)
+        return self._kept[key]
+
+
+class _Place:
+    """Where a service is, for as long as our token is good: keystoneauth searches a copy of the token's whole catalog at
+    each call."""
+
+    def __init__(self) -> None:
+        self._known: tuple[object, str | None] = (None, None)
+
+    def of(self, adapter: Adapter) -> str | None:
+        """The service's endpoint; None where keystoneauth has to say what is wrong."""
+        auth = adapter.session.auth
+        if not isinstance(auth, BaseIdentityPlugin):
+            return None
+        access, known = auth.get_access(adapter.session), self._known
+        if known[0] is not access:
+            # The SDK's proxy for Keystone has a method of that name for something else.
+            endpoint = Adapter.get_endpoint(adapter)
+            # keystoneauth would replace %(project_id)s and the like.
+            known = self._known = (access, endpoint and str(endpoint).replace("%", "%%"))
+        return known[1]
+
+
 def pooled_http(connections: int) -> requests.Session:
     """An HTTP session that keeps as many connections open as there are workers."""
-    http = requests.Session()
+    http = _Http()
     adapter = requests.adapters.HTTPAdapter(pool_connections=connections, pool_maxsize=connections)
     http.mount("http://", adapter)
     http.mount("https://", adapter)
@@ -60,13 +101,18 @@ class ServiceApi:
         self._check = check
         self._auth = auth
         self._observer = observer
+        self._place = _Place()
 
     def fenced(self, check: Check) -> ServiceApi:
-        return ServiceApi(self._name, self._find, check, self._auth, self._observer)
+        fenced = copy.copy(self)
+        fenced._check = check
+        return fenced
 
     def acting(self, auth: BaseAuthPlugin) -> ServiceApi:
         """The same API with somebody else's credentials: where these are not good, asking again won't help."""
-        return ServiceApi(self._name, self._find, self._check, auth, self._observer)
+        acting = copy.copy(self)
+        acting._auth = auth
+        return acting
 
     def get(self, path: str, version: str | None = None, **params: Any) -> Any:
         return self._call("GET", path, version, params=params)
@@ -113,15 +159,16 @@ class ServiceApi:
 
     def _asked(self, method: str, path: str, version: str | None, **kwargs: Any) -> requests.Response:
         """The service's answer, whatever its status. Raises CloudUnavailable, CloudRefused where there is none."""
-        if self._auth is not None:
-            kwargs["auth"] = self._auth
         if request_id := trail.request_id():
             kwargs["headers"] = {"X-OpenStack-Request-ID": request_id}
         try:
             # Found here and not before: a service that is away when we start is asked again later, as at any other time.
-            answer: requests.Response = self._find().request(
-                path, method, microversion=version, raise_exc=False, **kwargs
-            )
+            adapter = self._find()
+            if self._auth is not None:
+                kwargs["auth"] = self._auth
+            else:
+                kwargs["endpoint_override"] = self._place.of(adapter)
+            answer: requests.Response = adapter.request(path, method, microversion=version, raise_exc=False, **kwargs)
             return answer
         except (
             ks_exceptions.ConnectionError,
