@@ -1,0 +1,303 @@
+"""What the use cases need from OpenStack: the facets of one cloud, and what is told of the things in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from blazar.domain.resource import Inventory, PropertyValue
+
+
+@dataclass(frozen=True, slots=True)
+class Hypervisor:
+    """A compute host as Nova describes it; ``facts`` holds all of it under the names of API 1.0's host fields."""
+
+    id: str
+    hypervisor_hostname: str
+    service_name: str
+    facts: Mapping[str, PropertyValue]
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """A compute node as Placement describes it."""
+
+    uuid: str
+    traits: frozenset[str]
+    inventory: Mapping[str, Inventory]
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    id: str
+    name: str
+    host: str | None
+    status: str
+    project_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """A Nova host aggregate; ``id`` is Nova's integer."""
+
+    id: int
+    name: str
+    availability_zone: str | None
+    hosts: tuple[str, ...]
+    metadata: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Flavor:
+    """What a server of it gets: ``ram`` and ``swap`` in MiB, ``disk`` (root) and ``ephemeral`` in GiB."""
+
+    id: str
+    name: str
+    vcpus: int
+    ram: int
+    disk: int
+    ephemeral: int = 0
+    swap: int = 0
+    is_public: bool = True
+    extra_specs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerGroup:
+    """A Nova server group; ``policy`` is affinity, anti-affinity or one of their soft kinds."""
+
+    id: str
+    name: str
+    policy: str
+    project_id: str | None = None
+
+
+class Compute(Protocol):
+    """Nova. Every method may raise CloudUnavailable (try again later) or CloudRefused (Nova says no)."""
+
+    def find_hypervisor(self, reference: str) -> Hypervisor | None:
+        """The hypervisor with this hypervisor_hostname, or with this numeric id; exact, never by pattern."""
+        ...
+
+    def servers_on(self, host: str) -> Sequence[Server]:
+        """Servers of all projects on a compute service host."""
+        ...
+
+    def servers_of(self, flavor_id: str) -> Sequence[Server]:
+        """Servers of all projects that were booted from a flavor; none for a flavor that is not there."""
+        ...
+
+    def delete_server(self, server_id: str) -> None:
+        """Ask for the deletion; a server that is gone already is no error."""
+        ...
+
+    def snapshot_server(self, server: Server, image_name: str) -> None: ...
+
+    def aggregate(self, aggregate_id: int) -> Aggregate | None: ...
+
+    def find_aggregate(self, name: str) -> Aggregate | None: ...
+
+    def aggregates(self) -> Sequence[Aggregate]: ...
+
+    def create_aggregate(self, name: str, availability_zone: str | None, metadata: Mapping[str, str]) -> Aggregate:
+        """The aggregate of this name with this metadata; one that exists already is taken as it is and completed."""
+        ...
+
+    def add_host(self, aggregate_id: int, host: str) -> None:
+        """A host that is a member already is no error. Raises CloudUnavailable where Nova won't have it yet (it is in
+        another zone), CloudRefused where there is no such host or aggregate."""
+        ...
+
+    def remove_host(self, aggregate_id: int, host: str) -> None:
+        """A host that is no member is no error."""
+        ...
+
+    def delete_aggregate(self, aggregate_id: int) -> None:
+        """The aggregate must be empty; one that is gone already is no error."""
+        ...
+
+    def flavor(self, flavor_id: str) -> Flavor | None:
+        """The flavor with its extra specs; None where there is none that these credentials may see."""
+        ...
+
+    def create_flavor(self, flavor: Flavor) -> None:
+        """Make the flavor and set its extra specs; one with this id that exists already gets the extra specs."""
+        ...
+
+    def delete_flavor(self, flavor_id: str) -> None:
+        """One that is gone already is no error; its servers are not touched."""
+        ...
+
+    def flavor_projects(self, flavor_id: str) -> frozenset[str]:
+        """The projects that may use a private flavor; none for a flavor that is public or not there."""
+        ...
+
+    def grant_flavor(self, flavor_id: str, project_id: str) -> None:
+        """A project that may use it already is no error."""
+        ...
+
+    def revoke_flavor(self, flavor_id: str, project_id: str) -> None:
+        """A project that may not use it, or a flavor that is gone, is no error."""
+        ...
+
+    def create_server_group(self, name: str, policy: str) -> ServerGroup:
+        """Always a new one, in the project of these credentials: several groups may have one name."""
+        ...
+
+    def server_groups(self, name: str) -> Sequence[ServerGroup]:
+        """The groups of this name, of all projects."""
+        ...
+
+    def delete_server_group(self, group_id: str) -> None:
+        """One that is gone already is no error."""
+        ...
+
+
+class Placement(Protocol):
+    """Placement. Raises as Compute does."""
+
+    def provider(self, name: str) -> Provider | None:
+        """The provider of this name, with its traits and its inventories."""
+        ...
+
+    def ensure_reservation_provider(self, hypervisor_hostname: str) -> None:
+        """Make the provider ``blazar_<hypervisor_hostname>`` below the compute node's, unless it is there."""
+        ...
+
+    def remove_reservation_provider(self, hypervisor_hostname: str) -> None:
+        """One that is gone already is no error."""
+        ...
+
+    def ensure_resource_class(self, name: str) -> None:
+        """Make the resource class, unless it is there."""
+        ...
+
+    def remove_resource_class(self, name: str) -> None:
+        """One that is gone already is no error. Raises CloudUnavailable while a provider has an inventory of it."""
+        ...
+
+    def set_reserved_slots(self, hypervisor_hostname: str, resource_class: str, total: int) -> None:
+        """Make ``total`` the inventory of the class on that provider, which is made where it is not there; with 0 the
+        inventory is removed. Raises CloudUnavailable where it is to be removed and still in use."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CloudNetwork:
+    """A Neutron network."""
+
+    id: str
+    name: str
+    is_external: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Subnet:
+    """A range of addresses on a network; ``pools`` are the parts, first and last address, that Neutron gives out itself."""
+
+    id: str
+    cidr: str
+    gateway: str | None
+    pools: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FloatingIP:
+    """A floating IP that somebody has; ``port_id`` is the port that it leads to."""
+
+    id: str
+    network_id: str
+    address: str
+    project_id: str
+    port_id: str | None = None
+    description: str = ""
+    tags: frozenset[str] = frozenset()
+
+
+class Network(Protocol):
+    """Neutron. Raises as Compute does."""
+
+    def network(self, network_id: str) -> CloudNetwork | None:
+        """The network; None where there is none that these credentials may see."""
+        ...
+
+    def subnets(self, network_id: str) -> Sequence[Subnet]:
+        """The subnets of a network; none of one that is not there."""
+        ...
+
+    def is_address_used(self, network_id: str, address: str) -> bool:
+        """Whether anything on the network has the address: a floating IP, a router, a server."""
+        ...
+
+    def floating_ip(self, network_id: str, address: str) -> FloatingIP | None:
+        """The floating IP at this address, whoever has it."""
+        ...
+
+    def floating_ips(self, network_id: str, tags: Sequence[str]) -> Sequence[FloatingIP]:
+        """Those on the network that have all of the tags."""
+        ...
+
+    def create_floating_ip(
+        self, network_id: str, subnet_id: str, address: str, project_id: str, description: str
+    ) -> FloatingIP:
+        """The floating IP at this address; one that exists already is taken as it is, whoever has it. Raises CloudRefused
+        where something else has the address."""
+        ...
+
+    def set_floating_ip_tags(self, floating_ip_id: str, tags: Sequence[str]) -> None:
+        """Replace all tags; a floating IP that is gone is no error."""
+        ...
+
+    def disassociate_floating_ip(self, floating_ip_id: str) -> None:
+        """Let it lead to no port any more; one that is gone is no error."""
+        ...
+
+    def delete_floating_ip(self, floating_ip_id: str) -> None:
+        """One that is gone already is no error."""
+        ...
+
+
+class Identity(Protocol):
+    """Keystone. Raises as Compute does."""
+
+    def create_trust(self, trustor_id: str, project_id: str, roles: Sequence[str], expires_at: datetime) -> str:
+        """A trust of these credentials' user to the service, which may then act as the user in the project with the
+        roles (names), until ``expires_at`` or up to a day longer; its id."""
+        ...
+
+    def is_trust_valid(self, trust_id: str) -> bool:
+        """Whether the service can act by it now: false where it, its user or one of the roles is gone."""
+        ...
+
+    def delete_trust(self, trust_id: str) -> None:
+        """One that is gone already, or dead, is no error."""
+        ...
+
+
+class Cloud(Protocol):
+    """The facets of one OpenStack cloud, on kept sessions; with the service's own credentials unless said otherwise."""
+
+    @property
+    def compute(self) -> Compute: ...
+    @property
+    def placement(self) -> Placement: ...
+    @property
+    def identity(self) -> Identity: ...
+    @property
+    def network(self) -> Network: ...
+
+    def as_user(self, token: str) -> Cloud:
+        """The same cloud with the rights of a user's token. What these rights don't allow is CloudRefused."""
+        ...
+
+    def as_trustee(self, trust_id: str) -> Cloud:
+        """The same cloud, acting as the user who made the trust. A trust that is no longer valid is CloudRefused at
+        the first request."""
+        ...
+
+    def fenced(self, check: Callable[[], None]) -> Cloud:
+        """The same cloud, where ``check`` is called before each request and may raise to prevent it: a manager that was
+        asleep for longer than its claim must not act on it."""
+        ...
