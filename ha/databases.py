@@ -10,6 +10,7 @@ import signal
 import subprocess
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from sqlalchemy import URL, Engine, NullPool, create_engine, text
@@ -39,8 +40,9 @@ class DatabaseServer:
         self.dialect = dialect
         self._user = USERS[dialect] if os.geteuid() == 0 else None
         self._folder = new_folder(dialect)
-        self._data = self._folder / "data"
-        self._data.mkdir()
+        # Not among the logs, which may be in a home that no other user may enter.
+        self._place = TemporaryDirectory(prefix="blazar-ha-", ignore_cleanup_errors=True)
+        self._data = Path(self._place.name)
         if self._user:
             shutil.chown(self._data, self._user)
         port = free_port()
@@ -80,8 +82,12 @@ class DatabaseServer:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
+    def remove(self) -> None:
+        """All that was stored in it."""
+        self._place.cleanup()
+
     def create(self, name: str) -> URL:
-        """A new database, which nobody removes: it is of use to whoever looks what went wrong."""
+        """A new database."""
         with self._administration().connect() as connection:
             connection.exec_driver_sql(f"CREATE DATABASE {name}")
         return self.url.set(database=name)
@@ -104,7 +110,7 @@ class DatabaseServer:
 
     def _make(self, program: str, *words: object) -> None:
         command = [found(program, self.dialect), *map(str, words)]
-        made = subprocess.run(command, cwd=self._folder, capture_output=True, text=True, **as_user(self._user))
+        made = subprocess.run(command, cwd=self._data, capture_output=True, text=True, **as_user(self._user))
         if made.returncode:
             pytest.fail(f"{program} failed: {made.stdout}{made.stderr}", pytrace=False)
 
@@ -136,4 +142,6 @@ def database_server(dialect: str) -> DatabaseServer:
 
 def stop_all() -> None:
     while _running:
-        _running.pop().kill()
+        server = _running.pop()
+        server.kill()
+        server.remove()
