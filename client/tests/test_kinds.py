@@ -110,6 +110,11 @@ def test_a_change_needs_an_id_and_may_name_keys_of_any_kind() -> None:
         "amount": 3,
         "affinity": "True",
     }
+    assert read_change(parse_pairs("id=r1,flavor_id=007,before_end=snapshot")) == {
+        "id": "r1",
+        "flavor_id": "007",
+        "before_end": "snapshot",
+    }
     with pytest.raises(NotUnderstood, match="id=RESERVATION_ID is missing"):
         read_change(parse_pairs("min=2"))
     with pytest.raises(NotUnderstood, match="did you mean 'amount'"):

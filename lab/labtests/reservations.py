@@ -108,10 +108,6 @@ class Reservations:
         }
         return self.call("POST", "/leases", body)
 
-    def change(self, lease_id: str, reservation_id: str, **parameters: Any) -> Answer:
-        """Ask for other parameters of one reservation."""
-        return self.call("PUT", f"/leases/{lease_id}", {"reservations": [{"id": reservation_id, **parameters}]})
-
     def lease(self, lease_id: str) -> dict[str, Any]:
         answer = self.call("GET", f"/leases/{lease_id}")
         assert answer.status == 200, answer

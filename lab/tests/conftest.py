@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from blazar_lab.settings import Settings
 from labtests import lanes, leftovers
-from labtests.clients import Clients
+from labtests.clients import Program, User
 from labtests.machinery import Machinery
 from labtests.reservations import Reservations
 from labtests.waiting import until
@@ -73,8 +74,34 @@ def alt(connect: Callable[..., Connection]) -> Iterator[Connection]:
 
 
 @pytest.fixture(scope="session")
-def cli(machinery: Machinery) -> Clients:
-    return Clients(machinery.settings.venv_clients, machinery.settings.clouds_yaml)
+def official_clients(machinery: Machinery) -> Iterator[Program]:
+    with closing(Program(machinery.settings.venv_clients, machinery.settings)) as program:
+        yield program
+
+
+@pytest.fixture(scope="session")
+def operator(official_clients: Program) -> User:
+    """The administrator with the official clients."""
+    return User(official_clients, "lab-admin")
+
+
+@pytest.fixture(scope="session")
+def user(official_clients: Program) -> User:
+    """A member of project demo with the official clients."""
+    return User(official_clients, "lab-demo")
+
+
+@pytest.fixture(scope="session")
+def stranger(official_clients: Program) -> User:
+    """A member of project alt with the official clients."""
+    return User(official_clients, "lab-alt")
+
+
+@pytest.fixture(scope="session")
+def modern_user(machinery: Machinery) -> Iterator[User]:
+    """The member of project demo with the client of this repository."""
+    with closing(Program(Path(sys.prefix), machinery.settings)) as program:
+        yield User(program, "lab-demo")
 
 
 @pytest.fixture(scope="session", autouse=True)

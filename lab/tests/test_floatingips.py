@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from labtests import lanes
-from labtests.clients import Clients, CommandFailed
-from labtests.reservations import Reservations, floating_ips
+from labtests.clients import CommandFailed, User
+from labtests.reservations import Json, Reservations, floating_ips
 from labtests.reservations import hosts as whole_hosts
 from labtests.waiting import boundary, text, until, wait_for
 from openstack.connection import Connection
 
 ACTIVE_SECONDS = 30
 END_SECONDS = 90
-FIRST, SECOND, THIRD, UNREGISTERED = (f"203.0.113.{120 + 10 * lanes.NUMBER + n}" for n in range(4))
+OWN = [f"203.0.113.{120 + 10 * lanes.NUMBER + n}" for n in range(4)]
 """Addresses of this lane, outside of the subnet's allocation pool."""
+FIRST, SECOND, THIRD, UNREGISTERED = OWN
 
 
 @pytest.fixture(scope="session")
@@ -40,9 +40,10 @@ def addresses(admin: Connection, network: str) -> Iterator[dict[str, str]]:
         if lanes.owns(lease["name"]):
             service.delete(lease["id"])
             service.await_gone(lease["id"], END_SECONDS)
-    for floatingip_id in made.values():
-        answer = service.call("DELETE", f"/floatingips/{floatingip_id}")
-        assert answer.status == 204, answer
+    for registered in service.call("GET", "/floatingips").body["floatingips"]:
+        if registered["floating_ip_address"] in OWN:
+            answer = service.call("DELETE", f"/floatingips/{registered['id']}")
+            assert answer.status == 204, answer
     assert in_neutron(admin) == {}
 
 
@@ -56,11 +57,7 @@ def port(demo: Connection) -> Iterator[str]:
 
 def in_neutron(admin: Connection) -> dict[str, Any]:
     """The floating IPs of this lane by their addresses."""
-    return {
-        each.floating_ip_address: each
-        for each in admin.network.ips()
-        if each.floating_ip_address in (FIRST, SECOND, THIRD, UNREGISTERED)
-    }
+    return {each.floating_ip_address: each for each in admin.network.ips() if each.floating_ip_address in OWN}
 
 
 def own_reservation(lease: dict[str, Any]) -> str:
@@ -133,27 +130,6 @@ def test_a_host_and_an_address_in_one_lease(
     assert set(hosts) <= free
 
 
-@pytest.mark.disturbing  # what is added may be any address, of another lane too
-def test_more_while_active_but_never_fewer(
-    addresses: dict[str, str], network: str, admin: Connection, demo: Connection, name: str
-) -> None:
-    service = Reservations(demo)
-    created = service.post(name, "now", boundary(3600), floating_ips(network, 1, SECOND))
-    lease = service.await_status(created.body["lease"]["id"], "ACTIVE", ACTIVE_SECONDS)
-    path = f"/leases/{lease['id']}"
-
-    def resize(amount: int) -> Any:
-        return service.call("PUT", path, {"reservations": [{"id": own_reservation(lease), "amount": amount}]})
-
-    mark = f"reservation:{own_reservation(lease)}"
-    grown = resize(2)
-    assert (grown.status, grown.body["lease"]["status"]) == (200, "ACTIVE")
-    until("two floating IPs", ACTIVE_SECONDS, lambda: len(list(admin.network.ips(tags=mark))) == 2)
-    assert resize(1).status == 400
-    assert service.status(lease["id"]) == "ACTIVE"
-    assert len(list(admin.network.ips(tags=mark))) == 2
-
-
 def test_an_address_that_the_operator_gave_away(
     addresses: dict[str, str], network: str, admin: Connection, demo: Connection, name: str
 ) -> None:
@@ -201,25 +177,50 @@ def test_neutron_is_asked_about_what_is_registered_and_reserved(
     assert name not in {lease["name"] for lease in service.call("GET", "/leases").body["leases"]}
 
 
-def test_the_official_client_does_it_all(addresses: dict[str, str], network: str, cli: Clients, name: str) -> None:
-    created = cli.json("lab-admin", "reservation", "floatingip", "create", network, UNREGISTERED)
-    own = str(created["id"])
-    assert UNREGISTERED in cli.run("lab-demo", "reservation", "floatingip", "list")
-    assert cli.json("lab-demo", "reservation", "floatingip", "show", own)["floating_ip_address"] == UNREGISTERED
+@pytest.mark.disturbing  # what is not asked for by its address may be any, of another lane too
+def test_from_their_registration_to_the_end(
+    addresses: dict[str, str], network: str, operator: User, user: User, stranger: User, name: str
+) -> None:
+    command = ("reservation", "floatingip")
+    own = operator.json(*command, "create", network, UNREGISTERED)["id"]
+    assert UNREGISTERED in user.run(*command, "list")
+    assert user.json(*command, "show", own)["floating_ip_address"] == UNREGISTERED
     with pytest.raises(CommandFailed):
-        cli.run("lab-demo", "reservation", "floatingip", "delete", own)
+        user.run(*command, "delete", own)
 
-    wanted = f'resource_type=virtual:floatingip,network_id={network},amount=1,required_floatingips=["{UNREGISTERED}"]'
-    lease = ("reservation", "lease")
-    words = ("--reservation", wanted, "--end-date", text(boundary(3600)))
-    made = cli.json("lab-demo", *lease, "create", *words, name)
-    reservation = re.search(r'"id": "([0-9a-f-]{36})"', str(made["reservations"]))
-    assert reservation, made
-    until("ACTIVE", ACTIVE_SECONDS, lambda: cli.json("lab-demo", *lease, "show", name)["status"] == "ACTIVE")
-    given = ("floating", "ip", "list", "--tags", f"reservation:{reservation[1]}")
-    assert [each["Floating IP Address"] for each in cli.json("lab-demo", *given)] == [UNREGISTERED]
+    asked = floating_ips(network, 1), floating_ips(network, 1, UNREGISTERED)
+    end = boundary(3600)
+    user.create(name, *asked, end=end)
+    one_of_any, one_of_name = user.await_status(name, "ACTIVE", ACTIVE_SECONDS)["reservations"]
+    assert one_of_any.items() >= asked[0].items()
+    assert one_of_name.items() >= asked[1].items()
+    assert listed(user, one_of_name) == {UNREGISTERED}
+    (first,) = listed(user, one_of_any)
+    assert first in addresses
+    assert {first, UNREGISTERED} <= listed(user)
+    assert not {first, UNREGISTERED} & listed(stranger)
+
+    user.change_reservation(name, one_of_any, amount=2)
+    until("one more", ACTIVE_SECONDS, lambda: len(listed(user, one_of_any)) == 2)
+    grown = listed(user, one_of_any)
+    assert first in grown
+    with pytest.raises(CommandFailed, match="An active reservation keeps all of its floating IPs"):
+        user.change_reservation(name, one_of_any, amount=1)
+    user.change(name, "--prolong-for", "1h")
+    longer = user.lease(name)
+    assert (longer["status"], longer["end_date"][:16]) == ("ACTIVE", text(end + 3600).replace(" ", "T"))
+    assert listed(user, one_of_any) == grown
     with pytest.raises(CommandFailed):
-        cli.run("lab-admin", "reservation", "floatingip", "delete", own)
-    cli.run("lab-demo", *lease, "delete", name)
-    until("gone", END_SECONDS, lambda: not cli.json("lab-demo", *given))
-    cli.run("lab-admin", "reservation", "floatingip", "delete", own)
+        operator.run(*command, "delete", own)
+
+    user.delete(name)
+    user.await_gone(name, END_SECONDS)
+    assert not listed(user) & {*grown, UNREGISTERED}
+    operator.run(*command, "delete", own)
+    assert UNREGISTERED not in user.run(*command, "list")
+
+
+def listed(user: User, reservation: Json | None = None) -> set[str]:
+    """The floating IPs of the user's project; with a reservation, those that it brought."""
+    tags = () if reservation is None else ("--tags", f"reservation:{reservation['id']}")
+    return {row["Floating IP Address"] for row in user.json("floating", "ip", "list", *tags)}

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from labtests import leftovers
 from labtests import reservations as ask
+from labtests.clients import CommandFailed, User
 from labtests.reservations import Json, Reservations
 from labtests.waiting import boundary, text, until, wait_for
 from openstack.connection import Connection
-from openstack.exceptions import BadRequestException
 
 ACTIVE_SECONDS = 30
 END_SECONDS = 90
@@ -80,66 +80,71 @@ def only(lease: Json) -> Json:
     return found
 
 
-def host_of(admin: Connection, server: Any) -> str:
-    return str(admin.compute.get_server(server.id).compute_host)
+def host_of(admin: Connection, server_id: str) -> str:
+    return str(admin.compute.get_server(server_id).compute_host)
 
 
-def servers_left(admin: Connection, name: str) -> list[str]:
-    return [server.id for server in admin.compute.servers(all_projects=True) if server.name == name]
+def servers_left(admin: Connection) -> set[str]:
+    return {server.id for server in admin.compute.servers(all_projects=True)}
 
 
 def test_as_many_servers_as_reserved_for_the_project_and_nobody_else(
-    active: Callable[..., Json],
-    start: Callable[..., Any],
-    admin: Connection,
-    demo: Connection,
-    alt: Connection,
-    name: str,
+    hosts: dict[str, str], operator: User, user: User, stranger: User, admin: Connection, name: str
 ) -> None:
-    lease = active(ask.instances(3))
-    reservation = only(lease)
-    with ThreadPoolExecutor(5) as pool:
-        made = list(pool.map(lambda _: start(demo, reservation), range(5)))
-    assert sorted(server.status for server in made) == ["ACTIVE"] * 3 + ["ERROR"] * 2
-    refused = next(server for server in made if server.status == "ERROR")
-    assert "No valid host" in refused.fault["message"]
-    serving = set(Reservations(admin).hosts_of(reservation["id"]))
-    assert {host_of(admin, server) for server in made if server.status == "ACTIVE"} <= serving
-    with pytest.raises(BadRequestException):
-        start(alt, reservation)
+    asked = ask.instances(3)
+    user.create(name, asked, end=boundary(10 * 60))
+    reservation = only(user.await_status(name, "ACTIVE", ACTIVE_SECONDS))
+    assert reservation.items() >= asked.items()
+    flavor = ("--flavor", reservation["flavor_id"])
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(lambda _: user.boot(*flavor), range(4)))
+    assert sorted(server["status"] for server in made) == ["ACTIVE"] * 3 + ["ERROR"]
+    (refused,) = (server for server in made if server["status"] == "ERROR")
+    assert "No valid host" in str(refused["fault"])
+    running = [server["id"] for server in made if server["status"] == "ACTIVE"]
+    serving = operator.hosts_of(reservation["id"])
+    assert {hosts[host_of(admin, server)] for server in running} <= set(serving)
+    with pytest.raises(CommandFailed, match="No Flavor found"):
+        stranger.boot(*flavor)
 
-    service = Reservations(demo)
-    grown = service.change(lease["id"], reservation["id"], amount=4)
-    assert (grown.status, grown.body["lease"]["status"]) == (200, "ACTIVE")
-    until("a server more", BOOT_SECONDS, lambda: start(demo, reservation).status == "ACTIVE")
-    assert service.change(lease["id"], reservation["id"], amount=1).status == 409
+    user.change_reservation(name, reservation, amount=4)
+    assert user.lease(name)["status"] == "ACTIVE"
+    until("a server more", BOOT_SECONDS, lambda: user.boot(*flavor)["status"] == "ACTIVE")
+    with pytest.raises(CommandFailed, match="fewer than 4"):
+        user.change_reservation(name, reservation, amount=1)
 
     end = boundary(5)
-    assert service.call("PUT", f"/leases/{lease['id']}", {"end_date": text(end)}).status == 200
+    user.change(name, "--end-date", text(end))
     wait_for(end)
-    service.await_status(lease["id"], "TERMINATED", END_SECONDS)
-    active_ones = {server.id for server in made if server.status == "ACTIVE"}
-    assert not active_ones & set(servers_left(admin, name))
+    user.await_status(name, "TERMINATED", END_SECONDS)
+    assert not set(running) & servers_left(admin)
     assert admin.compute.find_aggregate(reservation["id"]) is None
     assert admin.compute.find_flavor(reservation["flavor_id"]) is None
 
 
 @pytest.mark.parametrize("affinity", [True, False])
 def test_servers_run_together_or_apart(
-    affinity: bool,
-    hosts: dict[str, str],
-    active: Callable[..., Json],
-    start: Callable[..., Any],
-    admin: Connection,
-    demo: Connection,
+    affinity: bool, hosts: dict[str, str], user: User, admin: Connection, name: str
 ) -> None:
     amount = 3 if affinity else len(hosts)
-    reservation = only(active(ask.instances(amount, affinity=affinity)))
-    assert reservation["server_group_id"] in {group.id for group in demo.compute.server_groups()}
-    made = [start(demo, reservation) for _ in range(amount)]
-    assert [server.status for server in made] == ["ACTIVE"] * amount
-    assert len({host_of(admin, server) for server in made}) == (1 if affinity else amount)
-    assert start(demo, reservation).status == "ERROR"
+    end = boundary(10 * 60)
+    created = only(user.create(name, ask.instances(amount, affinity=affinity), end=end))
+    group = created["server_group_id"]
+    assert (created["amount"], created["affinity"]) == (amount, affinity)
+    assert group in user.run("server", "group", "list")
+    user.await_status(name, "ACTIVE", ACTIVE_SECONDS)
+    words = ("--flavor", created["flavor_id"], "--hint", f"group={group}")
+    made = [user.boot(*words) for _ in range(amount)]
+    assert [server["status"] for server in made] == ["ACTIVE"] * amount
+    assert len({host_of(admin, server["id"]) for server in made}) == (1 if affinity else amount)
+    assert user.boot(*words)["status"] == "ERROR"
+
+    user.change(name, "--prolong-for", "1h")
+    assert user.lease(name)["end_date"][:16] == text(end + HOUR).replace(" ", "T")
+    user.delete(name)
+    user.await_gone(name, END_SECONDS)
+    assert not {server["id"] for server in made} & servers_left(admin)
+    assert group not in user.run("server", "group", "list")
 
 
 def test_kinds_share_a_host_until_it_is_full_but_not_with_a_host_reservation(
@@ -181,26 +186,50 @@ def test_back_to_back_on_one_host(hosts: dict[str, str], demo: Connection, name:
 
 @disturbing
 def test_servers_of_a_flavor(
-    active: Callable[..., Json],
-    start: Callable[..., Any],
+    hosts: dict[str, str],
     special: Callable[..., str],
+    user: User,
+    stranger: User,
     admin: Connection,
-    demo: Connection,
-    alt: Connection,
     name: str,
 ) -> None:
     source = special(ephemeral=1, extra_specs={"hw:cpu_policy": "shared", "trait:COMPUTE_NODE": "required"})
-    lease = active(ask.servers(2, source))
-    reservation = only(lease)
+    end = boundary(10 * 60)
+    user.create(name, ask.servers(2, source), end=end)
+    reservation = only(user.await_status(name, "ACTIVE", ACTIVE_SECONDS))
+    shown = {"vcpus": 1, "memory_mb": 256, "disk_gb": 1, "amount": 2, "affinity": None}
+    assert reservation.items() >= shown.items()
     made: Any = admin.compute.get_flavor(reservation["flavor_id"])
     specs = admin.compute.fetch_flavor_extra_specs(made).extra_specs
     assert (made.ram, made.ephemeral, made.is_public) == (256, 1, False)
     assert specs.items() >= {"hw:cpu_policy": "shared", "trait:COMPUTE_NODE": "required"}.items()
-    assert [start(demo, reservation).status for _ in range(3)] == ["ACTIVE", "ACTIVE", "ERROR"]
-    with pytest.raises(BadRequestException):
-        start(alt, reservation)
-    assert Reservations(demo).delete(lease["id"]).status == 204
-    until("no servers", END_SECONDS, lambda: not servers_left(admin, name))
+    flavor = ("--flavor", reservation["flavor_id"])
+    servers = [user.boot(*flavor) for _ in range(3)]
+    assert [server["status"] for server in servers] == ["ACTIVE", "ACTIVE", "ERROR"]
+    with pytest.raises(CommandFailed, match="No Flavor found"):
+        stranger.boot(*flavor)
+
+    user.change_reservation(name, reservation, amount=3)
+    until("a server more", BOOT_SECONDS, lambda: user.boot(*flavor)["status"] == "ACTIVE")
+    user.change(name, "--prolong-for", "1h")
+    assert user.lease(name)["end_date"][:16] == text(end + HOUR).replace(" ", "T")
+    user.delete(name)
+    user.await_gone(name, END_SECONDS)
+    assert not {server["id"] for server in servers} & servers_left(admin)
+
+
+@disturbing
+def test_a_reservation_becomes_one_of_another_flavor_before_it_starts(
+    hosts: dict[str, str], special: Callable[..., str], user: User, modern_user: User, name: str
+) -> None:
+    smaller, larger = special(), special(ram=512)
+    start = boundary(HOUR)
+    reservation = only(user.create(name, ask.servers(1, smaller), start=start, end=start + HOUR))
+    with pytest.raises(CommandFailed):  # 4.6 does not know the key
+        user.change_reservation(name, reservation, flavor_id=larger)
+    assert only(user.lease(name))["memory_mb"] == 256
+    modern_user.change_reservation(name, reservation, flavor_id=larger)
+    assert only(user.lease(name))["memory_mb"] == 512
 
 
 @disturbing
