@@ -70,9 +70,14 @@ class Client(threading.Thread):
         self._site, self._tally, self._stopping = site, tally, stopping
         self._random = random.Random(number)
         self._session = site.user(USERS[number % len(USERS)])
-        self._number = number
+        self._prefix = f"lease-{number}-"
         self._made = 0
         self._mine: list[str] = []
+        self._doomed: list[str] = []
+        """Leases whose deletion was not answered, or with 503: it is asked for again."""
+        self._deleted: set[str] = set()
+        self._is_unsure = False
+        """Whether there may be a lease of ours that we were not told of."""
         self.promised: dict[str, Promise | None] = {}
         """What must be found of each lease that was made and that nobody asked to delete; None where an answer was lost."""
 
@@ -80,6 +85,8 @@ class Client(threading.Thread):
         while not self._stopping.is_set():
             # About ten requests a second from all clients together when all goes well: leases live for a while.
             self._stopping.wait(self._random.uniform(0.1, 0.8))
+            if self._is_unsure:
+                self._look_for_mine()
             act = self._random.choices((self._create, self._update, self._delete), (5, 3, 3))[0]
             act()
 
@@ -87,17 +94,30 @@ class Client(threading.Thread):
         self._made += 1
         begins_in = self._random.choice((0, 0, 1, 2, 3))
         body = {
-            "name": f"lease-{self._number}-{self._made}",
+            "name": f"{self._prefix}{self._made}",
             "start_date": "now" if begins_in == 0 else in_minutes(begins_in),
             "end_date": in_minutes(begins_in + self._random.randint(2, 4)),
             "reservations": [{**RESERVATION, "min": 1, "max": self._random.randint(1, 2)}],
             "events": [],
         }
         answer = self._ask("POST", "/leases", "create", json=body)
-        if answer is not None and answer.status_code == 201:
-            lease = answer.json()["lease"]
-            self._mine.append(lease["id"])
-            self.promised[lease["id"]] = promise(lease)
+        if answer is None or answer.status_code >= 500:
+            self._is_unsure = True
+        elif answer.status_code == 201:
+            self._take(answer.json()["lease"])
+
+    def _take(self, lease: dict[str, Any]) -> None:
+        self._mine.append(lease["id"])
+        self.promised[lease["id"]] = promise(lease)
+
+    def _look_for_mine(self) -> None:
+        """What anybody does who got no answer: look whether the lease is there."""
+        answer = self._ask("GET", "/leases", "list")
+        if answer is not None and answer.status_code == 200:
+            self._is_unsure = False
+            for lease in answer.json()["leases"]:
+                if lease["name"].startswith(self._prefix) and lease["id"] not in {*self._mine, *self._deleted}:
+                    self._take(lease)
 
     def _update(self) -> None:
         if not self._mine:
@@ -113,10 +133,18 @@ class Client(threading.Thread):
             self.promised[lease_id] = promise(answer.json()["lease"])
 
     def _delete(self) -> None:
-        if self._mine:
+        if self._doomed:
+            lease_id = self._doomed.pop()
+            answer = self._ask("DELETE", f"/leases/{lease_id}", "delete")
+        elif self._mine:
             lease_id = self._mine.pop(self._random.randrange(len(self._mine)))
+            self._deleted.add(lease_id)
             del self.promised[lease_id]
-            self._ask_about(lease_id, "DELETE", "delete")
+            answer = self._ask_about(lease_id, "DELETE", "delete")
+        else:
+            return
+        if answer is None or answer.status_code >= 500:
+            self._doomed.append(lease_id)
 
     def _ask_about(self, lease_id: str, method: str, words: str, **more: Any) -> requests.Response | None:
         """A request about a lease that we have and that nobody was asked to delete before: it must be there."""
