@@ -93,12 +93,12 @@ def test_only_open_events_are_due(database: Database, status: EventStatus) -> No
 def test_what_is_earlier_and_what_ends_comes_first(database: Database) -> None:
     expected = [
         only(EventType.START, START - HOUR),
-        only(EventType.BEFORE_END, START),
         only(EventType.END, START, "00000000-1"),
         only(EventType.DELETE, START, "00000000-2"),
         only(EventType.CONVERGE, START),
         only(EventType.START, START, "00000000-3"),
         only(EventType.START, START, "00000000-4"),
+        only(EventType.BEFORE_END, START),
         only(EventType.END, START + minutes(1)),
     ]
     for value in reversed(expected):
@@ -140,9 +140,18 @@ def test_an_expired_claim_is_taken_over(database: Database, start: Event) -> Non
     assert not claim(database, start, "third", UNTIL, UNTIL + HOUR)
 
 
+def test_an_event_that_was_put_off_since_it_was_found_is_not_claimed(
+    database: Database, value: Lease, start: Event
+) -> None:
+    later = with_event(value, EventType.START, due=START + minutes(5))
+    database.transact(lambda u: u.leases.save(later, value, START))
+    assert not claim(database, start, now=START + minutes(4))
+    assert claim(database, start, now=START + minutes(5), until=START + minutes(6))
+
+
 def test_a_sibling_takes_over_an_expired_claim(database: Database, value: Lease, start: Event) -> None:
     claim(database, start, "first")
-    assert claim(database, event_of(value, EventType.END), "second", UNTIL, UNTIL + HOUR)
+    assert claim(database, event_of(value, EventType.END), "second", START + hours(2), START + hours(3))
     with pytest.raises(ClaimLost):
         settle(database, start, "first")
 

@@ -1,10 +1,21 @@
-"""Which ends have to come before a start: nobody takes a resource before the one before has left it."""
+"""What comes first: of events that are due at the same time, and of leases that follow each other on a resource."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from blazar.domain.event import EventType
 from blazar.domain.resource import Allocation
+
+PRECEDENCE: Mapping[EventType, int] = {
+    EventType.END: 0,
+    EventType.DELETE: 0,
+    EventType.CONVERGE: 1,
+    EventType.START: 2,
+    EventType.BEFORE_END: 3,
+}
+"""The order of events of the same time: what frees resources before what needs them, and a lease's start before a warning of
+its end, which can have the time of the start and never that of the end."""
 
 
 def must_wait_for(starting: Sequence[Allocation], unfinished: Sequence[Allocation]) -> frozenset[str]:

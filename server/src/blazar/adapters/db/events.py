@@ -23,23 +23,15 @@ from sqlalchemy import (
 
 from blazar.adapters.db import rows, tables
 from blazar.adapters.db.selections import chunks
-from blazar.domain.event import OPEN, PUBLIC, Event, EventStatus, EventType
+from blazar.domain.event import OPEN, PUBLIC, Event, EventStatus
 from blazar.domain.lease import LeaseStatus
+from blazar.domain.ordering import PRECEDENCE
 from blazar.service.ports import ClaimLost, StandingClaim
-
-# What frees resources comes before what needs them; a warning before the end that it warns of.
-FREEING_FIRST = {
-    EventType.BEFORE_END: 0,
-    EventType.END: 1,
-    EventType.DELETE: 1,
-    EventType.CONVERGE: 2,
-    EventType.START: 3,
-}
 
 _e, _lease = tables.events.c, tables.leases.c
 _open = _e.status.in_(sorted(OPEN))
 LONG_AGO = datetime(1970, 1, 2, tzinfo=UTC)
-_rank = case({kind.value: rank for kind, rank in FREEING_FIRST.items()}, value=_e.event_type)
+_rank = case({kind.value: rank for kind, rank in PRECEDENCE.items()}, value=_e.event_type)
 
 
 class SqlEvents:
@@ -54,10 +46,10 @@ class SqlEvents:
         return [rows.to_event(row) for row in self._connection.execute(statement)]
 
     def claim(self, event_id: str, token: str, now: datetime, until: datetime) -> bool:
-        is_open = exists().where(_e.id == event_id, _open)
+        is_due = exists().where(_e.id == event_id, _open, _e.due <= now)
         statement = (
             update(tables.leases)
-            .where(_is_lease_of(event_id), not_(_is_claimed(now)), is_open)
+            .where(_is_lease_of(event_id), not_(_is_claimed(now)), is_due)
             .values(claimed_event_id=event_id, claim_token=token, claimed_until=until)
         )
         return self._connection.execute(statement).rowcount == 1

@@ -7,19 +7,11 @@ from dataclasses import replace
 from datetime import datetime
 
 from blazar.adapters.memory.state import LeaseClaim, State
-from blazar.domain.event import Event, EventStatus, EventType
+from blazar.domain.event import Event, EventStatus
 from blazar.domain.lease import LeaseStatus
+from blazar.domain.ordering import PRECEDENCE
 from blazar.domain.progress import with_event
 from blazar.service.ports import ClaimLost, StandingClaim
-
-# What frees resources comes before what needs them; a warning before the end that it warns of.
-FREEING_FIRST = {
-    EventType.BEFORE_END: 0,
-    EventType.END: 1,
-    EventType.DELETE: 1,
-    EventType.CONVERGE: 2,
-    EventType.START: 3,
-}
 
 
 class MemoryEvents:
@@ -30,12 +22,12 @@ class MemoryEvents:
 
     def due(self, now: datetime, limit: int) -> Sequence[Event]:
         found = [event for event in self._open() if event.next_try <= now and self._is_free(event, now)]
-        found.sort(key=lambda event: (event.time, FREEING_FIRST[event.event_type], event.id))
+        found.sort(key=lambda event: (event.time, PRECEDENCE[event.event_type], event.id))
         return found[:limit]
 
     def claim(self, event_id: str, token: str, now: datetime, until: datetime) -> bool:
         event = next((event for event in self._open() if event.id == event_id), None)
-        if event is None or not self._is_free(event, now):
+        if event is None or event.next_try > now or not self._is_free(event, now):
             return False
         self._state.claims[event.lease_id] = LeaseClaim(event_id, token, until)
         return True

@@ -173,12 +173,12 @@ class EventRepository(Protocol):
 
     def due(self, now: datetime, limit: int) -> Sequence[Event]:
         """Open events with ``due <= now`` that nobody holds a valid claim on, of leases none of whose events is claimed;
-        by (time, what ends before what starts, id)."""
+        by (time, precedence of its type, id)."""
         ...
 
     def claim(self, event_id: str, token: str, now: datetime, until: datetime) -> bool:
         """Compare and set: false where somebody else's claim is valid at ``now``, where another event of the same lease is
-        claimed, or where the event is no longer open."""
+        claimed, or where the event is no longer open and due."""
         ...
 
     def extend(self, event_id: str, token: str, now: datetime, until: datetime) -> bool:
