@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import deque
+from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -20,6 +22,8 @@ from blazar.service.ports import ClaimLost, Clock, Database, StandingClaim
 
 LOG = logging.getLogger(__name__)
 SHORTEST_SLEEP = timedelta(milliseconds=20)
+AHEAD = 32
+"""So many due events are found by one look at the database; each is claimed when a worker is free for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,8 @@ class EventLoop:
         self._claims = Claims(database, clock, settings.claim, observer)
         self._watch = Watch(settings.claim)
         self._lead: timedelta | None = None
+        self._found: deque[Event] = deque()
+        self._looked = 0.0
         self._pool = ThreadPoolExecutor(settings.workers, thread_name_prefix="event")
         self._running: set[Future[None]] = set()
         self._wake = threading.Event()
@@ -88,22 +94,33 @@ class EventLoop:
 
     def _take_due(self) -> timedelta:
         """Hand due events to free workers; returns how long nothing else will be due."""
-        free = self._settings.workers - len(self._running)
-        if free <= 0:
-            return self._settings.longest_sleep  # a worker that becomes free wakes the loop
+        while len(self._running) < self._settings.workers and not self._stopping.is_set():
+            if not self._found or self._is_outdated():
+                sleep = self._look()
+                if not self._found:
+                    return sleep
+            hold = self._claims.take(self._found.popleft(), token=str(uuid4()))
+            if hold is not None:
+                self._hand_over(hold)
+            else:
+                self._found.clear()  # other managers are at them as well
+        return self._settings.longest_sleep  # a worker that becomes free wakes the loop
+
+    def _is_outdated(self) -> bool:
+        return time.monotonic() - self._looked > self._settings.longest_sleep.total_seconds()
+
+    def _look(self) -> timedelta:
+        """Find what is due; returns how long nothing will be where nothing is."""
         now = self._clock.now()
         self._look_at_the_clock(now)
+        self._looked = time.monotonic()
         with self._database.read() as uow:
             self._watch.look(uow.events.claims())
             alive = self._watch.alive()
-            due = uow.events.due(now, free + len(alive))
+            due = uow.events.due(now, AHEAD + len(alive))
             next_due = uow.events.next_due(now) if not due else now
-        free_ones = [event for event in due if event.lease_id not in alive][:free]
-        for event in free_ones:
-            self._hand_over(event)
+        self._found = deque(_one_of_each_lease(event for event in due if event.lease_id not in alive))
         self._void_dead_claims(now)
-        if free_ones:
-            return timedelta(0)
         return self._settings.longest_sleep if due else self._until(next_due, now)
 
     def _look_at_the_clock(self, now: datetime) -> None:
@@ -128,10 +145,7 @@ class EventLoop:
         # An event that is due but waits for another one of its lease must not keep the loop spinning.
         return longest if next_due is None else min(max(next_due - now, SHORTEST_SLEEP), longest)
 
-    def _hand_over(self, event: Event) -> None:
-        hold = self._claims.take(event, token=str(uuid4()))
-        if hold is None:
-            return
+    def _hand_over(self, hold: Hold) -> None:
         future = self._pool.submit(self._work, hold)
         self._running.add(future)
 
@@ -174,3 +188,11 @@ class EventLoop:
             extra={"action": "event", "event_type": str(event.event_type)},
         )
         return "ok"
+
+
+def _one_of_each_lease(events: Iterable[Event]) -> Iterable[Event]:
+    """The others wait for the first one."""
+    first: dict[str, Event] = {}
+    for event in events:
+        first.setdefault(event.lease_id, event)
+    return first.values()

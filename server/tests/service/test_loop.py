@@ -1,0 +1,101 @@
+"""Many events at once: each is worked on once, in order, with few looks at the database, whoever else is at it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+import pytest
+
+from blazar.domain.event import EventStatus, EventType
+from blazar.domain.lease import Lease, LeaseStatus
+from blazar.engine.loop import EngineSettings, EventLoop
+from blazar.service.ports import Database, UnitOfWork
+
+from .world import START, World
+
+T = TypeVar("T")
+HOSTS = 60
+
+
+class RunningClock:
+    """A clock that went on from START."""
+
+    def __init__(self) -> None:
+        self._ahead = START - datetime.now(UTC)  # noqa: TID251 - it goes as the machine's
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) + self._ahead  # noqa: TID251 - it goes as the machine's
+
+    def pause(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+
+class CountingDatabase:
+    """Any database; counts how often it is read."""
+
+    def __init__(self, inner: Database) -> None:
+        self._inner = inner
+        self.reads = 0
+
+    def read(self) -> AbstractContextManager[UnitOfWork]:
+        self.reads += 1
+        return self._inner.read()
+
+    def transact(self, work: Callable[[UnitOfWork], T]) -> T:
+        return self._inner.transact(work)
+
+    def takes_changes(self) -> bool:
+        return self._inner.takes_changes()
+
+
+class Place:
+    """A world whose leases are all due, and loops to work on them."""
+
+    def __init__(self) -> None:
+        self.world = World(hosts=HOSTS)
+        self.clock: Any = RunningClock()
+        self.world.clock = self.clock
+        self.world.restart()
+        self.leases = [self.world.create(name=str(number)) for number in range(HOSTS)]
+        self.loops: list[EventLoop] = []
+
+    def loop(self, workers: int, database: Database | None = None) -> EventLoop:
+        settings = EngineSettings(workers=workers, longest_sleep=timedelta(seconds=0.5))
+        made = EventLoop(database or self.world.database, self.world.events, self.clock, settings)
+        self.loops.append(made)
+        return made
+
+    def wait_for(self, leases: list[Lease], status: LeaseStatus) -> None:
+        end = time.monotonic() + 30
+        while any(self.world.lease(lease).status is not status for lease in leases):
+            assert time.monotonic() < end, [self.world.lease(lease).status for lease in leases]
+            time.sleep(0.01)
+
+
+@pytest.fixture
+def place() -> Iterator[Place]:
+    place = Place()
+    yield place
+    for loop in place.loops:
+        loop.stop()
+
+
+def test_many_events_are_found_with_few_looks(place: Place) -> None:
+    database = CountingDatabase(place.world.database)
+    place.loop(2, database).start()
+    place.wait_for(place.leases, LeaseStatus.ACTIVE)
+    assert database.reads < HOSTS / 2
+
+
+def test_loops_side_by_side_work_on_each_event_once(place: Place) -> None:
+    for workers in (1, 3, 8):
+        place.loop(workers).start()
+    place.wait_for(place.leases, LeaseStatus.ACTIVE)
+    for lease in place.leases:
+        start = place.world.lease(lease).event(EventType.START)
+        assert start
+        assert (start.status, start.attempts) == (EventStatus.DONE, 1)
