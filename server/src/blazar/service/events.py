@@ -60,10 +60,10 @@ class Events:
 
     def run(self, hold: Hold) -> None:
         """Carry the event out as far as it goes now. Raises ClaimLost where the claim was lost meanwhile."""
-        lease = self._repeated(lambda: self._enter(hold), hold)
+        lease = self._repeated(lambda _: self._enter(hold), hold)
         if lease is not None:
             outcomes = self._act(hold, lease)
-            self._repeated(lambda: self._settle(hold, outcomes), hold)
+            self._repeated(lambda is_first: self._settle(hold, outcomes, lease if is_first else None), hold)
 
     def converge_all(self) -> int:
         """Have every active lease compared with the cloud and repaired; returns how many there are."""
@@ -94,15 +94,16 @@ class Events:
         if moved:
             LOG.warning("%d events were put off by a clock that was ahead; they are due again", moved)
 
-    def _repeated(self, step: Callable[[], Lease | None], hold: Hold) -> Lease | None:
-        """Repeat a step that lost a race against a request for the same lease, as long as the claim holds."""
-        for _ in range(SETTLE_ATTEMPTS):
+    def _repeated(self, step: Callable[[bool], Lease | None], hold: Hold) -> Lease | None:
+        """Repeat a step that lost a race against a request for the same lease, as long as the claim holds. The step is told
+        whether this is the first time."""
+        for attempt in range(SETTLE_ATTEMPTS):
             hold.check()
             try:
-                return step()
+                return step(attempt == 0)
             except Stale:
                 self._clock.pause(0.01)
-        return step()
+        return step(False)
 
     def _enter(self, hold: Hold) -> Lease | None:
         """The lease on which the event is to be carried out; None when there is nothing to do now."""
@@ -120,7 +121,9 @@ class Events:
                 uow.events.settle(event.id, hold.claimed.token, now)
             if step.lease != old:
                 uow.leases.save(step.lease, old, now)
-            return step.lease if isinstance(step, progress.Entered) else None
+            if isinstance(step, progress.Left):
+                return None
+            return replace(step.lease, revision=old.revision + 1, updated_at=now)  # as it is stored now
 
         return self._database.transact(commit)
 
@@ -161,11 +164,13 @@ class Events:
         with self._database.read() as uow:
             return {r.id: r for pool in sorted(pools) for r in uow.resources.list(pool, ids)}
 
-    def _settle(self, hold: Hold, outcomes: Mapping[str, Outcome]) -> None:
+    def _settle(self, hold: Hold, outcomes: Mapping[str, Outcome], known: Lease | None) -> None:
+        """``known`` is the lease as it was stored when the event was entered. Nearly always it still is, and where it is not,
+        the stored revision tells: Stale is raised, and it is to be read again."""
         now = self._clock.now()
 
         def commit(uow: UnitOfWork) -> None:
-            old = uow.leases.get(hold.event.lease_id)
+            old = known or uow.leases.get(hold.event.lease_id)
             event = _event_of(old, hold)
             if old is None or event is None:
                 return

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, Table, and_, delete, insert, not_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    Table,
+    and_,
+    bindparam,
+    delete,
+    insert,
+    not_,
+    select,
+    true,
+    update,
+)
 from sqlalchemy.exc import IntegrityError
 
 from blazar.adapters.db import rows, tables
@@ -26,6 +40,37 @@ CHILDREN = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Selection:
+    """The statements that read some leases and all that belongs to them. They are made once: a lease is read many times in
+    its life, and to make the statements takes as long as to run them."""
+
+    leases: Select[Any]
+    reservations: Select[Any]
+    allocations: Select[Any]
+    events: Select[Any]
+
+
+def _selection(leases: ColumnElement[bool], parts_of: Callable[[Table], ColumnElement[bool]]) -> _Selection:
+    lease, reservations, events = tables.leases, tables.reservations, tables.events
+    return _Selection(
+        select(lease).where(leases).order_by(lease.c.created_at, lease.c.id),
+        select(reservations).where(parts_of(reservations)).order_by(reservations.c.position),
+        allocations_where(parts_of(tables.allocations)),
+        select(events).where(parts_of(events)).order_by(events.c.position),
+    )
+
+
+def _of_project(table: Table) -> ColumnElement[bool]:
+    return table.c.lease_id.in_(select(tables.leases.c.id).where(IN_PROJECT))
+
+
+IN_PROJECT = tables.leases.c.project_id == bindparam("project_id")
+ONE = _selection(tables.leases.c.id == bindparam("lease_id"), lambda table: table.c.lease_id == bindparam("lease_id"))
+OF_PROJECT = _selection(IN_PROJECT, _of_project)
+ALL = _selection(true(), lambda _: true())
+
+
 class SqlLeases:
     """The LeaseRepository of one transaction."""
 
@@ -33,11 +78,10 @@ class SqlLeases:
         self._connection = connection
 
     def get(self, lease_id: str) -> Lease | None:
-        return next(self._load(tables.leases.c.id == lease_id, lease_id), None)
+        return next(self._load(ONE, {"lease_id": lease_id}), None)
 
     def list(self, project_id: str | None = None) -> Sequence[Lease]:
-        owned = None if project_id is None else tables.leases.c.project_id == project_id
-        return list(self._load(owned))
+        return list(self._load(ALL, {}) if project_id is None else self._load(OF_PROJECT, {"project_id": project_id}))
 
     def add(self, lease: Lease, now: datetime) -> None:
         row = {"id": lease.id, **rows.of_lease(lease), "revision": lease.revision, "created_at": now}
@@ -88,29 +132,24 @@ class SqlLeases:
 
     # ----------------------------------------------------------------------------------- reading
 
-    def _load(self, condition: ColumnElement[bool] | None, lease_id: str | None = None) -> Iterator[Lease]:
-        """The leases that meet the condition, in four selects however many they are.
+    def _load(self, selection: _Selection, which: Mapping[str, str]) -> Iterator[Lease]:
+        """The leases of the selection, in four selects however many they are.
 
         The lease's own row is read first: what another transaction commits between the selects then shows in
         the revision, and ``save`` refuses what was decided on a mixture.
         """
-        leases = select(tables.leases).order_by(tables.leases.c.created_at, tables.leases.c.id)
-        found = self._connection.execute(_where(leases, condition)).all()
+        found = self._connection.execute(selection.leases, which).all()
         if not found:
             return
-        reservations, events = self._reservations(condition, lease_id), self._events(condition, lease_id)
+        reservations, events = self._reservations(selection, which), self._events(selection, which)
         for row in found:
             yield rows.to_lease(row, tuple(reservations[row.id]), tuple(events[row.id]))
 
-    def _reservations(
-        self, condition: ColumnElement[bool] | None, lease_id: str | None
-    ) -> Mapping[str, Sequence[Reservation]]:
-        statement = _of_leases(select(tables.reservations), tables.reservations, condition, lease_id)
-        found = self._connection.execute(statement.order_by(tables.reservations.c.position)).all()
+    def _reservations(self, selection: _Selection, which: Mapping[str, str]) -> Mapping[str, Sequence[Reservation]]:
+        found = self._connection.execute(selection.reservations, which).all()
         read = rows.AllocationReader()
         by_reservation: dict[str, list[Allocation]] = defaultdict(list)
-        statement = _of_leases(allocations_where(), tables.allocations, condition, lease_id)
-        for allocation in map(read, self._connection.execute(statement)):
+        for allocation in map(read, self._connection.execute(selection.allocations, which)):
             by_reservation[allocation.reservation_id].append(allocation)
         result: dict[str, list[Reservation]] = defaultdict(list)
         for row in found:
@@ -118,10 +157,9 @@ class SqlLeases:
             result[row.lease_id].append(rows.to_reservation(row, tuple(allocations)))
         return result
 
-    def _events(self, condition: ColumnElement[bool] | None, lease_id: str | None) -> Mapping[str, Sequence[Event]]:
-        statement = _of_leases(select(tables.events), tables.events, condition, lease_id)
+    def _events(self, selection: _Selection, which: Mapping[str, str]) -> Mapping[str, Sequence[Event]]:
         result: dict[str, list[Event]] = defaultdict(list)
-        for row in self._connection.execute(statement.order_by(tables.events.c.position)):
+        for row in self._connection.execute(selection.events, which):
             result[row.lease_id].append(rows.to_event(row))
         return result
 
@@ -152,21 +190,6 @@ class SqlLeases:
 
 def _is_unchanged(lease: Lease) -> ColumnElement[bool]:
     return and_(tables.leases.c.id == lease.id, tables.leases.c.revision == lease.revision)
-
-
-def _where(statement: Select[Any], condition: ColumnElement[bool] | None) -> Select[Any]:
-    return statement if condition is None else statement.where(condition)
-
-
-def _of_leases(
-    statement: Select[Any], table: Table, condition: ColumnElement[bool] | None, lease_id: str | None
-) -> Select[Any]:
-    """Only the rows that belong to the leases meeting the condition."""
-    if lease_id is not None:
-        return statement.where(table.c.lease_id == lease_id)
-    if condition is None:
-        return statement
-    return statement.where(table.c.lease_id.in_(select(tables.leases.c.id).where(condition)))
 
 
 def _changes(was: Mapping[str, Columns], is_now: Mapping[str, Columns]) -> Iterable[tuple[str, Columns]]:
