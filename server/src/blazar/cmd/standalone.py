@@ -43,8 +43,8 @@ PASSWORD = "sandbox"  # noqa: S105 - everybody may know it: the sandbox listens 
 SWITCH_SECONDS = 0.002
 """How soon a thread hands over to another one. The service and its cloud ask each other within one process here, and with
 Python's own 5 ms each answer would wait for whoever computes."""
-EVENT_WORKERS = 2
-"""More wait for each other within one process: with two, few events of one minute are done sooner, and hundreds later."""
+EVENT_WORKERS = 1
+"""More would wait for each other: service and cloud share one interpreter here."""
 CLIENTS = ("python-openstackclient==10.5.0", "python-blazarclient==4.6.0")
 
 
