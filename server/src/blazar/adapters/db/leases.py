@@ -61,11 +61,13 @@ def _selection(leases: ColumnElement[bool], parts_of: Callable[[Table], ColumnEl
     )
 
 
+IN_PROJECT = tables.leases.c.project_id == bindparam("project_id")
+
+
 def _of_project(table: Table) -> ColumnElement[bool]:
     return table.c.lease_id.in_(select(tables.leases.c.id).where(IN_PROJECT))
 
 
-IN_PROJECT = tables.leases.c.project_id == bindparam("project_id")
 ONE = _selection(tables.leases.c.id == bindparam("lease_id"), lambda table: table.c.lease_id == bindparam("lease_id"))
 OF_PROJECT = _selection(IN_PROJECT, _of_project)
 ALL = _selection(true(), lambda _: true())
