@@ -10,7 +10,9 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     ScalarSelect,
+    Update,
     and_,
+    bindparam,
     case,
     exists,
     false,
@@ -33,6 +35,26 @@ _open = _e.status.in_(sorted(OPEN))
 LONG_AGO = datetime(1970, 1, 2, tzinfo=UTC)
 _rank = case({kind.value: rank for kind, rank in PRECEDENCE.items()}, value=_e.event_type)
 
+EVENT, TOKEN, NOW, UNTIL = bindparam("event_id"), bindparam("token"), bindparam("now"), bindparam("until")
+
+# By its primary key, so that an update waits for no other lease's lock.
+_is_lease = _lease.id == select(_e.lease_id).where(_e.id == EVENT).scalar_subquery()
+_is_due = exists().where(_e.id == EVENT, _open, _e.due <= NOW)
+# Not the bare comparison: MariaDB would find the rows to update by the index on the column, and wait for other managers'
+# locks there. Nor a default for NULL: MariaDB would compare moments as texts.
+_is_claimed = case((_lease.claimed_until.is_(None), false()), else_=_lease.claimed_until > NOW)
+_is_claimed_with = and_(_lease.claimed_event_id == EVENT, _lease.claim_token == TOKEN, _is_claimed)
+
+# Made once, for they are used at each event.
+UNCLAIMED = {"claimed_event_id": None, "claim_token": None, "claimed_until": None}
+CLAIM = (
+    update(tables.leases)
+    .where(_is_lease, not_(_is_claimed), _is_due)
+    .values(claimed_event_id=EVENT, claim_token=TOKEN, claimed_until=UNTIL)
+)
+EXTEND = update(tables.leases).where(_is_lease, _is_claimed_with).values(claimed_until=UNTIL)
+SETTLE = update(tables.leases).where(_is_lease, _is_claimed_with).values(UNCLAIMED)
+
 
 class SqlEvents:
     """The EventRepository of one transaction."""
@@ -46,25 +68,13 @@ class SqlEvents:
         return [rows.to_event(row) for row in self._connection.execute(statement)]
 
     def claim(self, event_id: str, token: str, now: datetime, until: datetime) -> bool:
-        is_due = exists().where(_e.id == event_id, _open, _e.due <= now)
-        statement = (
-            update(tables.leases)
-            .where(_is_lease_of(event_id), not_(_is_claimed(now)), is_due)
-            .values(claimed_event_id=event_id, claim_token=token, claimed_until=until)
-        )
-        return self._connection.execute(statement).rowcount == 1
+        return self._is_one(CLAIM, event_id=event_id, token=token, now=now, until=until)
 
     def extend(self, event_id: str, token: str, now: datetime, until: datetime) -> bool:
-        statement = update(tables.leases).where(_is_claimed_with(event_id, token, now)).values(claimed_until=until)
-        return self._connection.execute(statement).rowcount == 1
+        return self._is_one(EXTEND, event_id=event_id, token=token, now=now, until=until)
 
     def settle(self, event_id: str, token: str, now: datetime) -> None:
-        statement = (
-            update(tables.leases)
-            .where(_is_claimed_with(event_id, token, now))
-            .values(claimed_event_id=None, claim_token=None, claimed_until=None)
-        )
-        if self._connection.execute(statement).rowcount != 1:
+        if not self._is_one(SETTLE, event_id=event_id, token=token, now=now):
             raise ClaimLost(event=event_id)
 
     def claims(self) -> Sequence[StandingClaim]:
@@ -74,12 +84,7 @@ class SqlEvents:
 
     def void(self, claim: StandingClaim) -> bool:
         is_the_claim = and_(_lease.claim_token == claim.token, _lease.claimed_until == claim.until)
-        statement = (
-            update(tables.leases)
-            .where(_lease.id == claim.lease_id, is_the_claim)
-            .values(claimed_event_id=None, claim_token=None, claimed_until=None)
-        )
-        return self._connection.execute(statement).rowcount == 1
+        return self._is_one(update(tables.leases).where(_lease.id == claim.lease_id, is_the_claim).values(UNCLAIMED))
 
     def bring_forward(self, now: datetime, retry: datetime, confirmation: datetime) -> int:
         is_late = _e.due > retry
@@ -90,6 +95,9 @@ class SqlEvents:
         is_work_ahead = and_(is_work, _e.time > now, or_(not_(is_creating), _e.time > confirmation))
         moved = self._set(is_work_ahead, time=now, due=now)
         return moved + self._set(is_begun, due=now) + self._set(is_put_off, due=_e.time)
+
+    def _is_one(self, statement: Update, **which: Any) -> bool:
+        return self._connection.execute(statement, which).rowcount == 1
 
     def _set(self, condition: ColumnElement[bool], **values: Any) -> int:
         # Looked for first, for it is next to nothing, and an update would lock all that it looks at.
@@ -124,22 +132,6 @@ class SqlEvents:
 def _is_free(now: datetime) -> ColumnElement[bool]:
     """Nobody works on the event's lease. Few leases are claimed at a time; a join would look at all of them."""
     return _e.lease_id.not_in(select(_lease.id).where(_lease.claimed_until > now))
-
-
-def _is_lease_of(event_id: str) -> ColumnElement[bool]:
-    """By its primary key, so that an update waits for no other lease's lock."""
-    return _lease.id == select(_e.lease_id).where(_e.id == event_id).scalar_subquery()
-
-
-def _is_claimed(now: datetime) -> ColumnElement[bool]:
-    # Not the bare comparison: MariaDB would find the rows to update by the index on the column, and wait for other
-    # managers' locks there. Nor a default for NULL: MariaDB would compare moments as texts.
-    return case((_lease.claimed_until.is_(None), false()), else_=_lease.claimed_until > now)
-
-
-def _is_claimed_with(event_id: str, token: str, now: datetime) -> ColumnElement[bool]:
-    is_the_claim = and_(_lease.claimed_event_id == event_id, _lease.claim_token == token)
-    return and_(_is_lease_of(event_id), is_the_claim, _is_claimed(now))
 
 
 def _first_free(status: EventStatus, now: datetime) -> ScalarSelect[Any]:

@@ -73,6 +73,21 @@ OF_PROJECT = _selection(IN_PROJECT, _of_project)
 ALL = _selection(true(), lambda _: true())
 
 
+def _unfinished() -> Select[Any]:
+    a, r, lease = tables.allocations.c, tables.reservations.c, tables.leases.c
+    never_started = and_(r.status == ReservationStatus.PENDING, lease.status == LeaseStatus.TERMINATED)
+    unfinished = allocations_where(
+        a.resource_id.in_(bindparam("resource_ids", expanding=True)),
+        a.end_date <= bindparam("ending_by"),
+        r.status != ReservationStatus.DELETED,
+        not_(never_started),
+    )
+    return unfinished.join(tables.reservations, r.id == a.reservation_id).join(tables.leases, lease.id == a.lease_id)
+
+
+UNFINISHED = _unfinished()
+
+
 class SqlLeases:
     """The LeaseRepository of one transaction."""
 
@@ -118,18 +133,11 @@ class SqlLeases:
         return self._connection.scalars(statement).all()
 
     def unfinished_on(self, resource_ids: Sequence[str], ending_by: datetime) -> Sequence[Allocation]:
-        a, r, lease = tables.allocations.c, tables.reservations.c, tables.leases.c
-        never_started = and_(r.status == ReservationStatus.PENDING, lease.status == LeaseStatus.TERMINATED)
-        unfinished = allocations_where(
-            a.end_date <= ending_by, r.status != ReservationStatus.DELETED, not_(never_started)
-        )
-        statement = unfinished.join(tables.reservations, r.id == a.reservation_id).join(
-            tables.leases, lease.id == a.lease_id
-        )
         found: list[Allocation] = []
         read = rows.AllocationReader()
         for some in chunks(resource_ids):
-            found += map(read, self._connection.execute(statement.where(a.resource_id.in_(some))))
+            which = {"resource_ids": some, "ending_by": ending_by}
+            found += map(read, self._connection.execute(UNFINISHED, which))
         return sorted(found, key=rows.allocation_key)
 
     # ----------------------------------------------------------------------------------- reading

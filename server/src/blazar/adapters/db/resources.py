@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, delete, insert, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, delete, insert, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 
 from blazar.adapters.db import rows, tables
@@ -20,6 +20,8 @@ from blazar.service.ports import PropertyRecord, Stale
 
 STREAM = 2000
 """Rows fetched at a time when a whole calendar is read."""
+
+WITH_IDS = registrations_where(tables.resources.c.id.in_(bindparam("ids", expanding=True)))
 
 
 class SqlResources:
@@ -137,14 +139,14 @@ class SqlResources:
         return None if row is None else rows.RegistrationReader()(row)
 
     def _rows(self, pool: Pool, ids: Sequence[str] | None) -> Iterator[Row[Any]]:
-        r = tables.resources.c
         if ids is None:
+            r = tables.resources.c
             statement = registrations_where(r.pool == pool.value).order_by(r.id)
             yield from self._connection.execute(statement)
             return
         for some in chunks(ids):
             # With a condition on the pool as well, SQLite would walk through the whole pool.
-            found = self._connection.execute(registrations_where(r.id.in_(some)))
+            found = self._connection.execute(WITH_IDS, {"ids": some})
             yield from (row for row in found if row.pool == pool.value)
 
     def _some(self, pool: Pool, ids: Sequence[str]) -> Iterator[tuple[Registration, Sequence[Allocation]]]:
