@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import (
+    BindParameter,
     ColumnElement,
     Connection,
     ScalarSelect,
@@ -35,7 +36,10 @@ _open = _e.status.in_(sorted(OPEN))
 LONG_AGO = datetime(1970, 1, 2, tzinfo=UTC)
 _rank = case({kind.value: rank for kind, rank in PRECEDENCE.items()}, value=_e.event_type)
 
-EVENT, TOKEN, NOW, UNTIL = bindparam("event_id"), bindparam("token"), bindparam("now"), bindparam("until")
+EVENT: BindParameter[str] = bindparam("event_id")
+TOKEN: BindParameter[str] = bindparam("token")
+NOW: BindParameter[datetime] = bindparam("now")
+UNTIL: BindParameter[datetime] = bindparam("until")
 
 # By its primary key, so that an update waits for no other lease's lock.
 _is_lease = _lease.id == select(_e.lease_id).where(_e.id == EVENT).scalar_subquery()
