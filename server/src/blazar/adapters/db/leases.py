@@ -43,7 +43,7 @@ CHILDREN = (
 @dataclass(frozen=True, slots=True)
 class _Selection:
     """The statements that read some leases and all that belongs to them. They are made once: a lease is read many times in
-    its life, and to make the statements takes as long as to run them."""
+    its life, and to make the statements takes longer than to run them."""
 
     leases: Select[Any]
     reservations: Select[Any]
