@@ -136,6 +136,8 @@ class Site(Sandbox):
                 "unix_signal:15 gracefully_kill_them_all",
                 "--worker-reload-mercy",
                 20,
+                "--add-header",
+                "Connection: close",
             ]
             (self.folder / "reload").touch()
             words += ["--touch-chain-reload", self.folder / "reload"]
