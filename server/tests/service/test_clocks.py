@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
@@ -14,23 +14,10 @@ from blazar.domain.progress import enter, postpone
 from blazar.engine.loop import EngineSettings, EventLoop
 from blazar.service.waiting import until
 
-from .world import START, MovedClock, World
+from .world import START, MovedClock, SetClock, World
 
 LENGTH = timedelta(seconds=0.6)
 HOUR = timedelta(hours=1)
-
-
-class SetClock:
-    """A clock that goes on by itself, and may be set."""
-
-    def __init__(self) -> None:
-        self.ahead = START - datetime.now(UTC)  # noqa: TID251 - it goes as the machine's
-
-    def now(self) -> datetime:
-        return datetime.now(UTC) + self.ahead  # noqa: TID251 - it goes as the machine's
-
-    def pause(self, seconds: float) -> None:
-        time.sleep(seconds)
 
 
 class Place:

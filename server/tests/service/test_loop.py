@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any, TypeVar
 
 import pytest
@@ -15,23 +15,10 @@ from blazar.domain.lease import Lease, LeaseStatus
 from blazar.engine.loop import EngineSettings, EventLoop
 from blazar.service.ports import Database, UnitOfWork
 
-from .world import START, World
+from .world import SetClock, World
 
 T = TypeVar("T")
 HOSTS = 60
-
-
-class RunningClock:
-    """A clock that went on from START."""
-
-    def __init__(self) -> None:
-        self._ahead = START - datetime.now(UTC)  # noqa: TID251 - it goes as the machine's
-
-    def now(self) -> datetime:
-        return datetime.now(UTC) + self._ahead  # noqa: TID251 - it goes as the machine's
-
-    def pause(self, seconds: float) -> None:
-        time.sleep(seconds)
 
 
 class CountingDatabase:
@@ -57,7 +44,7 @@ class Place:
 
     def __init__(self) -> None:
         self.world = World(hosts=HOSTS)
-        self.clock: Any = RunningClock()
+        self.clock: Any = SetClock()
         self.world.clock = self.clock
         self.world.restart()
         self.leases = [self.world.create(name=str(number)) for number in range(HOSTS)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -53,6 +54,19 @@ class MovedClock:
 
     def move_to(self, moment: datetime) -> None:
         self._now = max(self._now, moment)
+
+
+class SetClock:
+    """A clock that goes on by itself, and may be set."""
+
+    def __init__(self) -> None:
+        self.ahead = START - datetime.now(UTC)  # noqa: TID251 - it goes as the machine's
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) + self.ahead  # noqa: TID251 - it goes as the machine's
+
+    def pause(self, seconds: float) -> None:
+        time.sleep(seconds)
 
 
 class Crash(BaseException):
