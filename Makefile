@@ -8,6 +8,7 @@ PORT ?= 1234
 CLOUD_PORT ?= 5000
 HOSTS ?= 8
 HA_SECONDS ?= 30
+SIMULATION_SECONDS ?= 60
 PYTEST := $(BIN)/python -m pytest
 SERVICE := server nova-filter sandbox
 PACKAGES := $(SERVICE) client
@@ -16,10 +17,11 @@ INSTALLED := $(VENV)/.installed
 PIP := $(BIN)/pip install -q --disable-pip-version-check -c constraints.txt
 NEW_ENOUGH := $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
   { echo "Blazar needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) -V 2>&1): try make PYTHON=python3.12" >&2; exit 2; }
-SOURCES := server/src client/src nova-filter/src sandbox/src
+ATTACKS := $(addprefix server/tests/functional/test_,schemathesis.py hostile_users.py)
+SOURCES := server/src client/src nova-filter/src sandbox/src docs/examples/licence-kind/src
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-servers test-compat lab lab-status lab-down test-lab test-ha check format bench bench-lab docs clean
+.PHONY: help run test test-quick test-newest test-simulation test-thorough test-servers test-compat lab lab-status lab-down test-lab test-ha check format bench bench-lab docs clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -28,12 +30,29 @@ run: $(RUNNABLE) ## Run the service with a sandbox cloud on this machine (PORT=1
 	@exec $(BIN)/blazar-standalone --port $(PORT) --cloud-port $(CLOUD_PORT) --hosts $(HOSTS) --var $(VAR)
 
 test: $(INSTALLED) ## Run the tests that need nothing but Python
-	$(PYTEST) -n auto -m "not servers"
+	$(PYTEST) -n 4 --dist worksteal -m "not servers"
+
+test-quick: $(INSTALLED) ## Run the tests that take less than half a minute in all, while you write code
+	BLAZAR_TEST_EFFORT=quick $(PYTEST) -q -n auto -m "not servers and not lab" server/tests/unit server/tests/service server/tests/properties
+
+test-newest: ## Run make test on the newest Python that is here, with few random examples
+	BLAZAR_TEST_EFFORT=quick $(MAKE) test PYTHON="$$(.ci/newest-python)" VENV=.venv-newest
+
+test-thorough: $(INSTALLED) ## Run the long forms of all suites, for two hours or so, before a release; needs the lab
+	BLAZAR_TEST_EFFORT=thorough $(PYTEST) -n auto -m "not servers" server/tests/properties server/tests/service
+	BLAZAR_TEST_EFFORT=thorough $(PYTEST) -n auto --dist loadfile $(ATTACKS)
+	$(MAKE) test-newest
+	$(MAKE) test-simulation SIMULATION_SECONDS=1800
+	$(MAKE) test-ha HA_SECONDS=300
+	$(BIN)/python lab/suite.py --thorough
+
+test-simulation: $(INSTALLED) ## Simulate the service with new seeds (SIMULATION_SECONDS=60), or repeat one (SEED=123)
+	@cd server/tests && ../../$(BIN)/python -m simulation $(if $(SEED),--seed $(SEED),--seconds $(SIMULATION_SECONDS)) $(SIMULATION)
 
 test-servers: $(INSTALLED) ## Run the tests that need PostgreSQL and MariaDB (see CONTRIBUTING.md)
 	$(PYTEST) -n auto -m servers server/tests
 
-test-compat: $(INSTALLED) ## Hold the client against client 4.6, Heat and Horizon, which come from the package index
+test-compat: $(INSTALLED) ## Run client 4.6, Heat, Horizon, python-chi and libcloud of the package index against the service and the client
 	$(PYTEST) -n auto --dist loadfile client/compat
 
 lab: ## Run a real OpenStack with the service in it on this machine (NCOMPUTE=4 LAB_INFRA=auto LAB_DIR=var/lab)
@@ -50,13 +69,17 @@ test-lab: $(INSTALLED) ## Run the tests that need the lab, on the lab that runs
 	@$(BIN)/python lab/suite.py
 
 test-ha: $(INSTALLED) ## Break everything under load, on PostgreSQL, MariaDB and RabbitMQ (HA_SECONDS=30, for each database)
-	HA_SECONDS=$(HA_SECONDS) $(PYTEST) -q ha
+	@failed=0; \
+	HA_SECONDS=$(HA_SECONDS) $(PYTEST) -q -n 3 --dist loadfile -m "not storm" ha || failed=1; \
+	HA_SECONDS=$(HA_SECONDS) $(PYTEST) -q -m storm ha || failed=1; \
+	exit $$failed
 
-check: $(INSTALLED) ## Lint, types, layers and spelling
+check: $(INSTALLED) ## Lint, types, layers, words and spelling
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy $(SOURCES)
-	$(BIN)/lint-imports
+	PYTHONPATH=lab $(BIN)/lint-imports
+	$(BIN)/python .ci/words
 	$(BIN)/codespell README.md CONTRIBUTING.md docs releasenotes $(SOURCES)
 
 format: $(INSTALLED) ## Format the code
@@ -74,7 +97,7 @@ docs: $(INSTALLED) ## Build the documentation into docs/_build
 
 clean: ## Remove what was built or installed, and the state of make run and make lab
 	@test ! -e $(VAR)/lab/record.json || $(PYTHON) lab/lab.py wipe
-	rm -rf $(VENV) $(VAR) docs/_build
+	rm -rf $(VENV) .venv-newest $(VAR) docs/_build
 
 $(RUNNABLE): constraints.txt $(SERVICE:%=%/pyproject.toml)
 	@$(NEW_ENOUGH)

@@ -1,12 +1,11 @@
-"""How long planning takes: a table of medians, on calendars of several sizes.
+"""Measure how long planning takes, on calendars of several sizes.
 
     python bench/planning.py [--hosts 10000] [--reservations 100000] [--rounds 300] [--seed 7]
 
-Every calendar holds hosts with traits, properties and three resource classes, and future reservations: a fifth of them of
-whole hosts, or all of them of four instances each, over a year or within a month. Floating IPs have a calendar of their own
-with as many addresses, and as many reservations in the same time. Each question is asked for other windows and, where it
-has one, with other requirements, so that nothing but what the planner keeps between requests makes the next one faster.
-"""
+Each calendar has hosts with traits, properties and three resource classes, and future reservations: a fifth
+of them of whole hosts, or all of them of four instances each, over a year or within a month. Floating IPs
+have their own calendar with as many addresses and reservations. Each request has another window and other
+requirements, so that only the planner's own caches can make it faster than the one before."""
 
 from __future__ import annotations
 
@@ -23,26 +22,28 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from blazar.domain.calendar import Calendar
-from blazar.domain.floatingip import ADDRESS, NETWORK_ID, floating_ip_id
-from blazar.domain.planning import Demand, Grouping, Plan, Request, Shortage, plan
-from blazar.domain.requirement import parse
-from blazar.domain.resource import WHOLE, Allocation, Claim, Inventory, Pool, Resource
+from blazar.domain.calendar.calendar import Calendar
+from blazar.domain.planning.demand import Demand, Grouping, PlanRequest
+from blazar.domain.planning.plan import Plan, Shortage
+from blazar.domain.planning.planner import Allowance, plan, with_first_fit
+from blazar.domain.requirement.language import parse
+from blazar.domain.resource import WHOLE, Allocation, Inventory, Pool, Resource, Usage
 from blazar.domain.time import Interval
+from blazar.kinds.floatingip.names import ADDRESS, NETWORK_ID, floating_ip_id
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 TRAITS = [f"CUSTOM_BENCH_TRAIT_{n}" for n in range(250)]
-SMALL = Claim({"VCPU": 2, "MEMORY_MB": 4096, "DISK_GB": 20})
+SMALL = Usage({"VCPU": 2, "MEMORY_MB": 4096, "DISK_GB": 20})
 NETWORK = "c5399af5-98cc-5905-b79c-36904b8f6a66"
 
-LANES = 2
-"""How many instance reservations a host has beside each other."""
+PARALLEL = 2
+"""How many instance reservations a host has at the same time."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """How large the calendar is, and what is in it."""
+    """The size and the content of a calendar."""
 
     hosts: int
     reservations: int
@@ -62,7 +63,7 @@ def host(number: int, setting: Setting, rng: random.Random) -> Resource:
     size = rng.choice((16, 32, 64, 128))
     return Resource(
         id=str(number),
-        pool=Pool.HOST,
+        pool=Pool("host"),
         properties={
             "hypervisor_hostname": f"compute-{number}",
             "availability_zone": f"zone-{number % 5}",
@@ -87,7 +88,7 @@ def address(number: int, setting: Setting, rng: random.Random) -> Resource:
     text = f"10.0.{number // 256}.{number % 256}"
     return Resource(
         id=floating_ip_id(NETWORK, text),
-        pool=Pool.FLOATING_IP,
+        pool=Pool("floatingip"),
         properties={NETWORK_ID: NETWORK, ADDRESS: text},
     )
 
@@ -95,17 +96,17 @@ def address(number: int, setting: Setting, rng: random.Random) -> Resource:
 def with_allocations(
     setting: Setting, make: Callable[[int, Setting, random.Random], Resource] = host
 ) -> Iterable[tuple[Resource, list[Allocation]]]:
-    """Resources whose allocations never exceed them: whole claims in stretches of their own, instances in lanes."""
+    """Yield resources with allocations that fit: one whole host, or ``PARALLEL`` instances, at a time."""
     rng = random.Random(setting.seed)
     each = setting.reservations // setting.hosts
-    lanes = 1 if setting.whole else LANES
-    stretch = 24 * setting.days * lanes // each
+    parallel = 1 if setting.whole else PARALLEL
+    stretch = 24 * setting.days * parallel // each
     for number in range(1, setting.hosts + 1):
         made = make(number, setting, rng)
         rows = []
         for at in range(each):
             length = rng.randint(min(4, stretch), stretch)
-            begin = at // lanes * stretch + rng.randint(0, stretch - length)
+            begin = at // parallel * stretch + rng.randint(0, stretch - length)
             whole = rng.random() < setting.whole
             name = f"{number:06d}-{at:04d}"
             rows.append(
@@ -115,7 +116,7 @@ def with_allocations(
                     lease_id=f"lease-{name}",
                     resource_id=made.id,
                     interval=Interval(START + begin * HOUR, START + (begin + length) * HOUR),
-                    claim=WHOLE if whole else Claim(dict(SMALL.amounts or {})),
+                    usage=WHOLE if whole else Usage(dict(SMALL.amounts or {})),
                     slots=1 if whole else 4,
                 )
             )
@@ -123,7 +124,7 @@ def with_allocations(
 
 
 class Questions:
-    """Requests of each sort, every one for another window."""
+    """Requests of all kinds, each for another window."""
 
     def __init__(self, setting: Setting) -> None:
         self._rng = random.Random(setting.seed)
@@ -133,60 +134,60 @@ class Questions:
         begin = self._rng.randrange(self._hours - 200)
         return Interval(START + begin * HOUR, START + (begin + self._rng.randint(1, 168)) * HOUR)
 
-    def _request(self, *demands: Demand) -> Request:
-        return Request(self._interval(), demands, cleaning=timedelta(minutes=10))
+    def _request(self, *demands: Demand) -> PlanRequest:
+        return PlanRequest(self._interval(), demands, cleaning=timedelta(minutes=10))
 
-    def one_host(self) -> Request:
+    def one_host(self) -> PlanRequest:
         return self._request(Demand("a", 1, 1))
 
-    def four_to_eight_hosts(self) -> Request:
+    def four_to_eight_hosts(self) -> PlanRequest:
         return self._request(Demand("a", 4, 8))
 
-    def host_with_requirement(self) -> Request:
+    def host_with_requirement(self) -> PlanRequest:
         least, zone = self._rng.randrange(128), self._rng.randrange(5)
         text = f'["and", [">=", "$vcpus", "{least}"], ["==", "$availability_zone", "zone-{zone}"]]'
         return self._request(Demand("a", 1, 1, requirement=parse(text)))
 
-    def four_instances(self) -> Request:
-        return self._request(Demand("a", 4, 4, claim=SMALL))
+    def four_instances(self) -> PlanRequest:
+        return self._request(Demand("a", 4, 4, usage=SMALL))
 
-    def two_billion_instances(self) -> Request:
-        return self._request(Demand("a", 1, 2**31, claim=Claim({"VCPU": 1})))
+    def two_billion_instances(self) -> PlanRequest:
+        return self._request(Demand("a", 1, 2**31, usage=Usage({"VCPU": 1})))
 
-    def four_together(self) -> Request:
-        return self._request(Demand("a", 4, 4, claim=SMALL, grouping=Grouping.TOGETHER))
+    def four_together(self) -> PlanRequest:
+        return self._request(Demand("a", 4, 4, usage=SMALL, grouping=Grouping.TOGETHER))
 
-    def four_apart(self) -> Request:
-        return self._request(Demand("a", 4, 4, claim=SMALL, grouping=Grouping.APART))
+    def four_apart(self) -> PlanRequest:
+        return self._request(Demand("a", 4, 4, usage=SMALL, grouping=Grouping.APART))
 
     def _traits(self) -> dict[str, frozenset[str]]:
         one, two, three = self._rng.sample(TRAITS, 3)
         return {"required_traits": frozenset({one, two}), "forbidden_traits": frozenset({three})}
 
-    def four_with_traits(self) -> Request:
-        return self._request(Demand("a", 4, 4, claim=SMALL, **self._traits()))
+    def four_with_traits(self) -> PlanRequest:
+        return self._request(Demand("a", 4, 4, usage=SMALL, **self._traits()))
 
-    def three_kinds(self) -> Request:
+    def three_kinds(self) -> PlanRequest:
         """One host, four instances and four servers of a flavor with traits, in one lease."""
         return self._request(
             Demand("a", 1, 1),
-            Demand("b", 4, 4, claim=SMALL),
-            Demand("c", 4, 4, claim=Claim({"VCPU": 4, "MEMORY_MB": 8192}), **self._traits()),
+            Demand("b", 4, 4, usage=SMALL),
+            Demand("c", 4, 4, usage=Usage({"VCPU": 4, "MEMORY_MB": 8192}), **self._traits()),
         )
 
-    def two_floating_ips(self) -> Request:
+    def two_floating_ips(self) -> PlanRequest:
         requirement = parse(f'["==", "${NETWORK_ID}", "{NETWORK}"]')
         return self._request(Demand("a", 2, 2, requirement=requirement, noun="floating IPs"))
 
-    def too_many_hosts(self) -> Request:
+    def too_many_hosts(self) -> PlanRequest:
         return self._request(Demand("a", 10**6, 10**6))
 
-    def nearly_all_hosts(self, hosts: int) -> Request:
+    def nearly_all_hosts(self, hosts: int) -> PlanRequest:
         return self._request(Demand("a", hosts * 99 // 100, hosts * 99 // 100))
 
 
 def measured(ask: Callable[[], object], rounds: int) -> tuple[float, float]:
-    """Median and 95th percentile in milliseconds of CPU, which other programs on the machine do not lengthen."""
+    """Return median and 95th percentile in milliseconds of CPU time, which other programs do not affect."""
     ask()
     taken = []
     for _ in range(rounds):
@@ -196,8 +197,15 @@ def measured(ask: Callable[[], object], rounds: int) -> tuple[float, float]:
     return statistics.median(taken), statistics.quantiles(taken, n=20)[-1]
 
 
-def planned(calendar: Calendar, question: Callable[[], Request]) -> Callable[[], Plan | Shortage]:
-    return lambda: plan(calendar, question())
+def planned(calendar: Calendar, question: Callable[[], PlanRequest]) -> Callable[[], Plan | Shortage]:
+    def ask() -> Plan | Shortage:
+        snapshot, request, allowance = calendar.snapshot(), question(), Allowance()
+        outcome = plan(snapshot, request, allowance)
+        if isinstance(outcome, Shortage):
+            return with_first_fit(snapshot, request, outcome, allowance)
+        return outcome
+
+    return ask
 
 
 def measure(setting: Setting, rounds: int) -> dict[str, tuple[float, float]]:
@@ -217,8 +225,16 @@ def measure(setting: Setting, rounds: int) -> dict[str, tuple[float, float]]:
     def put() -> None:
         calendar.put(*entries[rng.randrange(len(entries))])
 
+    def put_beside_a_reader() -> None:
+        nonlocal snapshot
+        calendar.put(*entries[rng.randrange(len(entries))])
+        snapshot = calendar.snapshot()
+
     results = {"load everything: ms / MB": (loading, memory), "put one host": measured(put, rounds)}
-    questions: dict[str, Callable[[], Request]] = {
+    snapshot = calendar.snapshot()
+    results["put one host, and take a snapshot beside another"] = measured(put_beside_a_reader, rounds)
+    del snapshot
+    questions: dict[str, Callable[[], PlanRequest]] = {
         "one host": ask.one_host,
         "4 to 8 hosts": ask.four_to_eight_hosts,
         "one host, new requirement": ask.host_with_requirement,
@@ -240,8 +256,10 @@ def measure(setting: Setting, rounds: int) -> dict[str, tuple[float, float]]:
     return results
 
 
-def table(hosts: int = 10_000, reservations: int = 100_000, rounds: int = 300, seed: int = 7) -> list[Sequence[object]]:
-    """A head and a row for each question: median / 95th percentile in milliseconds of CPU."""
+def table(
+    hosts: int = 10_000, reservations: int = 100_000, rounds: int = 300, seed: int = 7
+) -> list[Sequence[object]]:
+    """Return a head and a row for each request: median / 95th percentile in milliseconds of CPU."""
     each = reservations // hosts
     settings = (
         Setting(100, 100 * each, 365, 0.2, seed),
@@ -255,7 +273,9 @@ def table(hosts: int = 10_000, reservations: int = 100_000, rounds: int = 300, s
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--hosts", type=int, default=10_000)
     parser.add_argument("--reservations", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=300)

@@ -1,12 +1,12 @@
-"""How fast the service is: tables of what was measured on this machine.
+"""Measure how fast the service is on this machine, and write tables.
 
-    python bench/run.py [planning] [requests] [burst] [punctuality] [--to var/bench]
+    python bench/run.py [planning] [fairness] [requests] [burst] [punctuality] [--to var/bench]
 
-``requests``     POST /v1/leases over HTTP, with 100 hosts and with 10,000 hosts and 100,000 future reservations
+``requests``     POST /v1/leases over HTTP, with 100 hosts, and with 10,000 hosts and 100,000 reservations
 ``burst``        200 leases that start in the same minute
 ``punctuality``  how late leases start and end on an idle machine (takes 13 minutes)
 ``planning``     planning alone, in memory
-"""
+``fairness``     a neighbour's creates while another project asks for the worst plans that it can"""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import fairness
 import planning
 from seed import seed
 from service import RunningService, User, moment, now
@@ -33,7 +34,16 @@ Row = Sequence[object]
 
 def requests_table(scratch: Path, rounds: int = 300) -> list[Row]:
     rows: list[Row] = [
-        ("hosts", "reservations", "POST median ms", "POST p99 ms", "GET median ms", "DELETE median ms", "MB", "ready s")
+        (
+            "hosts",
+            "reservations",
+            "POST median ms",
+            "POST p99 ms",
+            "GET median ms",
+            "DELETE median ms",
+            "MB",
+            "ready s",
+        )
     ]
     for hosts, leases in ((100, 1_000), (10_000, 100_000)):
         var = scratch / f"requests-{hosts}"
@@ -63,7 +73,9 @@ def _requests(user: User, rounds: int) -> Mapping[str, list[float]]:
         start = now() + timedelta(days=rng.randrange(1, 360), minutes=rng.randrange(1440))
         requirement = rng.choice(('[">=", "$vcpus", "32"]', '["<", "$gpus", "8"]', ""))
         begun = time.perf_counter()
-        lease = user.create(f"b{number}", start, start + timedelta(hours=3), hypervisor_properties=requirement)
+        lease = user.create(
+            f"b{number}", start, start + timedelta(hours=3), hypervisor_properties=requirement
+        )
         posted = time.perf_counter()
         user.lease(lease["id"])
         got = time.perf_counter()
@@ -80,7 +92,7 @@ def burst_table(scratch: Path, leases: int = 200) -> list[Row]:
     var = scratch / "burst"
     with RunningService(var, PORT, CLOUD_PORT, hosts=leases + 2) as service:
         user = service.user("demo")
-        start = _next_minute(room=30)
+        start = _next_minute(slack=30)
         for number in range(leases):
             user.create(f"b{number}", start, start + 60 * MINUTE)
         _wait_until(start)
@@ -96,11 +108,11 @@ def burst_table(scratch: Path, leases: int = 200) -> list[Row]:
 
 
 def punctuality_table(scratch: Path, minutes: int = 10, each: int = 5) -> list[Row]:
-    """``each`` leases start in each of ``minutes`` minutes, together with the ends of those of the minutes before."""
+    """Let ``each`` leases start in each of ``minutes`` minutes, in which earlier ones end."""
     var = scratch / "punctuality"
     with RunningService(var, PORT, CLOUD_PORT, hosts=minutes * each + 2) as service:
         user = service.user("demo")
-        first = _next_minute(room=30)
+        first = _next_minute(slack=30)
         for minute in range(minutes):
             for number in range(each):
                 start = first + minute * MINUTE
@@ -120,9 +132,13 @@ def planning_table(scratch: Path) -> list[Row]:
     return planning.table()
 
 
-def _next_minute(room: int) -> datetime:
-    """The first full minute that is at least ``room`` seconds away."""
-    return (now() + timedelta(seconds=room + 60)).replace(second=0, microsecond=0)
+def fairness_table(scratch: Path) -> list[Row]:
+    return [tuple(row) for row in fairness.table(scratch)]
+
+
+def _next_minute(slack: int) -> datetime:
+    """Return the first full minute that is at least ``slack`` seconds ahead."""
+    return (now() + timedelta(seconds=slack + 60)).replace(second=0, microsecond=0)
 
 
 def _wait_until(then: datetime) -> None:
@@ -130,7 +146,7 @@ def _wait_until(then: datetime) -> None:
 
 
 def _lateness(lease: Mapping[str, object], event_type: str) -> float:
-    """Seconds between the time of an event and the moment at which its outcome was stored."""
+    """Return the seconds from the time of an event until its outcome was stored."""
     events = lease["events"]
     assert isinstance(events, list)
     event = next(e for e in events if e["event_type"] == event_type)
@@ -151,6 +167,7 @@ def _markdown(rows: Sequence[Row]) -> str:
 
 TABLES: Mapping[str, Callable[[Path], list[Row]]] = {
     "planning": planning_table,
+    "fairness": fairness_table,
     "requests": requests_table,
     "burst": burst_table,
     "punctuality": punctuality_table,
@@ -158,12 +175,17 @@ TABLES: Mapping[str, Callable[[Path], list[Row]]] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("tables", nargs="*", choices=[*TABLES, []], help="all of them by default")
     parser.add_argument("--to", type=Path, default=Path("var/bench"), help="folder for the tables")
     arguments = parser.parse_args()
     arguments.to.mkdir(parents=True, exist_ok=True)
-    print(f"Python {platform.python_version()}, {platform.machine()}, {platform.system()}, SQLite, one process\n")
+    print(
+        f"Python {platform.python_version()}, {platform.machine()}, {platform.system()}, "
+        "SQLite, one process\n"
+    )
     scratch = Path(tempfile.mkdtemp(prefix="blazar-bench-"))
     try:
         for name in arguments.tables or TABLES:

@@ -1,4 +1,4 @@
-"""A database as large as an operator's: hosts with traits and properties, and leases far into the future."""
+"""A database as large as an operator's, with hosts, their traits and properties, and future leases."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from uuid import UUID
 from blazar.adapters.clock import SystemClock
 from blazar.adapters.db import SqlDatabase
 from blazar.adapters.db.schema import upgrade
-from blazar.domain.change import new_events
-from blazar.domain.lease import Lease, Reservation
+from blazar.domain.lease.change import new_events
+from blazar.domain.lease.lease import Lease, Reservation
 from blazar.domain.resource import Allocation, Inventory, Pool, Registration
 from blazar.domain.time import Interval, floor_minute
 
@@ -24,7 +24,7 @@ OWNER = "bench"
 
 
 def seed(path: Path, hosts: int, leases: int, traits: int = 100) -> None:
-    """Make the database file at ``path``; the hosts are named as the sandbox names its own."""
+    """Create the database file at ``path``; the hosts have the names of the sandbox's hosts."""
     database = SqlDatabase(f"sqlite:///{path}")
     upgrade(database.engine)
     rng = random.Random(7)
@@ -45,7 +45,7 @@ def _host(number: int, hosts: int, traits: int, rng: random.Random) -> Registrat
     amounts = {"VCPU": size, "MEMORY_MB": size * 4096, "DISK_GB": size * 20}
     return Registration(
         id=str(number),
-        pool=Pool.HOST,
+        pool=Pool("host"),
         name=name,
         facts={
             "vcpus": size,
@@ -65,7 +65,7 @@ def _host(number: int, hosts: int, traits: int, rng: random.Random) -> Registrat
 
 
 def _leases(hosts: int, leases: int, now: datetime, rng: random.Random) -> Iterator[Lease]:
-    """Leases of one host each, spread evenly over the hosts and over a year, one after the other on each host."""
+    """Yield leases of one host each, spread evenly over hosts and a year, one after another on each host."""
     each = -(-leases // hosts)
     slot = timedelta(days=YEAR) / each
     for number in range(leases):

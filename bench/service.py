@@ -1,4 +1,4 @@
-"""The service as its users meet it: blazar-standalone in a process of its own, asked over HTTP."""
+"""A blazar-standalone in its own process, and its users over HTTP."""
 
 from __future__ import annotations
 
@@ -19,12 +19,18 @@ READY_WITHIN = 300
 
 
 class RunningService:
-    """A blazar-standalone; use it with ``with``."""
+    """A running blazar-standalone, as a context manager."""
 
     def __init__(self, var: Path, port: int, cloud_port: int, hosts: int) -> None:
         self.url = f"http://127.0.0.1:{port}/v1"
         self._var = var
-        command = [Path(sys.executable).parent / "blazar-standalone", "--port", port, "--cloud-port", cloud_port]
+        command = [
+            Path(sys.executable).parent / "blazar-standalone",
+            "--port",
+            port,
+            "--cloud-port",
+            cloud_port,
+        ]
         command += ["--hosts", hosts, "--var", var]
         self._command = [str(word) for word in command]
 
@@ -38,7 +44,9 @@ class RunningService:
                 return self
         raise RuntimeError("blazar-standalone did not start")
 
-    def __exit__(self, _type: type[BaseException] | None, _error: object, _trace: TracebackType | None) -> None:
+    def __exit__(
+        self, _type: type[BaseException] | None, _error: object, _trace: TracebackType | None
+    ) -> None:
         self._process.send_signal(signal.SIGTERM)
         self._process.wait(30)
 
@@ -53,7 +61,7 @@ class RunningService:
 
 
 class User:
-    """Somebody with a token that is kept, on a connection that is kept."""
+    """A user who reuses one token and one connection."""
 
     def __init__(self, url: str, auth: dict[str, str]) -> None:
         self._url = url
@@ -90,7 +98,9 @@ class User:
 
     def _checked(self, answer: requests.Response) -> Any:
         if not answer.ok:
-            raise RuntimeError(f"{answer.request.method} {answer.url}: {answer.status_code} {answer.text[:500]}")
+            raise RuntimeError(
+                f"{answer.request.method} {answer.url}: {answer.status_code} {answer.text[:500]}"
+            )
         return answer.json()
 
 
@@ -106,5 +116,5 @@ def now() -> datetime:
 
 
 def moment(text: str) -> datetime:
-    """A date of the API's answers."""
+    """Parse a date of the API's answers."""
     return datetime.fromisoformat(text.replace(" ", "T")).replace(tzinfo=UTC)

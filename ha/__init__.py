@@ -1,1 +1,1 @@
-"""Many managers, many clients, and everything that can go wrong: run with ``make test-ha``."""
+"""The reliability suite: several managers, many clients, and faults of all kinds; see ``make test-ha``."""

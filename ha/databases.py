@@ -1,5 +1,7 @@
-"""A PostgreSQL and a MariaDB of the suite's own, which it may stop and kill as it likes; those that run on the machine are
-left alone. Each is made anew for a run, with the settings that it has by default, durable ones among them."""
+"""Private servers of PostgreSQL and MariaDB, which tests stop and kill.
+
+The servers of the machine are left alone. A private server is new for each run and has default settings, so
+its commits are durable."""
 
 from __future__ import annotations
 
@@ -8,12 +10,13 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from sqlalchemy import URL, Engine, NullPool, create_engine, text
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, text
 from sqlalchemy.exc import OperationalError
 
 from .programs import HOST, Program, as_user, eventually, free_port, new_folder
@@ -23,24 +26,36 @@ PACKAGES = {
     "mariadb": ("MariaDB", "mariadb-server"),
 }
 USERS = {"postgresql": "postgres", "mariadb": "mysql"}
-"""Root may not run these servers, so they run as the users of their packages."""
+"""Root may not run these servers, so they run as the system users of their packages."""
 ORDERLY = {"postgresql": signal.SIGINT, "mariadb": signal.SIGTERM}
-"""What a restart sends: the server ends all connections, and then itself."""
+"""The signal of a restart: the server ends all connections, and then itself."""
 CONNECTIONS = {
     "postgresql": "SELECT pid FROM pg_stat_activity WHERE datname = :name",
     "mariadb": "SELECT id FROM information_schema.processlist WHERE db = :name",
 }
 END = {"postgresql": "SELECT pg_terminate_backend({})", "mariadb": "KILL {}"}
+STATEMENTS = {
+    "postgresql": f"{CONNECTIONS['postgresql']} AND state = 'active'",
+    "mariadb": f"{CONNECTIONS['mariadb']} AND command = 'Query'",
+}
+"""The connections that carry out a statement."""
+CANCEL = {"postgresql": "SELECT pg_cancel_backend({})", "mariadb": "KILL QUERY {}"}
+LOCK = {"postgresql": "LOCK TABLE leases", "mariadb": "LOCK TABLES leases WRITE"}
+UNLOCK = {"postgresql": "ROLLBACK", "mariadb": "UNLOCK TABLES"}
+CANCELLED = {"postgresql": "canceling statement due to user request", "mariadb": "ERROR 1317"}
+"""What the server logs of a statement that was cut off."""
+ERRORS = "errors.log"
+"""Where MariaDB logs the errors that it answers to statements."""
 
 
 class DatabaseServer:
-    """A server on a port of its own. Its databases survive ``stop`` and ``kill``."""
+    """A database server on its own port. Its databases survive ``stop`` and ``kill``."""
 
     def __init__(self, dialect: str) -> None:
         self.dialect = dialect
         self._user = USERS[dialect] if os.geteuid() == 0 else None
         self._folder = new_folder(dialect)
-        # Not among the logs, which may be in a home that no other user may enter.
+        # Not among the logs, which may be in a home directory that other users cannot enter.
         self._place = TemporaryDirectory(prefix="blazar-ha-", ignore_cleanup_errors=True)
         self._data = Path(self._place.name)
         if self._user:
@@ -48,33 +63,44 @@ class DatabaseServer:
         port = free_port()
         if dialect == "postgresql":
             self.url = URL.create("postgresql+psycopg", "postgres", None, HOST, port, "postgres")
-            self._make("initdb", "--pgdata", self._data, "--username=postgres", "--auth=trust", "--encoding=UTF8")
+            self._make(
+                "initdb", "--pgdata", self._data, "--username=postgres", "--auth=trust", "--encoding=UTF8"
+            )
             # Three managers may have 90 connections together, and the checks have some as well.
-            settings = [f"port={port}", f"listen_addresses={HOST}", "unix_socket_directories=", "max_connections=150"]
+            settings = [
+                f"port={port}",
+                f"listen_addresses={HOST}",
+                "unix_socket_directories=",
+                "max_connections=150",
+            ]
             words = ["-D", self._data, *(word for setting in settings for word in ("-c", setting))]
             self._program = self._server("postgres", *words)
         else:
             self.url = URL.create("mysql+pymysql", "root", None, HOST, port, "mysql")
             place = ["--no-defaults", f"--datadir={self._data}"]
-            self._make("mariadb-install-db", *place, "--auth-root-authentication-method=normal", "--skip-test-db")
+            self._make(
+                "mariadb-install-db", *place, "--auth-root-authentication-method=normal", "--skip-test-db"
+            )
             address = [f"--bind-address={HOST}", f"--port={port}", "--socket=socket", "--pid-file=pid"]
-            self._program = self._server("mariadbd", *place, *address)
+            # MariaDB's own log does not have the errors of statements.
+            errors = ["--plugin-load-add=sql_errlog", f"--sql-error-log-filename={self._data / ERRORS}"]
+            self._program = self._server("mariadbd", *place, *address, *errors)
 
     @property
     def runs(self) -> bool:
         return self._program.runs
 
     def start(self) -> None:
-        """Start it unless it runs, and wait until it answers; after a kill it has something to recover."""
+        """Start the server unless it runs, and wait until it answers; after a kill it recovers first."""
         eventually(f"{self.dialect} to answer", self._answers, 60)
 
     def stop(self) -> None:
-        """As for a restart, whoever is connected."""
+        """Stop the server as a restart does, although clients are connected."""
         self._program.tell(ORDERLY[self.dialect])
         assert self._program.wait(60) == 0, self._program.log
 
     def kill(self) -> None:
-        """kill -9 of all its processes: those of PostgreSQL are no group."""
+        """Send SIGKILL to all its processes; those of PostgreSQL are in groups of their own."""
         self._program.send(signal.SIGSTOP)
         children = self._program.children()
         self._program.kill()
@@ -83,21 +109,49 @@ class DatabaseServer:
                 os.kill(pid, signal.SIGKILL)
 
     def remove(self) -> None:
-        """All that was stored in it."""
+        """Delete all its data."""
         self._place.cleanup()
 
     def create(self, name: str) -> URL:
-        """A new database."""
+        """Create a database, and return its URL."""
         with self._administration().connect() as connection:
             connection.exec_driver_sql(f"CREATE DATABASE {name}")
         return self.url.set(database=name)
 
     def cut(self, name: str) -> None:
-        """End all connections to the database of this name; new ones are taken."""
+        """End all connections to the database of this name; accept new ones."""
         with self._administration().connect() as connection:
             for pid in connection.execute(text(CONNECTIONS[self.dialect]), {"name": name}).scalars().all():
                 with contextlib.suppress(OperationalError):  # it has ended meanwhile
                     connection.exec_driver_sql(END[self.dialect].format(int(pid)))
+
+    def cancel(self, name: str) -> None:
+        """Cut off the statements that connections to this database carry out, again and again, for two
+        seconds. The connections stay.
+
+        Most statements are over before they are met. So the table of leases is locked for longer than a
+        manager takes between two looks at it, and what waits for it is cut off."""
+        ours = create_engine(self.url.set(database=name), poolclass=NullPool)
+        with ours.connect() as keeper, self._administration().connect() as connection:
+            keeper.exec_driver_sql(LOCK[self.dialect])
+            self._cancel_for(1.2, name, connection)
+            keeper.exec_driver_sql(UNLOCK[self.dialect])
+            self._cancel_for(0.8, name, connection)
+
+    def _cancel_for(self, seconds: float, name: str, connection: Connection) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            for pid in connection.execute(text(STATEMENTS[self.dialect]), {"name": name}).scalars().all():
+                with contextlib.suppress(OperationalError):  # it has ended meanwhile
+                    connection.exec_driver_sql(CANCEL[self.dialect].format(int(pid)))
+            time.sleep(0.002)
+
+    @property
+    def cancelled(self) -> int:
+        """Return how many statements were cut off by ``cancel``, which the server tells itself."""
+        errors = self._data / ERRORS
+        log = errors.read_text(errors="replace") if errors.exists() else self._program.log
+        return log.count(CANCELLED[self.dialect])
 
     def _administration(self) -> Engine:
         return create_engine(self.url, isolation_level="AUTOCOMMIT", poolclass=NullPool)
@@ -119,12 +173,19 @@ class DatabaseServer:
 
 
 def found(program: str, dialect: str) -> str:
-    """Where the program is. A test that is skipped proves nothing: so it fails, with what to do, where it is missing."""
-    places = [os.environ.get("PATH", ""), "/usr/sbin", *map(str, sorted(Path("/usr/lib/postgresql").glob("*/bin")))]
+    """Return the path of a program; fail where it is missing, since a skipped test would prove nothing."""
+    places = [
+        os.environ.get("PATH", ""),
+        "/usr/sbin",
+        *map(str, sorted(Path("/usr/lib/postgresql").glob("*/bin"))),
+    ]
     place = shutil.which(program, path=os.pathsep.join(places))
     if place is None:
         name, package = PACKAGES[dialect]
-        pytest.fail(f"there is no {program}. These tests need {name}: on Debian, apt install {package}.", pytrace=False)
+        pytest.fail(
+            f"there is no {program}. These tests need {name}: on Debian, apt install {package}.",
+            pytrace=False,
+        )
     return place
 
 
@@ -133,7 +194,7 @@ _running: list[DatabaseServer] = []
 
 @cache
 def database_server(dialect: str) -> DatabaseServer:
-    """The one of this run."""
+    """Return the server of this run, which starts at the first use."""
     server = DatabaseServer(dialect)
     _running.append(server)
     server.start()

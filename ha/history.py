@@ -1,8 +1,8 @@
-"""Was a host ever promised twice? Asked of the database itself, which writes down every allocation that ever stood in it.
+"""The history of allocations in the database, and the double bookings in it.
 
-Nothing of the service is used: triggers note each version of an allocation, and one SQL statement compares all versions that
-stood at the same time. All reservations of these tests are for whole hosts, so any overlap is a double booking.
-"""
+The check uses no code of the service: triggers record each version of an allocation, and one SQL statement
+compares all versions that existed at the same time. All reservations of these tests are for whole hosts, so
+any overlap is a double booking."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ OLD = "OLD.id, OLD.resource_id, OLD.start_date, OLD.end_date"
 NOTE = "INSERT INTO ha_history (allocation_id, resource_id, start_date, end_date, stands)"
 
 MARIADB = (
-    "CREATE TABLE ha_history (seq BIGINT AUTO_INCREMENT PRIMARY KEY, allocation_id VARCHAR(36), resource_id VARCHAR(36),"
-    " start_date DATETIME(6), end_date DATETIME(6), stands BOOLEAN)",
+    "CREATE TABLE ha_history (seq BIGINT AUTO_INCREMENT PRIMARY KEY, allocation_id VARCHAR(36),"
+    " resource_id VARCHAR(36), start_date DATETIME(6), end_date DATETIME(6), stands BOOLEAN)",
     f"CREATE TRIGGER ha_i AFTER INSERT ON allocations FOR EACH ROW {NOTE} VALUES ({NEW}, TRUE)",
     f"CREATE TRIGGER ha_u AFTER UPDATE ON allocations FOR EACH ROW {NOTE} VALUES ({NEW}, TRUE)",
     f"CREATE TRIGGER ha_d AFTER DELETE ON allocations FOR EACH ROW {NOTE} VALUES ({OLD}, FALSE)",
     # MariaDB runs no triggers for rows that a foreign key deletes.
     *(
-        f"CREATE TRIGGER ha_{table} BEFORE DELETE ON {table} FOR EACH ROW {NOTE} SELECT id, resource_id, start_date,"
-        f" end_date, FALSE FROM allocations WHERE {column} = OLD.id"
+        f"CREATE TRIGGER ha_{table} BEFORE DELETE ON {table} FOR EACH ROW {NOTE}"
+        f" SELECT id, resource_id, start_date, end_date, FALSE FROM allocations WHERE {column} = OLD.id"
         for table, column in (("leases", "lease_id"), ("reservations", "reservation_id"))
     ),
 )
@@ -31,7 +31,8 @@ POSTGRESQL = (
     "CREATE FUNCTION ha_note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
     f" IF TG_OP = 'DELETE' THEN {NOTE} VALUES ({OLD}, FALSE); ELSE {NOTE} VALUES ({NEW}, TRUE); END IF;"
     " RETURN NULL; END $$",
-    "CREATE TRIGGER ha_note AFTER INSERT OR UPDATE OR DELETE ON allocations FOR EACH ROW EXECUTE FUNCTION ha_note()",
+    "CREATE TRIGGER ha_note AFTER INSERT OR UPDATE OR DELETE ON allocations"
+    " FOR EACH ROW EXECUTE FUNCTION ha_note()",
 )
 
 VERSIONS = """
@@ -51,7 +52,7 @@ DOUBLE_BOOKINGS = f"""
 
 
 def begin(engine: Engine) -> None:
-    """Write down what happens to allocations from now on."""
+    """Create the triggers that record all changes of allocations from now on."""
     with engine.begin() as connection:
         for statement in POSTGRESQL if engine.dialect.name == "postgresql" else MARIADB:
             connection.exec_driver_sql(statement)
@@ -63,6 +64,6 @@ def double_bookings(engine: Engine) -> list[tuple[object, ...]]:
 
 
 def versions(engine: Engine) -> int:
-    """How many versions of allocations there were."""
+    """Return how many versions of allocations were recorded."""
     with engine.connect() as connection:
         return int(connection.scalar(text("SELECT count(*) FROM ha_history WHERE stands")) or 0)

@@ -1,5 +1,7 @@
-"""blazar-manager that kills itself, as kill -9 would, at one of its steps: each transaction's begin and end, and each call to
-the cloud. HA_STEP is which one; steps count from when the file HA_ARMED is there. Run as a program by test_crash_points."""
+"""A blazar-manager that kills itself with SIGKILL at a numbered step; test_crash_points runs it.
+
+Steps are the begin and the end of each transaction and of each change in the cloud. HA_STEP is the number of
+the step; steps are counted while the file HA_ARMED exists."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""blazar-manager or blazar-api with a clock that a file sets while it runs: HA_CLOCK is the file, and in it stands by how
-many seconds the clock is ahead. Nothing else in the service reads the time, so this is the whole of the program's clock."""
+"""A blazar-manager or blazar-api whose clock a test can set while it runs.
+
+The file HA_CLOCK contains how many seconds the clock is ahead. Only SystemClock reads the time in the
+service, so this sets the clock of the whole program."""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
-"""The programs as operators run them: started, killed, suspended, stopped; each with a log of its own."""
+"""Programs as operators run them: started, killed, suspended and stopped, each with its own log."""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
+import random
 import re
 import shutil
 import signal
@@ -18,29 +20,43 @@ from typing import Any
 BIN = Path(sys.executable).parent
 HOST = "127.0.0.1"
 LOGS = Path(os.environ.get("HA_LOGS", Path(__file__).parent.parent / "var" / "ha"))
+WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
+FIRST_PORT, PORTS_PER_WORKER = 20_000, 1_000
+"""Below the ports that Linux chooses by itself for outgoing connections."""
+_first = FIRST_PORT + PORTS_PER_WORKER * int(WORKER.removeprefix("gw") or 0)
+# from a random one on, for another run of this suite may be under way on the same machine
+_skipped = random.randrange(PORTS_PER_WORKER)
+_ports = itertools.islice(itertools.cycle(range(_first, _first + PORTS_PER_WORKER)), _skipped, None)
+REFUSED_BY_OSLO, POOL = "ignoring duplicate message", "sqlalchemy.pool"
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])
+    """Return a port that is free, and that no other worker of pytest-xdist is going to use."""
+    while True:
+        port = next(_ports)
+        with socket.socket() as probe:
+            try:
+                probe.bind((HOST, port))
+            except OSError:
+                continue
+        return port
 
 
 def new_folder(name: str) -> Path:
-    """A folder for what a part of the suite writes; it stays until the next run."""
-    folder = LOGS / re.sub(r"[^a-z]+", "-", name).strip("-")
+    """Make an empty folder for what a part of the suite writes; it stays until the next run."""
+    folder = LOGS / WORKER / re.sub(r"[^a-z]+", "-", name).strip("-")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     return folder
 
 
 def as_user(name: str | None) -> dict[str, Any]:
-    """What subprocess is to be told so that a program runs as this user; None is ourselves."""
+    """Return the arguments of subprocess that run a program as this user; None is the current user."""
     return {} if name is None else {"user": name, "group": name, "extra_groups": []}
 
 
 def eventually(what: str, condition: Callable[[], Any], patience: float = 30) -> Any:
-    """The first true value of ``condition``; whatever it raises meanwhile counts as false."""
+    """Repeat ``condition`` until it returns a true value, and return that; exceptions count as false."""
     deadline = time.monotonic() + patience
     last: BaseException | None = None
     while time.monotonic() < deadline:
@@ -54,7 +70,7 @@ def eventually(what: str, condition: Callable[[], Any], patience: float = 30) ->
 
 
 class Program:
-    """One program in a process group of its own: killing it kills its children as well, as a machine that dies would."""
+    """A program in its own process group: killing it kills its children as well, as a power cut would."""
 
     def __init__(
         self,
@@ -84,10 +100,28 @@ class Program:
 
     def children(self) -> list[int]:
         assert self._process
-        return list(map(int, Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()))
+        return list(
+            map(int, Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split())
+        )
+
+    def processes(self) -> list[int]:
+        """Return the ids of the program and of its children."""
+        assert self._process
+        return [self._process.pid, *self.children()]
+
+    def cpu_seconds(self) -> float:
+        """Return the seconds of processor time that the program and its process group have used."""
+        assert self._process
+        ticks = 0
+        for place in Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):  # it has ended meanwhile
+                fields = place.read_text().rpartition(")")[2].split()
+                if int(fields[2]) == self._process.pid:
+                    ticks += int(fields[11]) + int(fields[12])
+        return ticks / os.sysconf("SC_CLK_TCK")
 
     def send(self, number: int) -> None:
-        """A signal to the program and its children."""
+        """Send a signal to the program and its children."""
         assert self._process
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, number)
@@ -99,7 +133,7 @@ class Program:
         self._process.wait(10)
 
     def tell(self, number: int) -> None:
-        """A signal to the program itself, as an operator or systemd sends it."""
+        """Send a signal to the program only, as an operator or systemd does."""
         assert self._process
         self._process.send_signal(number)
 
@@ -108,7 +142,7 @@ class Program:
         return self._process.wait(patience)
 
     def stop(self, patience: float = 30) -> int:
-        """SIGTERM; gives the exit code."""
+        """Send SIGTERM, and return the exit code."""
         self.tell(signal.SIGTERM)
         try:
             return self.wait(patience)
@@ -121,5 +155,14 @@ class Program:
 
     @property
     def defects(self) -> list[str]:
-        """Lines of the log about what nobody foresaw."""
-        return [line for line in self.log.splitlines() if "failed unexpectedly" in line or "Traceback" in line]
+        """Return the lines of the log about unexpected failures.
+
+        Libraries log a traceback of what the service copes with: oslo.messaging refuses a call that is
+        delivered twice to one manager, and the pool gives up a connection that was lost as it came back."""
+        lines = self.log.splitlines()
+        return [
+            line
+            for before, line in zip(["", *lines], lines, strict=False)
+            if "failed unexpectedly" in line
+            or ("Traceback" in line and REFUSED_BY_OSLO not in before and POOL not in line)
+        ]

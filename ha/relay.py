@@ -1,4 +1,4 @@
-"""A server that others use too, as something that a test may take down: a relay between it and the service."""
+"""A TCP relay in front of a shared server: taking it down looks like stopping the server."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ HOST = "127.0.0.1"
 
 
 class Relay:
-    """Forwards connections to a port. ``down`` cuts all that stand and refuses new ones until ``up``."""
+    """A relay that forwards connections to a port.
+
+    ``down`` cuts all connections and refuses new ones until ``up``."""
 
     def __init__(self, host: str, port: int) -> None:
         self._target = (host, port)
@@ -35,10 +37,10 @@ class Relay:
         self.cut()
 
     def cut(self) -> None:
-        """End all connections; new ones are taken."""
+        """End all connections; accept new ones."""
         with self._lock:
-            doomed, self._sockets = self._sockets, set()
-        for each in doomed:
+            open_sockets, self._sockets = self._sockets, set()
+        for each in open_sockets:
             _close(each)
 
     def _accept(self, listener: socket.socket) -> None:

@@ -1,4 +1,4 @@
-"""The cloud of a site, as users, operators and those who check see it."""
+"""The sandbox cloud of a site, as users and operators see it, and its state for the checks."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ PASSWORD = "sandbox"
 
 
 class Sandbox:
-    """Where the cloud is, and what was in it ``before`` the first lease."""
+    """A client of the sandbox cloud; ``before`` is its state before the first lease."""
 
     def __init__(self, url: str) -> None:
         self.cloud_url = url
         self.before: dict[str, Any] = {}
 
     def user(self, name: str) -> requests.Session:
-        """Somebody with a token in the project of the same name; of the service's own project for ``blazar``."""
+        """Return a session with a token of this user in the project of the same name."""
         session = requests.Session()
         domain = {"id": "default"}
         identity = {
@@ -41,7 +41,7 @@ class Sandbox:
         return found
 
     def leftovers(self) -> list[str]:
-        """What is in the cloud now and was not before the first lease, and the other way round."""
+        """Return the differences between the cloud now and before the first lease."""
         now, found = self.snapshot(), []
         for kind in self.before:
             for key in self.before[kind].keys() | now[kind].keys():

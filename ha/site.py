@@ -1,4 +1,4 @@
-"""A whole site: a database of one kind, RabbitMQ, the sandbox cloud, managers and APIs, each a process of its own."""
+"""A complete site: a database, RabbitMQ, the sandbox cloud, managers and APIs, each in its own process."""
 
 from __future__ import annotations
 
@@ -23,11 +23,18 @@ from .sandbox import PASSWORD, Sandbox
 RABBITMQ = os.environ.get("BLAZAR_TEST_RABBITMQ", "rabbit://guest:guest@127.0.0.1:5672/")
 USERS = ("demo", "alt")
 CLAIM = 5
-"""Seconds that a claim holds in these tests; three times as long in production, by default."""
+"""Seconds that a claim holds in these tests; the default in production is three times as long."""
+
+HOSTS_OF_ACTIVE = """
+    SELECT allocations.reservation_id, resources.name
+    FROM allocations JOIN resources ON resources.id = allocations.resource_id
+                     JOIN leases ON leases.id = allocations.lease_id
+    WHERE leases.status = 'ACTIVE'
+"""
 
 
 def require_rabbitmq() -> None:
-    """Fail, with what to do, where it is missing: a test that is skipped proves nothing."""
+    """Fail where RabbitMQ is missing, and tell what to do; a skipped test would prove nothing."""
     broker = make_url(RABBITMQ)
     place = (str(broker.host), int(broker.port or 5672))
     try:
@@ -38,7 +45,7 @@ def require_rabbitmq() -> None:
 
 
 class Site(Sandbox):
-    """``managers`` and ``apis`` by number; all is gone after ``close``."""
+    """A site with ``managers`` and ``apis`` by number; ``close`` ends all of them."""
 
     def __init__(
         self,
@@ -49,11 +56,15 @@ class Site(Sandbox):
         hosts: int = 6,
         patience: int = 18,
         has_clocks: bool = False,
+        programs: Path = BIN,
     ) -> None:
-        """``has_clocks``: those of the managers, and of an API on its built-in server, can be set."""
+        """With ``has_clocks``, tests can set the clocks of managers and of an API on its built-in server.
+
+        ``programs`` is the folder of the programs that the site starts with, where they are not today's."""
         super().__init__(f"http://{HOST}:{free_port()}")
         self.folder = folder
         self._has_clocks = has_clocks
+        self._programs = programs
         self.name = f"blazar_ha_{uuid4().hex[:10]}"
         require_rabbitmq()
         broker = make_url(RABBITMQ)
@@ -63,11 +74,13 @@ class Site(Sandbox):
         self.engine: Engine = create_engine(self._database, pool_size=4, pool_pre_ping=True)
         self.hosts = hosts
         self._ports = [free_port() for _ in range(apis)]
+        self.resting: set[str] = set()
+        """The URLs that a load balancer sends no requests to, because their API is about to be replaced."""
         self.conf = folder / "blazar.conf"
         self.conf.write_text(self._configuration(patience))
         cloud = ["-m", "blazar_sandbox", "--port", self.cloud_url.rsplit(":", 1)[1], "--hosts", hosts]
         cloud += ["--reservation-url", f"{self.urls[0]}/v1", "--boot-delay", 0.1, "--delete-delay", 0.1]
-        self.cloud = Program("cloud", [BIN / "python", *cloud, "--threads", 32], folder)
+        self.cloud = Program("cloud", [BIN / "python", *cloud, "--threads", 64], folder)
         self.managers = [self.manager(n) for n in range(managers)]
         self.apis = [self.api(n, port) for n, port in enumerate(self._ports)]
 
@@ -75,43 +88,55 @@ class Site(Sandbox):
     def urls(self) -> list[str]:
         return [f"http://{HOST}:{port}" for port in self._ports]
 
+    @property
+    def serving(self) -> list[str]:
+        """The URLs that clients send their requests to."""
+        return [url for url in self.urls if url not in self.resting]
+
     def manager(self, number: int, program: Sequence[object] = (), **env: str) -> Program:
         own = self.folder / f"manager{number}.conf"
-        own.write_text(f"[manager]\nwatch_port = {free_port()}\n")
-        words = [*(program or self._program("blazar-manager")), "--config-file", self.conf, "--config-file", own]
+        own.write_text(f"[manager]\nmetrics_port = {free_port()}\n")
+        words = [
+            *(program or self._program("blazar-manager")),
+            "--config-file",
+            self.conf,
+            "--config-file",
+            own,
+        ]
         env["HA_CLOCK"] = str(self._clock_of(f"manager{number}"))
         return Program(f"manager{number}", words, self.folder, env)
 
     def _program(self, name: str) -> Sequence[object]:
         if self._has_clocks:
             return BIN / "python", Path(__file__).with_name("program_with_a_clock.py"), name
-        return (BIN / name,)
+        return (self._programs / name,)
 
     def _clock_of(self, name: str) -> Path:
         return self.folder / f"{name}.clock"
 
     def set_clocks(self, ahead: float, *programs: Program) -> None:
-        """By how many seconds the clocks of these programs, or of all, are ahead of the machine's from now on."""
+        """Set the clocks of these programs, or of all, this many seconds ahead of the machine's."""
         for program in programs or (*self.managers, *self.apis):
             written = self._clock_of(program.name).with_suffix(".new")
             written.write_text(str(ahead))
             written.replace(self._clock_of(program.name))
 
-    def watch_url(self, manager: Program) -> str:
+    def metrics_url(self, manager: Program) -> str:
         text = (self.folder / f"{manager.name}.conf").read_text()
         return f"http://{HOST}:{text.rsplit('=', 1)[1].strip()}"
 
-    def api(self, number: int, port: int, server: str = "") -> Program:
-        """The first runs on the built-in server, the others on gunicorn with two workers, unless ``server`` says."""
+    def api(self, number: int, port: int, server: str = "", programs: Path | None = None) -> Program:
+        """Return an API: by default the first on the built-in server, others on gunicorn with two workers."""
+        folder = programs or self._programs
         server = server or ("blazar-api" if number == 0 else "gunicorn")
         application = "blazar.wsgi.api:application"
         env = {"OS_BLAZAR_CONFIG_DIR": str(self.folder), "HA_CLOCK": str(self._clock_of(f"api{number}"))}
-        program: Sequence[object] = (BIN / server,)
+        program: Sequence[object] = (folder / server,)
         words: list[object]
         if server == "blazar-api":
             own = self.folder / f"api{number}.conf"
             own.write_text(f"[DEFAULT]\nhost = {HOST}\nport = {port}\n")
-            program = self._program(server)
+            program = program if programs else self._program(server)
             words = ["--config-file", self.conf, "--config-file", own]
         elif server == "gunicorn":
             words = ["--bind", f"{HOST}:{port}", "--workers", 2, "--threads", 8, "--graceful-timeout", 20]
@@ -146,19 +171,26 @@ class Site(Sandbox):
     def start(self) -> Site:
         self.cloud.start()
         eventually("the cloud", lambda: requests.get(f"{self.cloud_url}/v3", timeout=5).ok)
-        migration = Program("db-manage", [BIN / "blazar-db-manage", "--config-file", self.conf, "upgrade"], self.folder)
-        assert migration.start().wait(60) == 0, migration.log
+        self.upgrade(self._programs)
         history.begin(self.engine)
         for program in (*self.managers, *self.apis):
             program.start()
         for url in self.urls:
-            eventually(f"health of {url}", lambda url=url: requests.get(f"{url}/healthcheck", timeout=10).ok, 60)
+            eventually(
+                f"health of {url}", lambda url=url: requests.get(f"{url}/healthcheck", timeout=10).ok, 60
+            )
         admin = self.user("admin")
         for host in self.snapshot()["hosts"].values():
             answer = admin.post(f"{self.urls[0]}/v1/os-hosts", json={"name": host["name"]}, timeout=60)
             assert answer.status_code == 201, answer.text
         self.before = self.snapshot()
         return self
+
+    def upgrade(self, programs: Path = BIN) -> None:
+        """Bring the schema to the version of these programs."""
+        words = [programs / "blazar-db-manage", "--config-file", self.conf, "upgrade"]
+        migration = Program("db-manage", words, self.folder)
+        assert migration.start().wait(60) == 0, migration.log
 
     def close(self) -> None:
         for program in (*self.apis, *self.managers, self.cloud):
@@ -170,11 +202,30 @@ class Site(Sandbox):
         with self.engine.connect() as connection:
             return list(connection.execute(text(statement), words))
 
+    def change(self, statement: str, **words: Any) -> None:
+        with self.engine.begin() as connection:
+            connection.execute(text(statement), words)
+
     def unsettled(self) -> list[str]:
-        """Leases in a transitional status, and events that are due and open."""
+        """Return a sentence for each lease in a transitional status."""
         statuses = "'CREATING','STARTING','UPDATING','TERMINATING','DELETING'"
         rows = self.select(f"SELECT id, status, status_reason FROM leases WHERE status IN ({statuses})")
         return [f"lease {row.id} is {row.status}: {row.status_reason}" for row in rows]
+
+    def differences(self) -> list[str]:
+        """Return a sentence for each active lease that has other hosts in the cloud than it says."""
+        says: dict[str, set[str]] = {}
+        for row in self.select(HOSTS_OF_ACTIVE):
+            says.setdefault(row.reservation_id, set()).add(row.name)
+        now, has = self.snapshot(), dict[str, set[str]]()
+        for host in now["hosts"].values():
+            for aggregate in host["aggregates"]:
+                has.setdefault(now["aggregates"][str(aggregate)]["name"], set()).add(host["name"])
+        return [
+            f"reservation {key}: its lease says {sorted(hosts)}, the cloud {sorted(has.get(key, ()))}"
+            for key, hosts in says.items()
+            if has.get(key, set()) != hosts
+        ]
 
     # how it is built
 

@@ -1,5 +1,6 @@
-"""All clocks jump ahead while there is work, and back again: everything happens once, and nobody waits for a time that only
-the wrong clocks have shown."""
+"""Clocks that jump an hour ahead during work, and back again.
+
+Everything happens once, and no work waits for a time that only the wrong clocks have shown."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from .clients import RESERVATION, in_minutes
 from .conftest import Show
 from .programs import Program, eventually, new_folder
 from .site import CLAIM, Site, site
-from .test_storm import Onlooker
+from .test_storm import CloudWatcher
 from .test_suspension import changes_the_cloud, claims
 
 HOUR = 3600
@@ -26,7 +27,7 @@ SOON = 3 * CLAIM
 
 
 class User:
-    """Somebody who makes leases of two hosts."""
+    """A user who creates leases of two hosts."""
 
     def __init__(self, at: Site) -> None:
         self._site = at
@@ -36,7 +37,7 @@ class User:
         return self._demo.request(method, f"{self._site.urls[0]}/v1/leases{path}", timeout=90, **more)
 
     def create(self, name: str, end: float, start: float | None = None) -> str:
-        """The new lease's id; ``start`` and ``end`` in minutes from now by a clock that is right."""
+        """Create a lease, and return its id; ``start`` and ``end`` are minutes from now by a right clock."""
         body = {
             "name": name,
             "start_date": "now" if start is None else in_minutes(start),
@@ -53,7 +54,7 @@ class User:
         return str(answer.json()["lease"]["status"]) if answer.ok else str(answer.status_code)
 
     def wait_for(self, lease_id: str, status: str, patience: float = SOON) -> float:
-        """After how many seconds the lease had this status."""
+        """Wait for a status, and return after how many seconds the lease had it."""
         began = time.monotonic()
         eventually(status, lambda: self.status(lease_id) == status, patience)
         return time.monotonic() - began
@@ -67,21 +68,21 @@ class User:
 def whole() -> Iterator[Site]:
     with site(new_folder("clocks"), "postgresql", managers=2, apis=1, hosts=4, has_clocks=True) as built:
         for manager in built.managers:
-            url = f"{built.watch_url(manager)}/healthcheck"
+            url = f"{built.metrics_url(manager)}/healthcheck"
             eventually("health", lambda url=url: requests.get(url, timeout=10).ok)
         yield built
 
 
 @pytest.fixture
 def at(whole: Site) -> Iterator[Site]:
-    """A site that has to be clean, and right, when the test is over."""
+    """Yield the site; afterwards the cloud must be clean and the history without double bookings."""
     stopping = threading.Event()
-    onlooker = Onlooker(whole, stopping)
-    onlooker.start()
+    watcher = CloudWatcher(whole, stopping)
+    watcher.start()
     yield whole
     stopping.set()
-    onlooker.join()
-    assert not onlooker.shared
+    watcher.join()
+    assert not watcher.shared
     assert not whole.leftovers()
     assert not history.double_bookings(whole.engine)
     assert not [line for program in (*whole.managers, *whole.apis) for line in program.defects]
@@ -89,14 +90,18 @@ def at(whole: Site) -> Iterator[Site]:
 
 @contextmanager
 def slow(at: Site, seconds: float) -> Iterator[None]:
-    """Every change in Nova takes a while, so that a manager is found in the middle of its work."""
-    at.sandbox("POST", "/faults", json={"service": "compute", "method": "POST", "effect": "delay", "seconds": seconds})
+    """Slow down every change in Nova, so that a manager is caught in the middle of its work."""
+    at.sandbox(
+        "POST",
+        "/faults",
+        json={"service": "compute", "method": "POST", "effect": "delay", "seconds": seconds},
+    )
     yield
     at.sandbox("DELETE", "/faults")
 
 
 def changes(at: Site) -> list[str]:
-    """What was changed in the cloud since the journal was cleared, with the statuses of the answers."""
+    """Return the changes in the cloud since the journal was cleared, with the statuses of the answers."""
     calls = at.sandbox("GET", "/journal", params={"calls": 1})["calls"]
     words = [f"{call['service']} {call['method']} {call['template']} {call['status']}" for call in calls]
     return [each for each in words if changes_the_cloud(each)]
@@ -144,7 +149,7 @@ def test_a_lease_after_the_clocks_were_set_back_starts_and_ends_on_time(at: Site
     user = User(at)
     at.set_clocks(HOUR)
     user.delete(user.create("an hour ahead", 170))
-    # Right, but for what is missing to ten seconds before the end of a minute, so that nobody has to wait for it.
+    # The clock is set to ten seconds before the end of a minute, so that the test need not wait for it.
     ahead = (50 - datetime.now(UTC).second) % 60  # noqa: TID251 - the test's own clock
     at.set_clocks(ahead)
     end = time.monotonic() + 10
@@ -154,7 +159,10 @@ def test_a_lease_after_the_clocks_were_set_back_starts_and_ends_on_time(at: Site
     late = time.monotonic() - end
     show(
         "A lease after the clocks were set back by an hour",
-        [("seconds until it was ACTIVE", f"{started:.1f}"), ("seconds from its end until TERMINATED", f"{late:.1f}")],
+        [
+            ("seconds until it was ACTIVE", f"{started:.1f}"),
+            ("seconds from its end until TERMINATED", f"{late:.1f}"),
+        ],
     )
     assert started < CLAIM
     assert -1 < late < CLAIM
@@ -167,7 +175,9 @@ def test_a_claim_that_reaches_far_ahead_is_void_when_its_manager_is_dead(at: Sit
     with slow(at, 4):
         lease_id = user.create("its manager dies", 170)
         at.set_clocks(HOUR)
-        reaches_far = "SELECT id FROM leases WHERE claimed_until > (now() AT TIME ZONE 'UTC') + interval '30 min'"
+        reaches_far = (
+            "SELECT id FROM leases WHERE claimed_until > (now() AT TIME ZONE 'UTC') + interval '30 min'"
+        )
         eventually("a claim by the new time", lambda: at.select(reaches_far), 4 * CLAIM)
         holder = eventually("one manager with a claim", lambda: len(busy(at)) == 1 and busy(at)[0])
         at.set_clocks(0)

@@ -1,8 +1,7 @@
-"""kill -9 at a numbered step of create, update, start, end and delete: another manager finishes what was begun.
+"""SIGKILL at a numbered step of create, update, start, end and delete; another manager finishes the work.
 
-All steps are tried in memory by server/tests/service; here a sample of them with real processes. A manager that dies stands
-alone until it is dead, so that the step is its own; then another one starts.
-"""
+server/tests/service tries all steps in memory; these tests try a sample of them with real processes. The
+manager that dies is the only one until it is dead, so that the step is its own; then another one starts."""
 
 from __future__ import annotations
 
@@ -24,15 +23,21 @@ from .programs import BIN, eventually, new_folder
 from .site import CLAIM, Site, site
 
 SAMPLE = {"create": (2,), "update": (1,), "start": (4,), "end": (4,), "delete": (4,)}
-"""Which steps of each action a short run tries."""
-ALL = {"create": range(1, 3), "update": range(1, 3), "start": range(1, 9), "end": range(1, 9), "delete": range(1, 9)}
-"""Which a long one does."""
+"""The steps of each action in a short run."""
+ALL = {
+    "create": range(1, 3),
+    "update": range(1, 3),
+    "start": range(1, 9),
+    "end": range(1, 9),
+    "delete": range(1, 9),
+}
+"""The steps of each action in a long run."""
 LONG = 200
-"""Seconds of HA_SECONDS from which a run is a long one."""
+"""The value of HA_SECONDS from which a run is long."""
 
 
 class Story:
-    """A user with one lease, on a site whose managers come and go."""
+    """A user with one lease, on a site whose managers die and are replaced."""
 
     def __init__(self, at: Site) -> None:
         self.site = at
@@ -75,17 +80,18 @@ class Story:
         eventually("ACTIVE", lambda: self.status() == "ACTIVE")
 
     def end_now(self) -> None:
-        """Move the end to this very minute, in the database, for no user may."""
+        """Move the end to this moment, in the database, because the API does not let a user do it."""
         with self.site.engine.begin() as connection:
             now = datetime.now(UTC).replace(tzinfo=None)  # noqa: TID251 - the test's own clock
             key = {"id": self.lease_id, "now": now}
             connection.execute(
-                text("UPDATE events SET time=:now, due=:now WHERE lease_id=:id AND event_type='end_lease'"), key
+                text("UPDATE events SET time=:now, due=:now WHERE lease_id=:id AND event_type='end_lease'"),
+                key,
             )
 
 
 def nothing(story: Story) -> None:
-    """Before a creation there is nothing to prepare."""
+    """Prepare nothing before a creation."""
 
 
 def pending(story: Story) -> None:
@@ -117,7 +123,7 @@ ACTIONS: dict[str, tuple[Callable[[Story], None], Callable[[Story], Any], str]] 
 
 @pytest.fixture(scope="module")
 def at() -> Any:
-    with site(new_folder("crash points"), "postgresql", managers=1, apis=1, hosts=4, patience=12) as built:
+    with site(new_folder("crash points"), "postgresql", managers=1, apis=1, hosts=4, patience=8) as built:
         yield built
 
 
@@ -149,23 +155,25 @@ def test_another_manager_finishes(action: str, at: Site, seconds: float, show: S
 
 
 def dies(story: Story, step: int, act: Callable[[Story], Any]) -> tuple[bool, float]:
-    """Let the manager die at this step of the action, and start another; whether it died, and when."""
+    """Let the manager die at this step of the action, and start another; return whether and when it died."""
     at = story.site
     at.managers[0].kill()
     story.number += 1
     story.armed.unlink(missing_ok=True)
     program = [BIN / "python", Path(__file__).with_name("manager_that_dies.py")]
-    doomed = at.manager(story.number, program, HA_STEP=str(step), HA_ARMED=str(story.armed))
-    doomed.start()
-    url = at.watch_url(doomed)
-    eventually("health of the doomed manager", lambda: requests.get(f"{url}/healthcheck", timeout=5).ok)
-    time.sleep(1.5)  # what it finds to do at its start is done
+    dying = at.manager(story.number, program, HA_STEP=str(step), HA_ARMED=str(story.armed))
+    dying.start()
+    url = at.metrics_url(dying)
+    eventually(
+        "health of the manager that is going to die", lambda: requests.get(f"{url}/healthcheck", timeout=5).ok
+    )
+    time.sleep(1.5)  # the work of its start is done
     story.armed.touch()
-    # The answer may take a while: the call waits for a manager that is dead, and is then made again at its successor.
+    # The answer may take a while: the call waits for the dead manager, and is then repeated at its successor.
     answers: list[Any] = []
     acting = threading.Thread(target=lambda: answers.append(act(story)))
     acting.start()
-    eventually("its death", lambda: not doomed.runs, 20)
+    eventually("its death", lambda: not dying.runs, 20)
     death = time.monotonic()
     story.armed.unlink()
     at.managers[0].start()
@@ -173,11 +181,11 @@ def dies(story: Story, step: int, act: Callable[[Story], Any]) -> tuple[bool, fl
     if isinstance(answers[0], requests.Response) and answers[0].status_code == 503:
         assert "Retry-After" in answers[0].headers
         again(story, act)
-    return not doomed.runs, death
+    return not dying.runs, death
 
 
 def again(story: Story, act: Callable[[Story], Any]) -> None:
-    """What a client does that was told to come back: it looks whether its wish was fulfilled, and asks again where not."""
+    """Repeat an action after a 503, as clients do, unless the lease was created after all."""
     url = story.site.urls[0]
     eventually("health", lambda: requests.get(f"{url}/healthcheck", timeout=5).ok)
     found = [lease["id"] for lease in story.leases() if lease["name"] == f"lease-{story.number}"]

@@ -1,5 +1,7 @@
-"""The disk under SQLite is full: what was stored can be read, requests that write are told to come back, and events wait.
-When there is room again everything goes on, and nothing is half written, whether the service was killed meanwhile or not."""
+"""A full disk under SQLite.
+
+Stored leases can be read, requests that write get 503 with Retry-After, and events wait. When there is space
+again everything continues and nothing is half written, whether or not the service was killed meanwhile."""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ from .sandbox import Sandbox
 from .site import CLAIM
 
 REFUSALS = 10
-"""So many in succession, and the disk is really full."""
+"""After so many refusals in succession the disk is really full."""
 MOUNT = 'mount -t tmpfs -o size="$2" tmpfs "$1" && echo mounted && exec cat'
 SQL = """
 import json, sqlite3, sys
@@ -33,31 +35,51 @@ with sqlite3.connect(sys.argv[1], timeout=10) as database:
 
 
 class SmallDisk:
-    """A small file system that only programs started with ``enter`` have; it lives until it is closed."""
+    """A small file system that only programs started with ``enter`` see, until it is closed."""
 
     def __init__(self, place: Path, megabytes: int) -> None:
         place.mkdir()
         for program in ("unshare", "nsenter"):
             if shutil.which(program) is None:
                 pytest.fail(
-                    f"there is no {program}. This test needs it: on Debian, apt install util-linux.", pytrace=False
+                    f"there is no {program}. This test needs it: on Debian, apt install util-linux.",
+                    pytrace=False,
                 )
-        words = ["unshare", "--map-root-user", "--mount", "sh", "-c", MOUNT, "sh", str(place), f"{megabytes}m"]
-        self._keeper = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        words = [
+            "unshare",
+            "--map-root-user",
+            "--mount",
+            "sh",
+            "-c",
+            MOUNT,
+            "sh",
+            str(place),
+            f"{megabytes}m",
+        ]
+        self._keeper = subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
         assert self._keeper.stdout
-        told = self._keeper.stdout.readline().decode().strip()
-        if told != "mounted":
+        answer = self._keeper.stdout.readline().decode().strip()
+        if answer != "mounted":
             pytest.fail(
-                f"no file system can be mounted: {told}. This test needs user namespaces, or root.", pytrace=False
+                f"no file system can be mounted: {answer}. This test needs user namespaces, or root.",
+                pytrace=False,
             )
-        self.enter = ["nsenter", f"--target={self._keeper.pid}", "--user", "--mount", "--preserve-credentials"]
+        self.enter = [
+            "nsenter",
+            f"--target={self._keeper.pid}",
+            "--user",
+            "--mount",
+            "--preserve-credentials",
+        ]
         self.seen = Path(f"/proc/{self._keeper.pid}/root{place}")
-        """The file system from outside."""
+        """The path of the file system for other programs."""
         self._filler = self.seen / "filler"
 
     @contextmanager
     def full(self) -> Iterator[None]:
-        """Without any room, and with none that somebody else gives back."""
+        """Fill the disk, and fill again what other programs free."""
         stopping = threading.Event()
         filling = threading.Thread(target=self._fill, args=(stopping,), daemon=True)
         filling.start()
@@ -82,7 +104,7 @@ class SmallDisk:
 
 
 class Standalone(Sandbox):
-    """blazar-standalone on a small disk."""
+    """A blazar-standalone on a small disk."""
 
     def __init__(self, folder: Path) -> None:
         ports = free_port(), free_port()
@@ -90,7 +112,15 @@ class Standalone(Sandbox):
         self.url = f"http://{HOST}:{ports[0]}"
         self._disk = folder / "disk"
         self.disk = SmallDisk(self._disk, 24)
-        words = [BIN / "blazar-standalone", "--port", ports[0], "--cloud-port", ports[1], "--var", self._disk / "var"]
+        words = [
+            BIN / "blazar-standalone",
+            "--port",
+            ports[0],
+            "--cloud-port",
+            ports[1],
+            "--var",
+            self._disk / "var",
+        ]
         self.program = Program("standalone", [*self.disk.enter, *words], folder)
 
     def start(self) -> None:
@@ -126,16 +156,17 @@ class Standalone(Sandbox):
         return {lease["id"]: lease["name"] for lease in self.ask("GET").json()["leases"]}
 
     def sql(self, statement: str) -> Any:
-        """Asked of the file itself."""
+        """Run a statement in the database file."""
         words = [*self.disk.enter, BIN / "python", "-c", SQL, self._disk / "var" / "blazar.db", statement]
         done = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=True)
         return json.loads(done.stdout)
 
     def happens_in(self, lease_id: str, event_type: str, seconds: float) -> None:
-        """Move an event, which no user may."""
+        """Move an event, in the database, because the API does not let a user do it."""
         time_ = f"strftime('%Y-%m-%d %H:%M:%f000', 'now', '+{seconds} seconds')"
         self.sql(
-            f"UPDATE events SET time = {time_}, due = {time_} WHERE lease_id = '{lease_id}' AND event_type = '{event_type}'"
+            f"UPDATE events SET time = {time_}, due = {time_}"
+            f" WHERE lease_id = '{lease_id}' AND event_type = '{event_type}'"
         )
 
     def close(self) -> None:
@@ -160,7 +191,7 @@ Promised = dict[str, str]
 
 @contextmanager
 def full(service: Standalone, promised: Promised) -> Iterator[None]:
-    """There is no room any more, not even what SQLite has in its files already."""
+    """Fill the disk, also the space that SQLite has reserved in its files."""
     with service.disk.full():
         refused = 0
         while refused < REFUSALS:
@@ -170,12 +201,12 @@ def full(service: Standalone, promised: Promised) -> Iterator[None]:
                 promised[answer.json()["lease"]["id"]] = name
                 refused = 0
             else:
-                assert is_told_to_come_back(answer)
+                assert is_refused_for_now(answer)
                 refused += 1
         yield
 
 
-def is_told_to_come_back(answer: requests.Response) -> bool:
+def is_refused_for_now(answer: requests.Response) -> bool:
     return answer.status_code == 503 and int(answer.headers["Retry-After"]) > 0
 
 
@@ -197,8 +228,8 @@ def test_a_full_disk_costs_nothing_but_time(service: Standalone, show: Show) -> 
     due = time.monotonic() + 6
     with full(service, promised):
         assert time.monotonic() < due
-        assert is_told_to_come_back(service.ask("PUT", f"/{staying}", json={"name": "renamed"}))
-        assert is_told_to_come_back(service.ask("DELETE", f"/{staying}"))
+        assert is_refused_for_now(service.ask("PUT", f"/{staying}", json={"name": "renamed"}))
+        assert is_refused_for_now(service.ask("DELETE", f"/{staying}"))
         time.sleep(due + CLAIM - time.monotonic())
         waiting, sick = service.statuses(), health(service)
     room = time.monotonic()

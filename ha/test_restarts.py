@@ -1,4 +1,4 @@
-"""What an operator does every week: new configuration, new version. Nobody notices, whatever server the API runs on."""
+"""Reloads and restarts by an operator: no client notices, on any server that runs the API."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .programs import Program, eventually, new_folder
 from .site import Site, site
 
 
-class Asking(threading.Thread):
-    """Asks again and again, on a new connection each time, until it is told to stop."""
+class Poller(threading.Thread):
+    """A thread that lists leases again and again, on a new connection each time, until it is stopped."""
 
     def __init__(self, at: Site) -> None:
         super().__init__(daemon=True)
@@ -53,25 +53,27 @@ def test_the_api_is_reloaded_and_drained(server: str, at: Site, show: Show) -> N
     api = at.apis[0] = at.api(0, int(at.urls[0].rsplit(":", 1)[1]), server)
     api.start()
     eventually("health", lambda: requests.get(f"{at.urls[0]}/healthcheck", timeout=10).ok)
-    askers = [Asking(at) for _ in range(3)]
-    for asker in askers:
-        asker.start()
+    pollers = [Poller(at) for _ in range(3)]
+    for poller in pollers:
+        poller.start()
     if server == "uwsgi":
         # pyuwsgi has no program of its own that SIGHUP could start anew; its workers are replaced one by one.
         reload(api, lambda: (at.folder / "reload").touch())
         eventually("all workers replaced", lambda: "chain reloading complete" in api.log, 60)
     else:
         reload(api, lambda: api.tell(signal.SIGHUP))
-    for asker in askers:
-        asker.stopping.set()
-        asker.join(60)
-    assert sum(asker.good for asker in askers) > 10
-    bad = [words for asker in askers for words in asker.bad]
+    for poller in pollers:
+        poller.stopping.set()
+        poller.join(60)
+    assert sum(poller.good for poller in pollers) > 10
+    bad = [words for poller in pollers for words in poller.bad]
     slow = [{"service": "placement", "effect": "delay", "seconds": 2.0}]
     answers: list[requests.Response] = []
     host = f"compute-0{['blazar-api', 'gunicorn', 'uwsgi'].index(server) + 1}"
     admin = at.user("admin")
-    host_id = next(h["id"] for h in admin.get(f"{at.urls[0]}/v1/os-hosts").json()["hosts"] if h["service_name"] == host)
+    host_id = next(
+        h["id"] for h in admin.get(f"{at.urls[0]}/v1/os-hosts").json()["hosts"] if h["service_name"] == host
+    )
     assert admin.delete(f"{at.urls[0]}/v1/os-hosts/{host_id}").status_code == 204
     for fault in slow:
         at.sandbox("POST", "/faults", json=fault)
@@ -88,7 +90,10 @@ def test_the_api_is_reloaded_and_drained(server: str, at: Site, show: Show) -> N
     show(
         f"Reload and drain of the API on {server}",
         [
-            ("requests while it was reloaded, answered / not", f"{sum(a.good for a in askers)} / {len(bad)}"),
+            (
+                "requests while it was reloaded, answered / not",
+                f"{sum(a.good for a in pollers)} / {len(bad)}",
+            ),
             ("the request under way at SIGTERM", answers[0].status_code if answers else "lost"),
         ],
     )
@@ -108,9 +113,9 @@ def test_managers_are_reloaded_and_drained(at: Site, show: Show) -> None:
     if not at.apis[0].runs:
         at.apis[0] = at.api(0, int(at.urls[0].rsplit(":", 1)[1])).start()
     eventually("health", lambda: requests.get(f"{at.urls[0]}/healthcheck", timeout=10).ok)
-    asker = Asking(at)
-    asker.start()
-    # The file is read anew: what it says now is in force, and what makes no sense is told, and changes nothing.
+    poller = Poller(at)
+    poller.start()
+    # The file is read again: its values take effect, and an invalid one is logged and changes nothing.
     good = at.conf.read_text()
     at.conf.write_text(good.replace("claim_seconds = 5", "claim_seconds = never"))
     for manager in at.managers:
@@ -122,8 +127,11 @@ def test_managers_are_reloaded_and_drained(at: Site, show: Show) -> None:
         manager.tell(signal.SIGHUP)
         eventually("a new worker", lambda m=manager, n=before: m.log.count("The manager takes calls") > n)
     code = at.managers[1].stop()
-    asker.stopping.set()
-    asker.join(60)
-    show("Reload and drain of managers", [("requests meanwhile, answered / not", f"{asker.good} / {len(asker.bad)}")])
-    assert not asker.bad
+    poller.stopping.set()
+    poller.join(60)
+    show(
+        "Reload and drain of managers",
+        [("requests meanwhile, answered / not", f"{poller.good} / {len(poller.bad)}")],
+    )
+    assert not poller.bad
     assert code == 0

@@ -1,4 +1,4 @@
-"""A manager that sleeps for longer than its claim, and one whose clock jumps: neither may act on what it no longer has."""
+"""A manager that is suspended for longer than its claim holds: it may not act on what it has lost."""
 
 from __future__ import annotations
 
@@ -15,18 +15,24 @@ from .test_crash_points import Story
 
 
 def claims(at: Site, manager: Program) -> float:
-    text = requests.get(f"{at.watch_url(manager)}/metrics", timeout=10).text
-    return next((float(line.split()[-1]) for line in text.splitlines() if line.startswith("blazar_claims ")), 0.0)
+    text = requests.get(f"{at.metrics_url(manager)}/metrics", timeout=10).text
+    return next(
+        (float(line.split()[-1]) for line in text.splitlines() if line.startswith("blazar_claims ")), 0.0
+    )
 
 
 def test_a_manager_that_wakes_up_does_not_act_on_a_lost_claim(folder: Path, show: Show) -> None:
     with site(folder, "postgresql", managers=2, apis=1, hosts=4) as at:
         story = Story(at)
         for manager in at.managers:
-            url = f"{at.watch_url(manager)}/healthcheck"
+            url = f"{at.metrics_url(manager)}/healthcheck"
             eventually("health", lambda url=url: requests.get(url, timeout=10).ok)
         # Every change in Nova takes a while, so that the manager is found in the middle of its work.
-        at.sandbox("POST", "/faults", json={"service": "compute", "method": "POST", "effect": "delay", "seconds": 1.5})
+        at.sandbox(
+            "POST",
+            "/faults",
+            json={"service": "compute", "method": "POST", "effect": "delay", "seconds": 1.5},
+        )
         assert story.create().status_code == 201
         sleeper = eventually("a claim", lambda: next((m for m in at.managers if claims(at, m)), None))
         sleeper.send(signal.SIGSTOP)
@@ -40,7 +46,8 @@ def test_a_manager_that_wakes_up_does_not_act_on_a_lost_claim(folder: Path, show
         at.sandbox("DELETE", "/journal")
         sleeper.send(signal.SIGCONT)
         eventually(
-            "what it lost to be told", lambda: "was taken over" in sleeper.log or "repeated later" in sleeper.log
+            "a log line about what it lost",
+            lambda: "was taken over" in sleeper.log or "repeated later" in sleeper.log,
         )
         time.sleep(2)
         changes = {k: n for k, n in at.sandbox("GET", "/journal")["counts"].items() if changes_the_cloud(k)}

@@ -1,14 +1,13 @@
-"""How fast is the service on a real OpenStack? Measured on a lab that is up, and written to var/bench.
+"""Measure how fast the service is on a running lab, and write the tables to var/bench.
 
     python lab/bench.py [requests] [punctuality] [burst] [--to var/bench]
 
-``requests``     a host lease of the future is created, looked at and deleted again and again
+``requests``     a host lease of the future is created, read and deleted again and again
 ``punctuality``  how long after its minute a lease is seen to be ACTIVE or TERMINATED (takes 5 minutes)
 ``burst``        the same for 12 leases that start and end together
 
-Requests go over one kept connection with one kept token, to blazar-api; it, blazar-manager, RabbitMQ, MariaDB and
-all of the cloud run on this machine. The load that others put on it is told beside the figures.
-"""
+All requests to blazar-api use one connection and one token. The service, RabbitMQ, MariaDB and the whole
+cloud run on this machine. The output tells the load of the machine beside each table."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ from typing import Any
 
 import requests
 from blazar_lab.settings import Settings
-from labtests import accesses
+from labtests import access_log
 from labtests.waiting import MINUTE, boundary, text, until, wait_for
 from openstack.config import OpenStackConfig
 from openstack.connection import Connection
@@ -42,7 +41,7 @@ HEAD: Row = ("what", "leases", "first s", "median s", "last s")
 
 
 class Caller:
-    """Somebody who keeps token and connection."""
+    """A client that reuses its token and its connection."""
 
     def __init__(self, connection: Connection, url: str) -> None:
         self._url = url
@@ -89,7 +88,7 @@ def instance() -> dict[str, object]:
 
 
 class Bench:
-    """Whom the measurements need."""
+    """The administrator and the users of the measurements."""
 
     def __init__(self, settings: Settings, admin: Connection, demo: Connection) -> None:
         url = f"{settings.url('blazar')}/v1"
@@ -99,7 +98,7 @@ class Bench:
 
 
 def requests_table(bench: Bench) -> list[Row]:
-    """Milliseconds from request to answer; what Keystone had to do meanwhile is a row of its own."""
+    """Measure milliseconds from request to answer; count the requests to Keystone meanwhile."""
     user = bench.user
     timings: dict[str, list[float]] = {"POST": [], "GET": [], "DELETE": []}
     start = boundary(24 * HOUR)
@@ -120,21 +119,23 @@ def requests_table(bench: Bench) -> list[Row]:
         one(number)
     for values in timings.values():
         values.clear()
-    trusts, seen = _trusts(bench.admin), len(accesses.of_others(bench.keystone))
+    trusts, seen = _trusts(bench.admin), len(access_log.client_requests(bench.keystone))
     for number in range(ROUNDS):
         one(number)
-    asked = len(accesses.of_others(bench.keystone)) - seen
+    asked = len(access_log.client_requests(bench.keystone)) - seen
     rows: list[Row] = [("request", "number", "median ms", "p90 ms", "slowest ms")]
     for noun, values in timings.items():
         p90 = sorted(values)[int(0.9 * len(values))]
-        rows.append((noun, len(values), *(round(each, 1) for each in (statistics.median(values), p90, max(values)))))
-    rows.append(("asked of Keystone", asked, "", "", ""))
+        rows.append(
+            (noun, len(values), *(round(each, 1) for each in (statistics.median(values), p90, max(values))))
+        )
+    rows.append(("requests to Keystone", asked, "", "", ""))
     rows.append(("trusts left", _trusts(bench.admin) - trusts, "", "", ""))
     return rows
 
 
 def punctuality_table(bench: Bench) -> list[Row]:
-    """How long after the full minute a client sees the status: each lease ends when the next one starts."""
+    """Measure how long after the full minute a client sees the status of leases that follow each other."""
     user = bench.user
     first = boundary(10)
     ids = [
@@ -151,7 +152,7 @@ def punctuality_table(bench: Bench) -> list[Row]:
 
 
 def burst_table(bench: Bench) -> list[Row]:
-    """The same for leases that start in one minute and end in one minute."""
+    """Measure the same for leases that start in one minute and end in one minute."""
     user, moment = bench.user, boundary(10)
     ids = [user.create(f"{PREFIX}burst-{n}", moment, moment + MINUTE, instance()) for n in range(BURST)]
     starts = _late("instance leases in one minute, start", _lateness(user, ids, "ACTIVE", moment))
@@ -163,7 +164,7 @@ def burst_table(bench: Bench) -> list[Row]:
 
 
 def _lateness(user: Caller, ids: list[str], status: str, moment: int) -> list[float]:
-    """When each lease was first seen in the status, in seconds after the moment."""
+    """Return when each lease was first seen in the status, in seconds after the moment."""
     wait_for(moment)
     seen: dict[str, float] = {}
     while len(seen) < len(ids):
@@ -177,7 +178,11 @@ def _lateness(user: Caller, ids: list[str], status: str, moment: int) -> list[fl
 
 
 def _late(what: str, seconds: list[float]) -> Row:
-    return (what, len(seconds), *(round(s, 2) for s in (min(seconds), statistics.median(seconds), max(seconds))))
+    return (
+        what,
+        len(seconds),
+        *(round(s, 2) for s in (min(seconds), statistics.median(seconds), max(seconds))),
+    )
 
 
 def _trusts(admin: Connection) -> int:
@@ -187,7 +192,7 @@ def _trusts(admin: Connection) -> int:
 
 @contextmanager
 def registered(operator: Caller, names: list[str]) -> Iterator[None]:
-    """The hosts are in the service's care meanwhile, unless they are already; no lease of ours is left."""
+    """Register the hosts meanwhile, unless they are registered already; delete our leases at the end."""
     known = {each["hypervisor_hostname"] for each in operator.call("GET", "/os-hosts")["hosts"]}
     made = [operator.call("POST", "/os-hosts", {"name": name}) for name in names if name not in known]
     try:
@@ -214,14 +219,19 @@ TABLES: Mapping[str, Callable[[Bench], list[Row]]] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("tables", nargs="*", choices=[*TABLES, []], help="all of them by default")
     parser.add_argument("--to", type=Path, default=Path("var/bench"), help="folder for the tables")
     arguments = parser.parse_args()
     arguments.to.mkdir(parents=True, exist_ok=True)
     settings = Settings.load()
     config = OpenStackConfig(config_files=[str(settings.clouds_yaml)], load_envvars=False)
-    with Connection(config=config.get_one("lab-admin")) as admin, Connection(config=config.get_one("lab-demo")) as demo:
+    with (
+        Connection(config=config.get_one("lab-admin")) as admin,
+        Connection(config=config.get_one("lab-demo")) as demo,
+    ):
         bench = Bench(settings, admin, demo)
         with registered(bench.operator, [f"host{number}" for number in range(1, settings.computes + 1)]):
             for name in arguments.tables or TABLES:

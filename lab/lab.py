@@ -1,4 +1,4 @@
-"""The command line of the lab: what may an operator ask of it?"""
+"""The command line of the lab."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What do the compatibility tests share? A running service, and other programs in environments of their own."""
+"""The fixtures of the compatibility tests: a running service, and programs in environments of their own."""
 
 from __future__ import annotations
 
@@ -17,14 +17,20 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "support")]
 
 from clientkit.recorder import RecordingCloud  # noqa: E402 (found only now)
-from clientkit.samples import furnish  # noqa: E402
+from clientkit.samples import add_default_answers  # noqa: E402
 from clientkit.service import Service, running_service  # noqa: E402
-from environments import NEW, OLD, Environment  # noqa: E402
+from environments import NEW, OLD, Environment, build_all  # noqa: E402
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Build the environments beside the first tests, in the process that has the workers."""
+    if getattr(session.config.option, "numprocesses", None):
+        build_all()
 
 
 @dataclass(frozen=True)
 class Ran:
-    """What a command left behind."""
+    """The exit code and the output of a command."""
 
     code: int
     out: str
@@ -32,7 +38,7 @@ class Ran:
 
 
 class Program:
-    """The commands of one environment, all run by one process there."""
+    """The commands of one environment, which one process there runs."""
 
     def __init__(self, environment: Environment) -> None:
         command = [str(environment.ready().bin / "python"), str(HERE / "programs" / "commands.py")]
@@ -69,7 +75,7 @@ def new() -> Iterator[Program]:
 @pytest.fixture(scope="session")
 def recorder() -> Iterator[RecordingCloud]:
     with RecordingCloud() as cloud:
-        yield furnish(cloud)
+        yield add_default_answers(cloud)
 
 
 @pytest.fixture
@@ -83,11 +89,11 @@ RunProgram = Callable[..., str]
 
 @pytest.fixture(scope="session")
 def run_program(service: Service) -> RunProgram:
-    """Runs one of `programs` inside another environment against the service; gives what it prints."""
+    """Runs one of `programs` in another environment against the service, and returns its output."""
 
-    def run(environment: Environment, program: str, **variables: str) -> str:
+    def run(environment: Environment, program: str, cloud: str = "sandbox-admin", **variables: str) -> str:
         environment.ready()
-        env = {**service.environment("sandbox-admin"), "KEYSTONE_URL": service.auth_url, **variables}
+        env = {**service.environment(cloud), "KEYSTONE_URL": service.auth_url, **variables}
         command = [str(environment.bin / "python"), "-W", "ignore", str(HERE / "programs" / program)]
         done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, done.stderr[-4000:]

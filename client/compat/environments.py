@@ -1,7 +1,7 @@
-"""Where do the other programs run? In virtual environments of their own below `var`, made once.
+"""The virtual environments of the other programs, below `var`.
 
-Each is made with what the package index has for it and, where it is not there to be compared with, this client, which is
-installed anew whenever it changed.
+Each has programs of the package index. An environment for a comparison also has this client, which is
+installed again whenever it changes.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ import fcntl
 import hashlib
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,7 @@ ROOT = Path(__file__).parents[2]
 CLIENT = ROOT / "client"
 BASE = ROOT / "var" / "compat"
 OLD_CLIENT = "python-blazarclient==4.6.0"
+PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Environment:
         return self.folder / "bin"
 
     def ready(self) -> Environment:
-        """Make it, or bring it up to date, unless it is there already. Fails when the package index fails."""
+        """Create or update the environment if necessary. Fails if the package index is not available."""
         with _alone(self.name):
             self._once(".made-of", "\n".join(self.requirements), self._make)
             if self.with_this_client:
@@ -46,21 +48,23 @@ class Environment:
         return self
 
     def _once(self, stamp: str, wanted: str, action: Callable[[], None]) -> None:
-        """Act unless the stamp says that it was done for just this."""
+        """Run the action unless the stamp contains `wanted`."""
         path = self.folder / stamp
         if not (path.is_file() and path.read_text() == wanted):
             action()
             path.write_text(wanted)
 
     def _make(self) -> None:
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(self.folder)], check=True)
+        venv = [sys.executable, "-m", "venv", "--clear", "--without-pip", str(self.folder)]
+        subprocess.run(venv, check=True)
         self._install(*self.requirements)
 
     def _renew_this_client(self) -> None:
         self._install("--force-reinstall", "--no-deps", str(CLIENT))
 
     def _install(self, *what: str) -> None:
-        pip = [str(self.bin / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        # Most modules are never imported, so they are compiled when they are.
+        pip = [*PIP, "--python", str(self.bin / "python"), "install", "--quiet", "--no-compile"]
         subprocess.run([*pip, *what], check=True)
 
 
@@ -69,21 +73,37 @@ OLD = Environment("client-4.6", (OLD_CLIENT, OPENSTACK))
 NEW = Environment("client", (OPENSTACK, str(CLIENT)), with_this_client=True)
 HEAT = Environment("heat", ("openstack-heat==27.0.1", str(CLIENT)), with_this_client=True)
 HORIZON = Environment("horizon", ("blazar-dashboard==16.0.0", str(CLIENT)), with_this_client=True)
+CHI = Environment("chi", ("python-chi==1.2.10", str(CLIENT)), with_this_client=True)
+LIBCLOUD = Environment("libcloud", ("apache-libcloud==3.9.1",))
+ENVIRONMENTS = (OLD, NEW, HORIZON, HEAT, CHI, LIBCLOUD)
+
+
+def build_all() -> None:
+    """Begin to build all environments at once: most of the time of each is waiting for the package index.
+
+    A failure is left to the test that needs the environment: it tries again, and fails with the reason."""
+    for environment in ENVIRONMENTS:
+        threading.Thread(target=_build, args=[environment], name=environment.name).start()
+
+
+def _build(environment: Environment) -> None:
+    with suppress(subprocess.CalledProcessError):
+        environment.ready()
 
 
 def old_library() -> Path:
-    """A folder with nothing but the library of 4.6: put before an environment's own, it takes the place of ours."""
+    """Return a folder with the library of 4.6 alone. On PYTHONPATH it takes precedence over this client."""
     folder = BASE / "library-4.6"
     with _alone(folder.name):
         if not folder.is_dir():
-            pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder)]
+            pip = [*PIP, "install", "--quiet", "--no-deps", "--target", str(folder)]
             subprocess.run([*pip, OLD_CLIENT], check=True)
     return folder
 
 
 @contextmanager
 def _alone(name: str) -> Iterator[None]:
-    """Tests run in several processes, but only one of them at a time makes this environment."""
+    """Lock an environment, because the tests run in several processes."""
     BASE.mkdir(parents=True, exist_ok=True)
     with (BASE / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -91,7 +111,7 @@ def _alone(name: str) -> Iterator[None]:
 
 
 def _fingerprint() -> str:
-    """Changes with every change of this client."""
+    """Return a hash of the source of this client."""
     digest = hashlib.sha256()
     for path in sorted([CLIENT / "pyproject.toml", *(CLIENT / "src").rglob("*.py")]):
         digest.update(path.read_bytes())

@@ -1,4 +1,4 @@
-"""Does this client have every command and option of 4.6, and does it come alone and without a complaint?"""
+"""Tests that this client has all commands and options of 4.6, and installs without the server."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ def options(help_text: str) -> set[str]:
     return set(_OPTION.findall(help_text))
 
 
-def test_nothing_is_complained_of(new: Program, recorder: RecordingCloud, recorder_variables: dict[str, str]) -> None:
+def test_nothing_is_complained_of(
+    new: Program, recorder: RecordingCloud, recorder_variables: dict[str, str]
+) -> None:
     for words in (
         "openstack reservation lease list",
         "openstack --version",
@@ -58,14 +60,20 @@ def test_nothing_is_complained_of(new: Program, recorder: RecordingCloud, record
 
 
 def test_it_comes_without_the_service() -> None:
-    """Its environment has the `openstack` command, this client, and what pip made of their requirements."""
-    installed = inside(NEW, "from importlib.metadata import distributions as d; print(*(x.name for x in d()))").split()
+    """The environment has the `openstack` command, this client and their dependencies."""
+    installed = inside(
+        NEW, "from importlib.metadata import distributions as d; print(*(x.name for x in d()))"
+    ).split()
     assert "python-blazarclient" in installed
-    assert {"blazar", "blazarnova", "blazar-sandbox", "falcon", "sqlalchemy"}.isdisjoint(map(str.lower, installed))
+    assert {"blazar", "blazarnova", "blazar-sandbox", "falcon", "sqlalchemy"}.isdisjoint(
+        map(str.lower, installed)
+    )
     everything = "blazarclient.shell, blazarclient.sdk, blazarclient.osc.plugin, blazarclient.client"
     assert "True" in inside(NEW, f"import sys, {everything}; print('blazar' not in sys.modules)")
 
 
 def inside(environment: Environment, code: str) -> str:
     python = str(environment.ready().bin / "python")
-    return subprocess.run([python, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        [python, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True
+    ).stdout

@@ -1,4 +1,4 @@
-"""Do the pages of Horizon's reservation plugin work with this library, as they work with that of 4.6?"""
+"""Tests of Horizon's reservation plugin with this library and with that of 4.6."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from clientkit.normal import normal
+from clientkit.output import normalize
 from conftest import RunProgram
 from environments import HORIZON, old_library
 
@@ -18,33 +18,33 @@ def ours(run_program: RunProgram) -> str:
 
 @pytest.mark.parametrize("who", ["leases of a member", "leases of an administrator"])
 def test_leases_are_created_shown_changed_and_deleted(ours: str, who: str) -> None:
-    told: dict[str, Any] = json.loads(ours)[who]
-    assert told["create"] == {"status": 302, "said": ["Lease of-horizon was successfully created."]}
-    assert told["listed"] == [
+    results: dict[str, Any] = json.loads(ours)[who]
+    assert results["create"] == {"status": 302, "said": ["Lease of-horizon was successfully created."]}
+    assert results["listed"] == [
         "of-horizon",
         "PENDING",
         "2040-01-01T10:00:00.000000",
         "2040-01-02T10:00:00.000000",
     ]
-    assert told["detail"] == [200, True]
-    assert told["update"]["status"] == told["update reservations"]["status"] == 302
-    assert told["changed"] == ["2040-01-01T11:00:00.000000", "2040-01-02T12:00:00.000000", 2]
-    assert told["calendar"] == 200
-    assert told["left"] == []
+    assert results["detail"] == [200, True]
+    assert results["update"]["status"] == results["update reservations"]["status"] == 302
+    assert results["changed"] == ["2040-01-01T11:00:00.000000", "2040-01-02T12:00:00.000000", 2]
+    assert results["calendar"] == 200
+    assert results["left"] == []
 
 
 def test_a_refusal_reaches_the_user(ours: str) -> None:
-    told = json.loads(ours)["refused"]
-    assert told["status"] != 302 or "Unable" in " ".join(told["said"])
+    results = json.loads(ours)["refused"]
+    assert results["status"] != 302 or "Unable" in " ".join(results["said"])
 
 
 def test_hosts_are_added_shown_changed_and_deleted(ours: str) -> None:
-    told = json.loads(ours)["hosts"]
-    assert ["1", "compute-01"] in told["listed"]
-    assert told["made"][1:] == ["compute-07", "red"]
-    assert told["detail"] == [200, True]
-    assert told["updated"] == "blue"
-    assert told["left"] == len(told["listed"])
+    results = json.loads(ours)["hosts"]
+    assert ["1", "compute-01"] in results["listed"]
+    assert results["made"][1:] == ["compute-07", "red"]
+    assert results["detail"] == [200, True]
+    assert results["updated"] == "blue"
+    assert results["left"] == len(results["listed"])
 
 
 def test_the_calendar_gets_its_hosts(ours: str) -> None:
@@ -53,4 +53,4 @@ def test_the_calendar_gets_its_hosts(ours: str) -> None:
 
 def test_horizon_shows_the_same_through_the_library_of_4_6(ours: str, run_program: RunProgram) -> None:
     theirs = run_program(HORIZON, "horizon_pages.py", PYTHONPATH=str(old_library())).splitlines()[-1]
-    assert json.loads(normal(ours)) == json.loads(normal(theirs))
+    assert json.loads(normalize(ours)) == json.loads(normalize(theirs))

@@ -1,4 +1,4 @@
-"""Does a script that uses the library of 4.6 get the same from this one: the same requests, values and errors?"""
+"""Tests that the calls of the library have the requests, values and errors of 4.6."""
 
 from __future__ import annotations
 
@@ -12,21 +12,23 @@ from clientkit.samples import FLOATINGIP_ID, LEASE_ID, MISSING_LEASE_ID
 from conftest import HERE
 from environments import NEW, OLD, Environment
 
-Told = dict[str, Any]
+Results = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def tell(recorder: RecordingCloud) -> dict[str, Told]:
-    """What came of every call by the name of the environment, with the requests that it made."""
-    told = {}
+def results(recorder: RecordingCloud) -> dict[str, Results]:
+    """Return the results and the requests of all calls, by the name of the environment."""
+    results = {}
     for environment in (OLD, NEW):
         recorder.requests.clear()
-        told[environment.name] = _calls(environment, recorder)
-        told[environment.name]["requests"] = [[*asked.as_json(), asked.headers] for asked in recorder.requests]
-    return told
+        results[environment.name] = _calls(environment, recorder)
+        results[environment.name]["requests"] = [
+            [*request.as_json(), request.headers] for request in recorder.requests
+        ]
+    return results
 
 
-def _calls(environment: Environment, recorder: RecordingCloud) -> Told:
+def _calls(environment: Environment, recorder: RecordingCloud) -> Results:
     python = environment.ready().bin / "python"
     command = [str(python), "-W", "ignore", str(HERE / "programs" / "library_calls.py")]
     done = subprocess.run(
@@ -36,15 +38,15 @@ def _calls(environment: Environment, recorder: RecordingCloud) -> Told:
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    found: Told = json.loads(done.stdout)
+    found: Results = json.loads(done.stdout)
     return found
 
 
 @pytest.mark.parametrize(
     "what", ["requests", "with a session", "with a url and a token", "class", "versions", "errors"]
 )
-def test_the_same_calls_come_to_the_same(tell: dict[str, Told], what: str) -> None:
-    old, new = tell[OLD.name][what], tell[NEW.name][what]
+def test_the_same_calls_come_to_the_same(results: dict[str, Results], what: str) -> None:
+    old, new = results[OLD.name][what], results[NEW.name][what]
     assert old
     if isinstance(old, list):
         for expected, got in zip(old, new, strict=True):
@@ -52,8 +54,8 @@ def test_the_same_calls_come_to_the_same(tell: dict[str, Told], what: str) -> No
     assert new == old
 
 
-def test_every_parameter_of_4_6_is_there_and_in_its_place(tell: dict[str, Told]) -> None:
-    for name, expected in tell[OLD.name]["signatures"].items():
-        got = tell[NEW.name]["signatures"][name]
+def test_every_parameter_of_4_6_is_there_and_in_its_place(results: dict[str, Results]) -> None:
+    for name, expected in results[OLD.name]["signatures"].items():
+        got = results[NEW.name]["signatures"][name]
         assert got[: len(expected)] == expected, name
         assert all(default for _, _, default in got[len(expected) :]), f"{name}: what is new is optional"

@@ -1,5 +1,4 @@
-"""Are the sessions in the documentation what really happens? Their commands are run again with the client 4.6, each session
-in one shell."""
+"""Tests of the sessions in the documentation with client 4.6, each session in one shell."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from clientkit.normal import complaints, normal
+from clientkit.output import normalize, relevant_lines
 from clientkit.service import running_service
 from environments import OLD, ROOT
 
@@ -21,7 +20,7 @@ MARK = "--- end of command ---"
 
 @dataclass(frozen=True)
 class Step:
-    """A command, and what it is said to print."""
+    """A command and its documented output."""
 
     command: str
     output: str
@@ -36,18 +35,24 @@ def session(page: str) -> list[Step]:
 
 
 def run(steps: list[Step], folder: Path) -> list[str]:
-    """What each command prints."""
+    """Return the output of each command."""
     script = "\n".join(f"{step.command}\necho '{MARK}'" for step in steps)
     env = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
     env["PATH"] = f"{OLD.ready().bin}:{env['PATH']}"
     done = subprocess.run(
-        ["bash"], input=script, env=env, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ["bash"],
+        input=script,
+        env=env,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
     return done.stdout.split(f"{MARK}\n")
 
 
 def same(text: str) -> list[str]:
-    return [line.rstrip() for line in complaints(normal(text))]
+    return [line.rstrip() for line in relevant_lines(normalize(text))]
 
 
 @pytest.mark.parametrize("page", PAGES)

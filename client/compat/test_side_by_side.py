@@ -1,4 +1,4 @@
-"""Do both clients, one after the other, live through the same story on the real service?"""
+"""Tests of stories on the real service with both clients, one after the other."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass
 
 import pytest
-from clientkit.normal import complaints, normal
+from clientkit.output import normalize, relevant_lines
 from clientkit.service import Service
 from conftest import Program, Ran
 
@@ -18,7 +18,7 @@ _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 @dataclass(frozen=True)
 class Step:
-    """One command as one user; `keep` names the last id it prints, for the steps after it."""
+    """One command as one user; `keep` names the last id of its output, for later steps."""
 
     cloud: str
     line: str
@@ -36,7 +36,8 @@ def admin(line: str, keep: str = "") -> Step:
 STORIES = {
     "a lease from creation to deletion": [
         demo(
-            f"{LEASE} create story --reservation {HOST} --start-date '2040-01-01 10:00' --end-date '2040-01-01 12:00'"
+            f"{LEASE} create story --reservation {HOST} "
+            "--start-date '2040-01-01 10:00' --end-date '2040-01-01 12:00'"
         ),
         demo(f"{LEASE} show story -f value -c id", keep="lease"),
         demo(f"{LEASE} show story"),
@@ -52,7 +53,9 @@ STORIES = {
         demo(f"{LEASE} show {{lease}}"),
     ],
     "a lease that starts at once, by the standalone command": [
-        demo("blazar lease-create --physical-reservation min=1,max=2,before_end=default at-once -f value -c id"),
+        demo(
+            "blazar lease-create --physical-reservation min=1,max=2,before_end=default at-once -f value -c id"
+        ),
         demo("blazar lease-list -f value -c name"),
         demo("blazar lease-update at-once --reduce-by 1h"),
         demo("blazar lease-delete at-once"),
@@ -69,8 +72,9 @@ STORIES = {
     ],
     "servers of a size and of a flavor": [
         demo(
-            f"{LEASE} create slots --reservation resource_type=virtual:instance,vcpus=2,memory_mb=2048,disk_gb=10,amount=2,"
-            "affinity=False --reservation resource_type=flavor:instance,flavor_id=1,amount=1 "
+            f"{LEASE} create slots --reservation resource_type=virtual:instance,vcpus=2,memory_mb=2048,"
+            "disk_gb=10,amount=2,affinity=False "
+            "--reservation resource_type=flavor:instance,flavor_id=1,amount=1 "
             "--start-date '2040-03-01 10:00' --end-date '2040-03-01 12:00' -f json"
         ),
         demo(f"{LEASE} show slots -f json"),
@@ -82,11 +86,15 @@ STORIES = {
         admin("openstack reservation floatingip list --sort-by floating_ip_address"),
         admin("openstack reservation floatingip create {network} 203.0.113.120 -f json"),
         admin("openstack reservation floatingip create {network} 203.0.113.50"),
-        admin("openstack reservation floatingip list --sort-by floating_ip_address -f value -c id", keep="address"),
+        admin(
+            "openstack reservation floatingip list --sort-by floating_ip_address -f value -c id",
+            keep="address",
+        ),
         admin("openstack reservation floatingip show {address}"),
         demo(
-            f"{LEASE} create public --reservation resource_type=virtual:floatingip,network_id={{network}},amount=2,"
-            "required_floatingips='[\"203.0.113.120\"]' --start-date '2040-03-01 10:00' --end-date '2040-03-01 12:00' -f json"
+            f"{LEASE} create public --reservation resource_type=virtual:floatingip,network_id={{network}},"
+            "amount=2,required_floatingips='[\"203.0.113.120\"]' "
+            "--start-date '2040-03-01 10:00' --end-date '2040-03-01 12:00' -f json"
         ),
         demo(f"{LEASE} show public"),
         admin("openstack reservation floatingip delete {address}"),
@@ -96,7 +104,10 @@ STORIES = {
     ],
     "refusals": [
         demo(f"{LEASE} create x --reservation resource_type=physical:host,min=99,max=99"),
-        demo(f"{LEASE} create x --reservation {HOST} --start-date '2020-01-01 10:00' --end-date '2040-01-01 10:00'"),
+        demo(
+            f"{LEASE} create x --reservation {HOST} "
+            "--start-date '2020-01-01 10:00' --end-date '2040-01-01 10:00'"
+        ),
         demo(f"{LEASE} delete nothing"),
         demo(f"{LEASE} show 951ec3b5-33a7-49a3-90fa-ebbb92c7439c"),
         demo("openstack reservation host list"),
@@ -124,7 +135,7 @@ STORIES = {
 }
 
 
-def told(story: list[Step], program: Program, service: Service) -> list[tuple[str, Ran]]:
+def run_story(story: list[Step], program: Program, service: Service) -> list[tuple[str, Ran]]:
     kept: dict[str, str] = {}
     ran = []
     for step in story:
@@ -137,9 +148,9 @@ def told(story: list[Step], program: Program, service: Service) -> list[tuple[st
 
 @pytest.mark.parametrize("story", STORIES)
 def test_the_same_story(story: str, old: Program, new: Program, service: Service) -> None:
-    steps = zip(told(STORIES[story], old, service), told(STORIES[story], new, service), strict=True)
+    steps = zip(run_story(STORIES[story], old, service), run_story(STORIES[story], new, service), strict=True)
     for (line, expected), (_, got) in steps:
-        assert normal(got.out) == normal(expected.out), line
+        assert normalize(got.out) == normalize(expected.out), line
         assert got.code == expected.code, line
         if expected.code:
-            assert normal(complaints(got.err)[0]) == normal(complaints(expected.err)[0]), line
+            assert normalize(relevant_lines(got.err)[0]) == normalize(relevant_lines(expected.err)[0]), line

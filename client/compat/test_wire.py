@@ -1,6 +1,6 @@
-"""Does each command send what client 4.6 sends, and print what it prints, given the same answers?
+"""Tests that each command has the requests and the output of client 4.6.
 
-Both clients talk to a recorder that answers from the API's documentation.
+Both clients talk to a recording cloud that answers as the API's documentation says.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import shlex
 from typing import Any
 
 import pytest
-from clientkit.normal import complaints, normal
+from clientkit.output import normalize, relevant_lines
 from clientkit.recorder import RecordingCloud
 from clientkit.samples import FLOATINGIP_ID, LEASE_ID, MISSING_LEASE_ID
 from conftest import Program
@@ -35,16 +35,20 @@ SAME = [
     f"{PLUGIN} lease create x {HOST} -f json",
     f"{PLUGIN} lease create x {HOST} --start-date '2050-1-1 1:0' --end-date '2050-01-02 10:00'"
     " --before-end-date '2050-01-01 22:00' -f value -c id",
-    f"{PLUGIN} lease create x {HOST} --event event_type=notification,event_date='2050-01-01 10:00' -f value -c id",
+    f"{PLUGIN} lease create x {HOST} --event event_type=notification,event_date='2050-01-01 10:00'"
+    " -f value -c id",
     f"{PLUGIN} lease create x --reservation resource_type=virtual:instance,vcpus=1,memory_mb=1024,disk_gb=20,"
     'amount=1,affinity=False,resource_properties=\'["==","$gpu","True"]\' -f value -c id',
     f"{PLUGIN} lease create x --reservation 'resource_type=physical:host,min=1,max=2,"
     'hypervisor_properties=[">=", "$vcpus", "2"],resource_properties=["==", "$a", "x,y=z"]\' -f value -c id',
-    f"{PLUGIN} lease create x --reservation resource_type=physical:host,min=1,max=2,before_end=snapshot -f value -c id",
-    f"{PLUGIN} lease create x --reservation resource_type=flavor:instance,flavor_id=m1.small,amount=2 -f value -c id",
+    f"{PLUGIN} lease create x --reservation resource_type=physical:host,min=1,max=2,before_end=snapshot"
+    " -f value -c id",
+    f"{PLUGIN} lease create x --reservation resource_type=flavor:instance,flavor_id=m1.small,amount=2"
+    " -f value -c id",
     f"{PLUGIN} lease create x --reservation 'resource_type=virtual:floatingip,network_id=abc,amount=2,"
     'required_floatingips=["172.24.4.10","172.24.4.11"]\' -f value -c id',
-    f"{PLUGIN} lease create x --reservation resource_type=virtual:floatingip,network_id=abc {HOST} -f value -c id",
+    f"{PLUGIN} lease create x --reservation resource_type=virtual:floatingip,network_id=abc {HOST}"
+    " -f value -c id",
     f"{PLUGIN} lease delete a",
     f"{PLUGIN} lease set a --name n",
     f"{PLUGIN} lease set a --prolong-for 1h --defer-by 30m",
@@ -84,7 +88,8 @@ SAME = [
     "blazar lease-list -c name -c status",
     "blazar lease-show a",
     'blazar lease-create --physical-reservation min=1,max=2,hypervisor_properties=\'[">=", "$vcpus", "2"]\','
-    "resource_properties='',before_end=snapshot --reservation resource_type=virtual:floatingip,network_id=x x",
+    "resource_properties='',before_end=snapshot "
+    "--reservation resource_type=virtual:floatingip,network_id=x x",
     "blazar lease-update a --prolong_for 1h",
     "blazar lease-delete a",
     "blazar host-list -f json",
@@ -103,11 +108,11 @@ SAME = [
     "blazar floatingip-create n1 172.24.4.10",
     f"blazar floatingip-delete {FLOATINGIP_ID}",
 ]
-# What was asked, apart from when: the default end follows the clock.
+# Times of requests vary, because the default end follows the clock.
 _MOMENT = re.compile(r"^2\d{3}-\d\d-\d\d \d\d:\d\d$")
 
 
-def asked(cloud: RecordingCloud) -> list[Any]:
+def recorded_requests(cloud: RecordingCloud) -> list[Any]:
     def timeless(value: Any) -> Any:
         if isinstance(value, dict):
             return {key: timeless(item) for key, item in value.items()}
@@ -124,10 +129,10 @@ def test_same_command_same_requests_same_output(
 ) -> None:
     recorder.requests.clear()
     expected = old(shlex.split(line), recorder_variables)
-    expected_requests = asked(recorder)
+    expected_requests = recorded_requests(recorder)
     got = new(shlex.split(line), recorder_variables)
-    assert asked(recorder) == expected_requests
-    assert normal(got.out) == normal(expected.out)
+    assert recorded_requests(recorder) == expected_requests
+    assert normalize(got.out) == normalize(expected.out)
     assert got.code == expected.code
     if expected.code == 1:  # ours may add what to do about it; a usage text names our options too
-        assert complaints(got.err)[0] == complaints(expected.err)[0]
+        assert relevant_lines(got.err)[0] == relevant_lines(expected.err)[0]

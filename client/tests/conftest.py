@@ -1,4 +1,4 @@
-"""What do the client's tests share? A cloud that records, a clock that obeys, and a way to run commands."""
+"""The fixtures of the client's tests: a recording cloud, a fake clock, and commands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ sys.path.insert(0, str(HERE / "support"))
 
 from clientkit.recorder import RecordingCloud  # noqa: E402 (found only now)
 from clientkit.runner import Blazar, FakeClock, commands  # noqa: E402
-from clientkit.samples import furnish  # noqa: E402
+from clientkit.samples import add_default_answers  # noqa: E402
 from clientkit.service import Service, running_service  # noqa: E402
 
 # openstacksdk warns of its own future, not of ours.
@@ -30,7 +30,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def clock() -> FakeClock:
-    """Monday, 7 January 2030, half past eight and some seconds."""
+    """A clock at Monday, 7 January 2030, half past eight and some seconds."""
     return FakeClock(datetime(2030, 1, 7, 8, 30, 20, tzinfo=UTC))
 
 
@@ -42,14 +42,14 @@ def one_cloud() -> Iterator[RecordingCloud]:
 
 @pytest.fixture
 def cloud(one_cloud: RecordingCloud, monkeypatch: pytest.MonkeyPatch) -> RecordingCloud:
-    """A recording cloud in its usual state, which the environment points to."""
+    """A recording cloud with its default answers; the environment variables point to it."""
     one_cloud.answers.clear()
     one_cloud.requests.clear()
     for name, value in one_cloud.environment().items():
         monkeypatch.setenv(name, value)
     for name in ("OS_CLOUD", "OS_CLIENT_CONFIG_FILE", "BLAZAR_TIME_ZONE"):
         monkeypatch.delenv(name, raising=False)
-    return furnish(one_cloud)
+    return add_default_answers(one_cloud)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Do the commands ask the service the right thing, print what scripts expect, and end with an honest code?"""
+"""Tests of the commands: their requests, output and exit codes."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ CREATED = f"Created a new lease:\n{samples.LEASE_ID}\n"
 
 
 def bodies(blazar: Blazar, line: str) -> list[Any]:
-    """The bodies of the requests that change something."""
+    """Return the bodies of the requests that change something."""
     ran = blazar(line)
     assert ran.code == 0, ran.err
-    return [asked.body for asked in ran.requests if asked.method != "GET"]
+    return [request.body for request in ran.requests if request.method != "GET"]
 
 
 def test_only_the_real_requests_are_sent(blazar: Blazar) -> None:
     ran = blazar("lease-show a -f value -c status")
-    assert [(asked.method, asked.path) for asked in ran.requests] == [
+    assert [(request.method, request.path) for request in ran.requests] == [
         ("GET", "/leases"),
         ("GET", f"/leases/{samples.LEASE_ID}"),
     ]
@@ -86,7 +86,9 @@ def test_create_sends_all_six_keys(blazar: Blazar) -> None:
         ),
     ],
 )
-def test_times_of_a_new_lease(blazar: Blazar, options: str, start: str, end: str, before_end: str | None) -> None:
+def test_times_of_a_new_lease(
+    blazar: Blazar, options: str, start: str, end: str, before_end: str | None
+) -> None:
     (body,) = bodies(blazar, f"lease-create x {HOST} {options}")
     assert (body["start_date"], body["end_date"], body["before_end_date"]) == (start, end, before_end)
 
@@ -152,11 +154,16 @@ def test_a_file_describes_a_lease_and_options_go_before_it(blazar: Blazar, tmp_p
         ("x --reservation resource_type=physical:host,min=1,mxa=1", "did you mean 'max'"),
         ("x -F nowhere.yaml", "nowhere.yaml: No such file"),
         ("x -f nowhere.yml", "nowhere.yml: No such file"),
-        ("x -f yamml", "'yamml' is neither an output format (json, shell, table, value, yaml) nor a lease.yaml"),
+        (
+            "x -f yamml",
+            "'yamml' is neither an output format (json, shell, table, value, yaml) nor a lease.yaml",
+        ),
         (f"x {HOST} --duration 1h --end-date now", "not allowed with argument"),
     ],
 )
-def test_what_cannot_be_meant_ends_with_2_before_anything_is_sent(blazar: Blazar, options: str, reason: str) -> None:
+def test_what_cannot_be_meant_ends_with_2_before_anything_is_sent(
+    blazar: Blazar, options: str, reason: str
+) -> None:
     ran = blazar(f"lease-create {options}")
     assert ran.code == 2
     assert reason in ran.err
@@ -174,7 +181,10 @@ def test_what_cannot_be_meant_ends_with_2_before_anything_is_sent(blazar: Blazar
         ("--reduce-by 30s", {"end_date": "2050-01-01 10:59"}),
         ("--end-date '2050-1-2 1:0'", {"end_date": "2050-01-02 01:00"}),
         ("--end-date now", {"end_date": "now"}),
-        ("--defer-by 30m --prolong-for 1h", {"start_date": "2050-01-01 10:30", "end_date": "2050-01-01 12:00"}),
+        (
+            "--defer-by 30m --prolong-for 1h",
+            {"start_date": "2050-01-01 10:30", "end_date": "2050-01-01 12:00"},
+        ),
         ("--advance-by 1d", {"start_date": "2049-12-31 10:00"}),
         ("--start-date 'tomorrow 9:00'", {"start_date": "2030-01-08 09:00"}),
         ("--reservation id=r1,min=2,max=3", {"reservations": [{"id": "r1", "min": 2, "max": 3}]}),
@@ -188,7 +198,7 @@ def test_nothing_to_change_is_said_and_nothing_is_sent(blazar: Blazar) -> None:
     ran = blazar("lease-update a")
     assert (ran.code, ran.out) == (0, "Updated lease: a\n")
     assert "Nothing to change" in ran.err
-    assert [asked.method for asked in ran.requests] == ["GET"]
+    assert [request.method for request in ran.requests] == ["GET"]
 
 
 def test_extend_tells_the_new_end(blazar: Blazar, cloud: RecordingCloud) -> None:
@@ -206,10 +216,12 @@ def test_extend_never_shortens(blazar: Blazar) -> None:
     ran = blazar("lease-extend a --until '2050-01-01 10:30'")
     assert ran.code == 2
     assert "already lasts until 2050-01-01 11:00 UTC" in ran.err
-    assert all(asked.method == "GET" for asked in ran.requests)
+    assert all(request.method == "GET" for request in ran.requests)
 
 
-def test_create_waits_and_shows_the_lease_as_it_became(blazar: Blazar, cloud: RecordingCloud, clock: FakeClock) -> None:
+def test_create_waits_and_shows_the_lease_as_it_became(
+    blazar: Blazar, cloud: RecordingCloud, clock: FakeClock
+) -> None:
     starting = {"start_date": "2030-01-07T08:31:00.000000", "end_date": "2030-01-08T08:30:00.000000"}
     cloud.answer_in_turn(
         "GET",
@@ -292,6 +304,15 @@ def test_errors_carry_the_services_words_and_advice(
     assert advice in ran.err
 
 
+@pytest.mark.parametrize("status", [400, 409])
+def test_a_shortage_carries_advice_whatever_its_status(
+    blazar: Blazar, cloud: RecordingCloud, status: int
+) -> None:
+    words = "Not enough hosts available: 6 hosts match, none of them are free."
+    cloud.answer("GET", f"/leases/{samples.LEASE_ID}", status, samples.error(status, words))
+    assert "`blazar calendar-show`" in blazar(f"lease-show {samples.LEASE_ID}").err
+
+
 def test_a_server_error_names_the_request(blazar: Blazar, cloud: RecordingCloud) -> None:
     cloud.answer("GET", "/leases", 500, samples.error(500, "Internal Server Error"))
     assert "(request id req-11111111-2222-3333-4444-555555555555)" in blazar("lease-list").err
@@ -303,7 +324,7 @@ def test_an_endpoint_that_is_not_there(blazar: Blazar) -> None:
     assert "OS_REGION_NAME" in ran.err
     ran = blazar("--os-endpoint-override http://127.0.0.1:9/v1 lease-list")
     assert ran.code == 1
-    assert "Nobody answers" in ran.err
+    assert "This address does not answer" in ran.err
 
 
 def test_unknown_options_and_commands_are_refused(blazar: Blazar) -> None:
@@ -386,7 +407,7 @@ def test_allocations_are_narrowed_here(blazar: Blazar) -> None:
     assert [[item["id"] for item in row["reservations"]] for row in listed] == [["r1"], []]
     ran = blazar("allocation-show host compute-0001 --reservation-id r2 -f json")
     assert json.loads(json.loads(ran.out)["reservations"])["id"] == "r2"
-    assert all(asked.query == () for asked in ran.requests)
+    assert all(request.query == () for request in ran.requests)
 
 
 def test_floating_ips_go_by_address_too(blazar: Blazar) -> None:
@@ -402,7 +423,7 @@ def test_a_service_without_floating_ips_says_so(blazar: Blazar, cloud: Recording
     ran = blazar("floatingip-list")
     assert ran.code == 1
     assert "ERROR: The requested URL was not found" in ran.err
-    assert "The service here may not care for resources of this kind" in ran.err
+    assert "The service here may not offer resources of this kind" in ran.err
 
 
 def test_help_and_version_need_no_cloud(blazar: Blazar, monkeypatch: pytest.MonkeyPatch) -> None:

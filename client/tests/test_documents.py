@@ -1,6 +1,7 @@
-"""Is what the client's documentation shows what really happens?
+"""Tests of the sessions and examples in the client's documentation.
 
-With ``BLAZAR_RENEW_TRANSCRIPTS=1`` the outputs in the documents are renewed instead, to be looked at and committed.
+With ``BLAZAR_RENEW_TRANSCRIPTS=1`` they write the outputs into the documents instead. Review them before you
+commit them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _FILE = re.compile(r"^```yaml\n# (\S+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 @pytest.fixture
 def fresh_environment() -> Iterator[MutableMapping[str, str]]:
-    """The environment of a user's first shell; what is exported there is forgotten at the end."""
+    """The environment of a new shell; the test's exports are removed at the end."""
     before = dict(os.environ)
     for name in before:
         if name.startswith(("OS_", "BLAZAR_TIME")):
@@ -64,9 +65,9 @@ def test_the_examples_of_the_library_reference_work(
     document = DOCUMENTS / "library.md"
     text = document.read_text().replace("```", "\n```")  # a fence must not look like output
     examples = doctest.DocTestParser().get_doctest(text, {}, document.name, str(document), 0)
-    told: list[str] = []
+    messages: list[str] = []
     result = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE).run(
-        examples, out=told.append
+        examples, out=messages.append
     )
     assert result.attempted > 20
-    assert result.failed == 0, "".join(told)
+    assert result.failed == 0, "".join(messages)

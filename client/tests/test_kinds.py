@@ -1,4 +1,4 @@
-"""Do the schemas of the kinds accept what the service accepts, and explain the rest?"""
+"""Tests of the fields of the kinds, and of lease files."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from blazarclient.reading.errors import NotUnderstood
-from blazarclient.reading.kinds import KINDS, help_text, read_change, read_reservation
-from blazarclient.reading.lease_file import read_lease_file
-from blazarclient.reading.pairs import parse_pairs
+from blazarclient.commands.lease_file import parse_lease_file
+from blazarclient.kinds.registry import installed_kinds
+from blazarclient.kinds.reservations import help_text, parse_reservation, parse_reservation_update
+from blazarclient.parsing.errors import InvalidInput
+from blazarclient.parsing.pairs import parse_pairs
 
 HOST = {"resource_type": "physical:host", "min": 1, "max": 2}
 INSTANCE = {"resource_type": "virtual:instance", "vcpus": 1, "memory_mb": 512, "disk_gb": 0, "amount": 2}
@@ -19,9 +20,13 @@ INSTANCE = {"resource_type": "virtual:instance", "vcpus": 1, "memory_mb": 512, "
 @pytest.mark.parametrize(
     ("given", "sent"),
     [
-        ("resource_type=physical:host,min=1,max=2", HOST | {"hypervisor_properties": "", "resource_properties": ""}),
         (
-            'resource_type=physical:host,min=1,max=2,before_end=snapshot,resource_properties=["=", "$a", "b"]',
+            "resource_type=physical:host,min=1,max=2",
+            HOST | {"hypervisor_properties": "", "resource_properties": ""},
+        ),
+        (
+            "resource_type=physical:host,min=1,max=2,before_end=snapshot,"
+            'resource_properties=["=", "$a", "b"]',
             HOST
             | {
                 "hypervisor_properties": "",
@@ -51,7 +56,8 @@ INSTANCE = {"resource_type": "virtual:instance", "vcpus": 1, "memory_mb": 512, "
             },
         ),
         (
-            'resource_type=virtual:floatingip,network_id=n,amount=2,required_floatingips=["10.0.0.1", "fe80::1"]',
+            "resource_type=virtual:floatingip,network_id=n,amount=2,"
+            'required_floatingips=["10.0.0.1", "fe80::1"]',
             {
                 "resource_type": "virtual:floatingip",
                 "network_id": "n",
@@ -59,11 +65,14 @@ INSTANCE = {"resource_type": "virtual:instance", "vcpus": 1, "memory_mb": 512, "
                 "required_floatingips": ["10.0.0.1", "fe80::1"],
             },
         ),
-        ("resource_type=quantum:link,lanes=4,name=x", {"resource_type": "quantum:link", "lanes": 4, "name": "x"}),
+        (
+            "resource_type=quantum:link,lanes=4,name=x",
+            {"resource_type": "quantum:link", "lanes": 4, "name": "x"},
+        ),
     ],
 )
 def test_what_is_sent(given: str, sent: dict[str, Any]) -> None:
-    assert read_reservation(parse_pairs(given)) == sent
+    assert parse_reservation(parse_pairs(given)) == sent
 
 
 @pytest.mark.parametrize(
@@ -89,40 +98,43 @@ def test_what_is_sent(given: str, sent: dict[str, Any]) -> None:
             "one of True, False",
         ),
         ("resource_type=flavor:instance,flavor_id=,amount=1", "flavor_id is empty"),
-        ("resource_type=virtual:floatingip,network_id=n,required_floatingips=10.0.0.300", "not an IP address"),
+        (
+            "resource_type=virtual:floatingip,network_id=n,required_floatingips=10.0.0.300",
+            "not an IP address",
+        ),
     ],
 )
 def test_what_is_refused_is_refused_with_help(given: str, reason: str) -> None:
-    with pytest.raises(NotUnderstood, match=reason):
-        read_reservation(parse_pairs(given))
+    with pytest.raises(InvalidInput, match=reason):
+        parse_reservation(parse_pairs(given))
 
 
 def test_addresses_may_be_typed_in_any_way() -> None:
     for typed in ("10.0.0.1", "[10.0.0.1]", '["10.0.0.1"]', "10.0.0.1;", '"10.0.0.1"'):
         pairs = parse_pairs(f"resource_type=virtual:floatingip,network_id=n,required_floatingips={typed}")
-        assert read_reservation(pairs)["required_floatingips"] == ["10.0.0.1"], typed
+        assert parse_reservation(pairs)["required_floatingips"] == ["10.0.0.1"], typed
 
 
 def test_a_change_needs_an_id_and_may_name_keys_of_any_kind() -> None:
-    assert read_change(parse_pairs("id=r1,min=2,max=3")) == {"id": "r1", "min": 2, "max": 3}
-    assert read_change(parse_pairs("id=r1,amount=3,affinity=True")) == {
+    assert parse_reservation_update(parse_pairs("id=r1,min=2,max=3")) == {"id": "r1", "min": 2, "max": 3}
+    assert parse_reservation_update(parse_pairs("id=r1,amount=3,affinity=True")) == {
         "id": "r1",
         "amount": 3,
         "affinity": "True",
     }
-    assert read_change(parse_pairs("id=r1,flavor_id=007,before_end=snapshot")) == {
+    assert parse_reservation_update(parse_pairs("id=r1,flavor_id=007,before_end=snapshot")) == {
         "id": "r1",
         "flavor_id": "007",
         "before_end": "snapshot",
     }
-    with pytest.raises(NotUnderstood, match="id=RESERVATION_ID is missing"):
-        read_change(parse_pairs("min=2"))
-    with pytest.raises(NotUnderstood, match="did you mean 'amount'"):
-        read_change(parse_pairs("id=r1,amuont=2"))
+    with pytest.raises(InvalidInput, match="id=RESERVATION_ID is missing"):
+        parse_reservation_update(parse_pairs("min=2"))
+    with pytest.raises(InvalidInput, match="did you mean 'amount'"):
+        parse_reservation_update(parse_pairs("id=r1,amuont=2"))
 
 
 def test_the_help_names_every_key_of_every_kind() -> None:
-    for kind in KINDS:
+    for kind in installed_kinds():
         assert kind.resource_type in help_text()
         for item in kind.fields:
             assert item.name in help_text()
@@ -148,7 +160,7 @@ reservations:
     affinity: false
 """
     )
-    described = read_lease_file(path)
+    described = parse_lease_file(path)
     assert (described.name, described.start_date, described.duration) == ("training", "tomorrow 9:00", "8h")
     assert described.reservations[0]["resource_properties"] == '["==", "$gpu", "True"]'
     assert described.reservations[1] == INSTANCE | {"affinity": "False", "resource_properties": ""}
@@ -168,18 +180,18 @@ reservations:
 def test_a_file_that_is_wrong_is_refused_by_name(tmp_path: Path, text: str, reason: str) -> None:
     path = tmp_path / "lease.yaml"
     path.write_text(text)
-    with pytest.raises(NotUnderstood, match=f"(?s)lease.yaml.*{reason}"):
-        read_lease_file(path)
+    with pytest.raises(InvalidInput, match=f"(?s)lease.yaml.*{reason}"):
+        parse_lease_file(path)
 
 
 def test_a_file_may_hold_times_that_yaml_reads_as_such(tmp_path: Path) -> None:
     path = tmp_path / "lease.yaml"
     path.write_text("start: 2030-01-31T09:00:00Z\nend: 2030-02-01\n")
-    described = read_lease_file(path)
+    described = parse_lease_file(path)
     assert described.start_date == "2030-01-31T09:00:00+00:00"
     assert described.end_date == "2030-02-01"
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(NotUnderstood, match=r"nowhere\.yaml: No such file"):
-        read_lease_file(tmp_path / "nowhere.yaml")
+    with pytest.raises(InvalidInput, match=r"nowhere\.yaml: No such file"):
+        parse_lease_file(tmp_path / "nowhere.yaml")

@@ -1,4 +1,4 @@
-"""Do the calls that existing programs make still mean the same?"""
+"""Tests of the library of existing programs."""
 
 from __future__ import annotations
 
@@ -109,7 +109,10 @@ def test_leases(library: Client, cloud: RecordingCloud) -> None:
         ({"name": "z"}, {"name": "z"}),
         ({"prolong_for": "90m"}, {"end_date": "2050-01-01 12:30"}),
         ({"reduce_by": "30s"}, {"end_date": "2050-01-01 10:59"}),
-        ({"prolong_for": "2d", "advance_by": "3h"}, {"end_date": "2050-01-03 11:00", "start_date": "2050-01-01 07:00"}),
+        (
+            {"prolong_for": "2d", "advance_by": "3h"},
+            {"end_date": "2050-01-03 11:00", "start_date": "2050-01-01 07:00"},
+        ),
         ({"defer_by": "30m"}, {"start_date": "2050-01-01 10:30"}),
         ({"end_date": "2050-1-5 1:0"}, {"end_date": "2050-01-05 01:00"}),
         ({"end_date": "2050-01-05 10:00", "prolong_for": "1h"}, {"end_date": "2050-01-05 10:00"}),
@@ -123,7 +126,7 @@ def test_update_computes_dates(
 ) -> None:
     assert library.lease.update(samples.LEASE_ID, **arguments) == samples.lease()
     assert last_body(cloud) == sent
-    reads = [asked.method for asked in cloud.requests]
+    reads = [request.method for request in cloud.requests]
     assert reads == (["PUT"] if set(sent) <= {"name", "reservations"} else ["GET", "PUT"])
 
 
@@ -169,7 +172,10 @@ def test_floating_ips_and_allocations(library: Client, cloud: RecordingCloud) ->
     assert library.floatingip.get(samples.FLOATINGIP_ID) == samples.floatingip()
     assert library.floatingip.delete(samples.FLOATINGIP_ID) is None
     assert library.allocation.get("os-hosts", "1") == samples.allocation()
-    assert [row["resource_id"] for row in library.allocation.list("os-hosts", sort_by="resource_id")] == ["1", "2"]
+    assert [row["resource_id"] for row in library.allocation.list("os-hosts", sort_by="resource_id")] == [
+        "1",
+        "2",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -228,7 +234,9 @@ def test_the_old_way_with_url_and_token(cloud: RecordingCloud, caplog: pytest.Lo
         client.Client("1")
 
 
-def test_the_endpoint_is_chosen_as_keystoneauth_does(keystone_session: session.Session, cloud: RecordingCloud) -> None:
+def test_the_endpoint_is_chosen_as_keystoneauth_does(
+    keystone_session: session.Session, cloud: RecordingCloud
+) -> None:
     for choice in (
         {"interface": "internal", "region_name": "RegionOne"},
         {"endpoint_override": cloud.endpoint + "/"},

@@ -1,4 +1,4 @@
-"""Does `conn.reservation` speak the service's language, and openstacksdk's?"""
+"""Tests of `blazarclient.sdk`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def reservation(cloud: RecordingCloud, clock: FakeClock) -> Proxy:
 
 def test_a_connection_of_ones_own_can_be_taught(cloud: RecordingCloud) -> None:
     connection = openstack.connect()
-    assert connection.reservation  # asked for before, which the connection remembers
+    assert connection.reservation  # request for before, which the connection remembers
     blazarclient.sdk.add_reservation(connection)
     assert [lease.name for lease in connection.reservation.leases()] == ["a", "b"]
     assert isinstance(blazarclient.sdk.reservation(openstack.connect()), Proxy)
@@ -45,9 +45,11 @@ def test_a_cloud_of_clouds_yaml_can_name_the_hook(
     assert [lease.name for lease in connection.reservation.leases()] == ["a", "b"]
 
 
-def test_nothing_is_discovered_the_first_request_is_the_real_one(reservation: Proxy, cloud: RecordingCloud) -> None:
+def test_nothing_is_discovered_the_first_request_is_the_real_one(
+    reservation: Proxy, cloud: RecordingCloud
+) -> None:
     assert reservation.get_lease(samples.LEASE_ID).name == "a"
-    assert [asked.path for asked in cloud.requests] == [f"/leases/{samples.LEASE_ID}"]
+    assert [request.path for request in cloud.requests] == [f"/leases/{samples.LEASE_ID}"]
 
 
 def test_a_lease_has_types(reservation: Proxy) -> None:
@@ -62,7 +64,12 @@ def test_a_lease_has_types(reservation: Proxy) -> None:
 
 
 def test_leases_are_created(reservation: Proxy, cloud: RecordingCloud, clock: FakeClock) -> None:
-    line = {"resource_type": "physical:host", "min": 1, "max": 1, "resource_properties": ["==", "$gpu", "True"]}
+    line = {
+        "resource_type": "physical:host",
+        "min": 1,
+        "max": 1,
+        "resource_properties": ["==", "$gpu", "True"],
+    }
     made = reservation.create_lease("n", duration=timedelta(hours=4), reservations=[line])
     assert made.id == samples.LEASE_ID
     assert cloud.requests[-1].body == {
@@ -70,11 +77,15 @@ def test_leases_are_created(reservation: Proxy, cloud: RecordingCloud, clock: Fa
         "start_date": "now",
         "end_date": "2030-01-07 12:30",
         "before_end_date": None,
-        "reservations": [line | {"hypervisor_properties": "", "resource_properties": '["==", "$gpu", "True"]'}],
+        "reservations": [
+            line | {"hypervisor_properties": "", "resource_properties": '["==", "$gpu", "True"]'}
+        ],
         "events": [],
     }
     start = datetime(2030, 1, 8, 9, tzinfo=timezone(timedelta(hours=1)))
-    reservation.create_lease("n", start, duration=timedelta(hours=2), before_end_date=start + timedelta(hours=1))
+    reservation.create_lease(
+        "n", start, duration=timedelta(hours=2), before_end_date=start + timedelta(hours=1)
+    )
     body = cloud.requests[-1].body
     assert (body["start_date"], body["end_date"], body["before_end_date"]) == (
         "2030-01-08 08:00",
@@ -92,7 +103,9 @@ def test_leases_are_created(reservation: Proxy, cloud: RecordingCloud, clock: Fa
         {"end_date": datetime(2030, 1, 8)},  # noqa: DTZ001 (that is the point)
     ],
 )
-def test_times_that_mean_nothing_are_refused(reservation: Proxy, cloud: RecordingCloud, times: dict[str, Any]) -> None:
+def test_times_that_mean_nothing_are_refused(
+    reservation: Proxy, cloud: RecordingCloud, times: dict[str, Any]
+) -> None:
     with pytest.raises(ValueError):
         reservation.create_lease("n", **times)
     assert cloud.requests == []
@@ -223,7 +236,7 @@ def test_allocations(reservation: Proxy, cloud: RecordingCloud) -> None:
 
 
 class Paging:
-    """The same leases, on a service with pages of two and on one without pages."""
+    """Five leases, for a service with pages of two and for one without pages."""
 
     rows = tuple(samples.lease(id=f"l{number}", name=f"n{number}") for number in range(5))
 
@@ -232,11 +245,11 @@ def test_a_service_without_pages_is_asked_once(reservation: Proxy, cloud: Record
     cloud.answer("GET", "/leases", 200, {"leases": Paging.rows})
     assert len(list(reservation.leases())) == 5
     assert len(list(reservation.leases(limit=2))) == 5
-    assert [asked.query for asked in cloud.requests] == [(), (("limit", "2"),)]
+    assert [request.query for request in cloud.requests] == [(), (("limit", "2"),)]
 
 
 def test_a_service_without_pages_never_gives_a_lease_twice(reservation: Proxy, cloud: RecordingCloud) -> None:
-    # Just as many as a page: it cannot be told from a first page, so there is one more request.
+    # Just as many as a page: it may be the first page, so there is one more request.
     cloud.answer("GET", "/leases", 200, {"leases": Paging.rows})
     assert [lease.id for lease in reservation.leases(limit=5)] == ["l0", "l1", "l2", "l3", "l4"]
     assert len(cloud.requests) == 2
@@ -249,7 +262,7 @@ def test_pages_are_fetched_one_by_one_as_needed(reservation: Proxy, cloud: Recor
     assert next(leases).id == "l0"
     assert len(cloud.requests) == 1
     assert [lease.id for lease in leases] == ["l1", "l2", "l3", "l4"]
-    assert [dict(asked.query).get("marker") for asked in cloud.requests] == [None, "l1", "l3"]
+    assert [dict(request.query).get("marker") for request in cloud.requests] == [None, "l1", "l3"]
 
 
 def test_links_are_followed(reservation: Proxy, cloud: RecordingCloud) -> None:

@@ -1,4 +1,4 @@
-"""Does the picture show who has what, when, on every kind of terminal?"""
+"""Tests of the calendar and its timeline."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from blazarclient.showing.timeline import Bar, Timeline, render
+from blazarclient.formatting.timeline import Bar, CalendarRow, Timeline, render
 
 START = datetime(2030, 1, 7, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -27,8 +27,12 @@ def bar(label: str, first: float, last: float, status: str = "PENDING") -> Bar:
     return Bar(label, "lease", "reservation", status, START + DAY * first, START + DAY * last)
 
 
+def resources(rows: dict[str, list[Bar]]) -> tuple[CalendarRow, ...]:
+    return tuple(CalendarRow(name, tuple(bars), "host") for name, bars in rows.items())
+
+
 def lines(rows: dict[str, list[Bar]], width: int = 80, **options: bool) -> list[str]:
-    timeline = Timeline(rows, START, START + DAY * 7, UTC)
+    timeline = Timeline(resources(rows), START, START + DAY * 7, UTC)
     options = {"unicode": False, "coloured": False} | options
     return [line.plain for line in render(timeline, width, **options)]
 
@@ -67,16 +71,18 @@ def test_a_lease_too_short_for_a_column_is_still_seen() -> None:
 
 
 def test_axis_in_hours_and_in_weeks() -> None:
-    hours = Timeline({"h": []}, START, START + timedelta(hours=8), UTC)
+    hours = Timeline(resources({"h": []}), START, START + timedelta(hours=8), UTC)
     assert "'03:00" in render(hours, 80, unicode=False, coloured=False)[1].plain
-    weeks = Timeline({"h": []}, START, START + DAY * 90, UTC)
+    weeks = Timeline(resources({"h": []}), START, START + DAY * 90, UTC)
     assert "'21 Jan" in render(weeks, 80, unicode=False, coloured=False)[1].plain
 
 
 def test_days_begin_at_local_midnight_also_when_the_clocks_change() -> None:
     berlin = ZoneInfo("Europe/Berlin")
     start = datetime(2030, 3, 29, 23, tzinfo=UTC)  # midnight in Berlin, two days before the change
-    picture = render(Timeline({"h": []}, start, start + DAY * 4, berlin), 99, unicode=False, coloured=False)
+    picture = render(
+        Timeline(resources({"h": []}), start, start + DAY * 4, berlin), 99, unicode=False, coloured=False
+    )
     axis = picture[1].plain
     # 24 columns a day, one for each hour; the day of the change has only 23.
     columns = [axis.index(mark) for mark in ("'Sat 30", "'Sun 31", "'Mon 01", "'Tue 02")]
@@ -84,18 +90,26 @@ def test_days_begin_at_local_midnight_also_when_the_clocks_change() -> None:
 
 
 def test_colours_tell_the_status() -> None:
-    timeline = Timeline({"h": [bar("a", 0, 1, "ACTIVE"), bar("b", 2, 3, "ERROR")]}, START, START + DAY * 7, UTC)
+    rows = resources({"h": [bar("a", 0, 1, "ACTIVE"), bar("b", 2, 3, "ERROR")]})
+    timeline = Timeline(rows, START, START + DAY * 7, UTC)
     line = render(timeline, 80, unicode=True, coloured=True)[2]
     assert {str(span.style) for span in line.spans} >= {"black on green", "white on red"}
 
 
 texts = st.text(st.characters(codec="utf-8", exclude_categories=("C",)), min_size=1, max_size=30)
 bars = st.builds(
-    lambda label, first, length: bar(label, first, first + length), texts, st.floats(-3, 9), st.floats(0.0001, 9)
+    lambda label, first, length: bar(label, first, first + length),
+    texts,
+    st.floats(-3, 9),
+    st.floats(0.0001, 9),
 )
 
 
-@given(st.dictionaries(texts, st.lists(bars, max_size=4), min_size=1, max_size=4), st.integers(40, 200), st.booleans())
+@given(
+    st.dictionaries(texts, st.lists(bars, max_size=4), min_size=1, max_size=4),
+    st.integers(40, 200),
+    st.booleans(),
+)
 def test_no_line_is_wider_than_the_terminal_whatever_the_names(
     rows: dict[str, list[Bar]], width: int, unicode: bool
 ) -> None:
@@ -108,7 +122,11 @@ def test_no_line_is_wider_than_the_terminal_whatever_the_names(
 def test_an_administrator_sees_hosts(blazar: Blazar) -> None:
     ran = blazar("calendar-show --start-date 2050-01-01 --duration 1d --width 100")
     assert ran.code == 0
-    assert [line.split("|")[0].strip() for line in ran.out.splitlines()[2:-1]] == ["compute-0000", "compute-0001", ""]
+    assert [line.split("|")[0].strip() for line in ran.out.splitlines()[2:-1]] == [
+        "compute-0000",
+        "compute-0001",
+        "",
+    ]
     assert ran.out.count("[a]") == 1  # an hour is three columns wide
     assert ran.err == ""
 
@@ -125,7 +143,9 @@ def test_a_member_sees_leases(blazar: Blazar, cloud: RecordingCloud) -> None:
 
 
 def test_what_is_over_is_not_shown_to_members(blazar: Blazar, cloud: RecordingCloud) -> None:
-    cloud.answer("GET", "/leases", 200, {"leases": [samples.lease(status="TERMINATED"), samples.other_lease()]})
+    cloud.answer(
+        "GET", "/leases", 200, {"leases": [samples.lease(status="TERMINATED"), samples.other_lease()]}
+    )
     ran = blazar("calendar-show --mine --start-date 2049-01-01 --end-date 2051-01-01 -f value -c row")
     assert ran.out == "b\n"
 

@@ -1,7 +1,7 @@
-"""Does every command do on the real service what it says?
+"""Tests of every command on the real service.
 
-Each story is told twice, by `openstack reservation ...` and by `blazar ...`, over HTTP to the service in a process of its
-own, with its sandbox cloud.
+Each story runs twice, with `openstack reservation ...` and with `blazar ...`, over HTTP against the service
+with its sandbox cloud.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TABLE_OF_LEASES = re.compile(r"^\| id +\| name +\| start_date +\| end_date +\|$"
 
 
 class User:
-    """Somebody who types commands."""
+    """A user who runs commands."""
 
     def __init__(self, cloud: str, program: Program, become: Callable[[str], None]) -> None:
         self._cloud = cloud
@@ -33,23 +33,23 @@ class User:
         self._become = become
 
     def tries(self, line: str) -> Ran:
-        """The command, however it ends."""
+        """Run a command, which may fail."""
         self._become(self._cloud)
         return self._program(line)
 
     def does(self, line: str) -> str:
-        """What a command prints that succeeds."""
+        """Run a command that succeeds, and return its output."""
         ran = self.tries(line)
         assert ran.code == 0, (line, ran.out, ran.err)
         return ran.out
 
     def sees(self, line: str) -> Any:
-        """What a command gives to programs."""
+        """Run a command that succeeds, and return its JSON output."""
         native = " --native" if " show " in f" {line} " and "calendar" not in line else ""
         return json.loads(self.does(f"{line} -f json{native}"))
 
     def fails(self, line: str, code: int, *words: str) -> None:
-        """A command that ends with this code, says these words, and prints no result."""
+        """Run a command that fails with this exit code and these words, and prints no result."""
         ran = self.tries(line)
         assert ran.code == code, (line, ran.out, ran.err)
         for word in words:
@@ -60,7 +60,7 @@ class User:
 def people(
     request: pytest.FixtureRequest, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[str], User]]:
-    """Makes users of the sandbox's clouds: demo and alt are members, admin is an administrator."""
+    """Returns users of the sandbox's clouds: demo and alt are members, admin is an administrator."""
 
     def become(cloud: str) -> None:
         for name, value in service.environment(cloud).items():
@@ -102,7 +102,9 @@ def test_a_lease_from_now_until_it_is_ended(demo: User, admin: User) -> None:
     longer = demo.sees("lease show course")
     assert hours_between(lease, longer) == 3
 
-    (allocation,) = [row for row in admin.sees(f"allocation list host --lease-id {lease['id']}") if row["reservations"]]
+    (allocation,) = [
+        row for row in admin.sees(f"allocation list host --lease-id {lease['id']}") if row["reservations"]
+    ]
     host = admin.sees(f"host show {allocation['resource_id']}")["hypervisor_hostname"]
     shown = admin.sees(f"allocation show host {host} --reservation-id {lease['reservations'][0]['id']}")
     assert [row["lease_id"] for row in shown["reservations"]] == [lease["id"]]
@@ -118,7 +120,9 @@ def test_a_lease_from_now_until_it_is_ended(demo: User, admin: User) -> None:
 def test_a_lease_that_is_ended_early(demo: User) -> None:
     demo.does(f"lease create brief {HOST} --wait")
     demo.does("lease set brief --end-date now")  # with the minute in which it began
-    assert demo.does("lease wait brief --status TERMINATED --wait-timeout 120s") == "Lease brief is TERMINATED\n"
+    assert (
+        demo.does("lease wait brief --status TERMINATED --wait-timeout 120s") == "Lease brief is TERMINATED\n"
+    )
     demo.fails("lease wait brief", 3, "is TERMINATED and will not be ACTIVE")
     demo.does("lease delete brief")
 
@@ -134,7 +138,11 @@ def test_a_lease_of_next_decade_in_every_format(demo: User) -> None:
     try:
         table = demo.does("lease list")
         assert TABLE_OF_LEASES.search(table)
-        row = {"name": "planned", "start_date": "2041-05-06T07:00:00.000000", "end_date": "2041-05-06T08:30:00.000000"}
+        row = {
+            "name": "planned",
+            "start_date": "2041-05-06T07:00:00.000000",
+            "end_date": "2041-05-06T08:30:00.000000",
+        }
         (listed,) = demo.sees("lease list")
         assert listed == row | {"id": listed["id"]}
         assert list(csv.DictReader(io.StringIO(demo.does("lease list -f csv")))) == [listed]
@@ -165,7 +173,9 @@ def test_a_lease_moves_grows_and_never_shrinks_by_extending(demo: User) -> None:
         demo.does(f"lease set mover --reservation id={reservation},min=2,max=3")
         grown = demo.sees("lease show mover")["reservations"][0]
         assert (grown["min"], grown["max"]) == (2, 3)
-        demo.fails("lease extend mover --until '2042-01-01 11:00'", 2, "already lasts until 2042-01-01 12:00 UTC")
+        demo.fails(
+            "lease extend mover --until '2042-01-01 11:00'", 2, "already lasts until 2042-01-01 12:00 UTC"
+        )
         demo.does("lease extend mover --until '2042-01-01 14:00' --time-zone Europe/Berlin")
         assert demo.sees("lease show mover")["end_date"] == "2042-01-01T13:00:00.000000"
         demo.fails("lease wait mover --wait-timeout 1s", 4, "is PENDING and not yet ACTIVE")
@@ -203,7 +213,10 @@ def test_hosts_and_their_properties(admin: User, demo: User) -> None:
     created = admin.does("host create compute-07 --extra colour=red --extra n=5")
     assert created.startswith("Created a new host:\n")
     try:
-        assert admin.does(f"host set compute-07 --extra colour={shlex.quote(value)}") == "Updated host: compute-07\n"
+        assert (
+            admin.does(f"host set compute-07 --extra colour={shlex.quote(value)}")
+            == "Updated host: compute-07\n"
+        )
         host = admin.sees("host show compute-07")
         assert (host["colour"], host["n"]) == (value, "5")
         admin.does("host set compute-07 --extra colour=red")
@@ -262,7 +275,9 @@ def test_floating_ips(admin: User, demo: User) -> None:
         address = admin.sees("floatingip show 203.0.113.110")
         assert (address["floating_network_id"], address["reservable"]) == (network, True)
         listed = admin.sees("floatingip list --sort-by floating_ip_address")
-        assert listed[-1] == {key: address[key] for key in ("id", "floating_ip_address", "floating_network_id")}
+        assert listed[-1] == {
+            key: address[key] for key in ("id", "floating_ip_address", "floating_network_id")
+        }
         addresses = f"resource_type=virtual:floatingip,network_id={network},amount=2"
         times = "--start-date '2046-01-01 10:00' --duration 1h"
         wanted = '["203.0.113.110"]'
@@ -272,23 +287,41 @@ def test_floating_ips(admin: User, demo: User) -> None:
             assert (reservation["amount"], reservation["required_floatingips"]) == (2, ["203.0.113.110"])
             demo.does(f"lease set public --reservation id={reservation['id']},amount=3")
             assert demo.sees("lease show public")["reservations"][0]["amount"] == 3
-            admin.fails("floatingip delete 203.0.113.110", 1, "ERROR: ", "is reserved", "Its leases must be over")
+            admin.fails(
+                "floatingip delete 203.0.113.110", 1, "ERROR: ", "is reserved", "Its leases must be over"
+            )
         finally:
             demo.does("lease delete public")
-        demo.fails(f"lease create x {times} --reservation {addresses},required_floatingips=nonsense", 2, "is not an IP")
-        admin.fails(f"floatingip create {network} 203.0.113.50", 1, "ERROR: The floating IP 203.0.113.50 is used in")
+        demo.fails(
+            f"lease create x {times} --reservation {addresses},required_floatingips=nonsense",
+            2,
+            "is not an IP",
+        )
+        admin.fails(
+            f"floatingip create {network} 203.0.113.50", 1, "ERROR: The floating IP 203.0.113.50 is used in"
+        )
     finally:
         assert admin.does("floatingip delete 203.0.113.110") == "Deleted floatingip: 203.0.113.110\n"
-    admin.fails("floatingip show 203.0.113.110", 1, "Unable to find resource with name '203.0.113.110'", "floatingip")
+    admin.fails(
+        "floatingip show 203.0.113.110", 1, "Unable to find resource with name '203.0.113.110'", "floatingip"
+    )
 
 
 def test_refusals_tell_why_and_what_to_do(demo: User, alt: User, admin: User) -> None:
     many = "--reservation resource_type=physical:host,min=99,max=99"
     demo.fails(
-        f"lease create x {many}", 1, "ERROR: Not enough hosts available", "See what is free when with", "calendar"
+        f"lease create x {many}",
+        1,
+        "ERROR: Not enough hosts available",
+        "See what is free when with",
+        "calendar",
     )
-    demo.fails("lease create x --reservation resource_type=physical:host,min=1,mxa=1", 2, "did you mean 'max'?")
-    demo.fails(f"lease create x {HOST} --start-date '2020-01-01 10:00' --end-date '2040-01-01 10:00'", 1, "ERROR: ")
+    demo.fails(
+        "lease create x --reservation resource_type=physical:host,min=1,mxa=1", 2, "did you mean 'max'?"
+    )
+    demo.fails(
+        f"lease create x {HOST} --start-date '2020-01-01 10:00' --end-date '2040-01-01 10:00'", 1, "ERROR: "
+    )
     demo.fails("lease show 951ec3b5-33a7-49a3-90fa-ebbb92c7439c", 1, "not found", "See what there is with")
     demo.does(f"lease create secret {HOST} --start-date '2045-01-01 10:00' --duration 1h")
     try:
@@ -298,6 +331,6 @@ def test_refusals_tell_why_and_what_to_do(demo: User, alt: User, admin: User) ->
         admin.does(f"lease show {lease}")
     finally:
         demo.does("lease delete secret")
-    ran = demo.tries("lease delete nobody nothing")
+    ran = demo.tries("lease delete missing nothing")
     assert (ran.code, ran.out) == (1, "")
     assert "2 of 2 could not be deleted" in ran.err

@@ -1,1 +1,1 @@
-"""What runs a real OpenStack on one machine, with nothing but the standard library?"""
+"""The program that runs a real OpenStack on one machine; it needs only the standard library."""

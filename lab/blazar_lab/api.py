@@ -1,4 +1,4 @@
-"""What do the lab's own APIs say, asked with the standard library alone?"""
+"""A small client of the cloud's APIs; it needs only the standard library."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 from blazar_lab.settings import PASSWORD, Settings
 
 SECONDS = 5.0
-# a proxy that serves the rest of the world must not be asked for this machine
+# requests to this machine must not go through a proxy
 _direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class ApiError(Exception):
-    """No usable answer."""
+    """An API gave no usable answer."""
 
 
 class Api:
@@ -27,7 +27,7 @@ class Api:
         self._token: str | None = None
 
     def status(self, url: str) -> int:
-        """The status of a request without a token; 599 when there is no answer."""
+        """Send a request without a token; return its status, or 599 when there is no answer."""
         try:
             with _direct.open(url, timeout=SECONDS) as response:
                 return int(response.status)

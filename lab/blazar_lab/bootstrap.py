@@ -1,6 +1,6 @@
-"""What has to be done once before the services hold what they need: schemas, keys, catalog, first data?
+"""The steps that are done once: schemas, keys, service catalog, first data.
 
-Each step leaves a stamp in `state`, so that a second start skips it; each may be repeated after a failure.
+Each step leaves a stamp in ``state``, so that a second start skips it; each may be repeated after a failure.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ IMAGE_BYTES = 1024 * 1024
 
 
 def schemas(settings: Settings) -> None:
-    """The tables of all OpenStack databases, at the versions that are installed."""
+    """Create the tables of all OpenStack databases, at the installed versions."""
     wanted = fingerprint(settings.repository / "lab" / "constraints.txt")
 
     def migrate() -> None:
@@ -34,43 +34,43 @@ def schemas(settings: Settings) -> None:
 
 
 def identity(settings: Settings) -> None:
-    """Catalog, users, projects; needs Keystone."""
+    """Create catalog, users and projects; needs Keystone."""
     endpoints = services.endpoints(settings)
     specification = {"region": REGION, "password": PASSWORD, "endpoints": endpoints}
     _populate(settings, "identity", specification, "filled Keystone: catalog, users, projects")
 
 
 def cloud(settings: Settings) -> None:
-    """Image, flavors, networks, freepool; needs Nova, Neutron and Glance."""
+    """Create image, flavors, networks and freepool; needs Nova, Neutron and Glance."""
     image = settings.folder("data", "dummy.img")
     image.write_bytes(bytes(IMAGE_BYTES))
     _populate(settings, "cloud", {"image": str(image)}, "made image, flavors, networks, freepool")
 
 
 def map_computes(settings: Settings) -> None:
-    """Tell the cell about new computes; needs them to have reported themselves."""
+    """Map new computes to their cell; they must have registered with Nova before."""
     with step("mapped the computes to their cell"):
         _manage(settings, "nova-manage", "nova/nova.conf", "cell_v2", "discover_hosts")
 
 
 def as_admin(settings: Settings) -> dict[str, str]:
-    """The environment of a program that is to act as the cloud's administrator."""
+    """Return the environment of a program that acts as the cloud's administrator."""
     return {**os.environ, "OS_CLIENT_CONFIG_FILE": str(settings.clouds_yaml), "OS_CLOUD": "lab-admin"}
 
 
-def _populate(settings: Settings, part: str, specification: Mapping[str, object], told: str) -> None:
+def _populate(settings: Settings, part: str, specification: Mapping[str, object], message: str) -> None:
     text = json.dumps(specification, sort_keys=True)
     source = settings.repository / "lab" / "parts" / "src" / "blazar_lab_parts" / "populate.py"
     command = [str(settings.venv / "bin" / "python"), "-m", "blazar_lab_parts.populate", part, text]
     log = settings.folder("log", f"populate-{part}.log")
-    _once(settings, part, fingerprint(source) + text, lambda: run(command, log, as_admin(settings)), told)
+    _once(settings, part, fingerprint(source) + text, lambda: run(command, log, as_admin(settings)), message)
 
 
-def _once(settings: Settings, name: str, wanted: str, action: Callable[[], None], told: str) -> None:
+def _once(settings: Settings, name: str, wanted: str, action: Callable[[], None], message: str) -> None:
     stamp = settings.folder("state", name)
     if stamp.exists() and stamp.read_text() == wanted:
         return
-    with step(told):
+    with step(message):
         action()
     stamp.write_text(wanted)
 
@@ -81,7 +81,9 @@ def _keystone_schema(settings: Settings) -> None:
         (keys / repository).mkdir(mode=0o700, exist_ok=True)
     user, group = pwd.getpwuid(os.getuid()).pw_name, grp.getgrgid(os.getgid()).gr_name
     owner = [f"--keystone-user={user}", f"--keystone-group={group}"]
-    urls = [f"--bootstrap-{kind}-url={settings.url('keystone')}/v3" for kind in ("public", "internal", "admin")]
+    urls = [
+        f"--bootstrap-{kind}-url={settings.url('keystone')}/v3" for kind in ("public", "internal", "admin")
+    ]
     password = [f"--bootstrap-password={PASSWORD}", f"--bootstrap-region-id={REGION}"]
     for words in (
         ["db_sync"],

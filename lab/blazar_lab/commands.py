@@ -1,12 +1,14 @@
-"""What does each command of the lab do, step by step?"""
+"""The commands of the lab, step by step."""
 
 from __future__ import annotations
 
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 
 from blazar_lab import bootstrap, configuration, environment, infrastructure, reservation, services
 from blazar_lab.console import LabError, say, step
@@ -18,60 +20,52 @@ SERVERS = ("mariadb", "rabbitmq")
 
 
 def up(settings: Settings) -> int:
-    up_cloud(settings)
-    return blazar_up(settings)
+    with _locked(settings) as supervisor:
+        _install(settings, supervisor, _install_cloud, _install_clients, _install_blazar)
+        _start_cloud(settings, supervisor)
+        reservation.launch(settings, supervisor)
+    say(f"the reservation service is up: {settings.url('blazar')}/v1")
+    return 0
 
 
 def up_cloud(settings: Settings) -> int:
-    """From whatever is there to a running cloud; nothing is done twice."""
-    with _alone(settings) as supervisor:
-        changed = _install(settings)
-        infrastructure.ensure(settings, supervisor)
-        configuration.write(settings)
-        bootstrap.schemas(settings)
-        if changed:
-            # processes keep the code that they were started with
-            supervisor.stop(["nova-scheduler", *services.APIS])
-        _start_apis(settings, supervisor)
-        bootstrap.identity(settings)
-        _start_nova_workers(settings, supervisor)
-        bootstrap.cloud(settings)
-        _wait_for_nova_workers(settings, supervisor)
-        write_record(settings.root, computes=settings.computes)
-    say(f"the cloud is up: OS_CLIENT_CONFIG_FILE={settings.clouds_yaml} OS_CLOUD=lab-admin")
+    with _locked(settings) as supervisor:
+        _install(settings, supervisor, _install_cloud, _install_clients)
+        _start_cloud(settings, supervisor)
     return 0
 
 
 def blazar_up(settings: Settings) -> int:
-    with _alone(settings) as supervisor:
-        if not services.Doctor(settings, supervisor).answers("keystone"):
+    with _locked(settings) as supervisor:
+        if not services.HealthChecker(settings, supervisor).responds("keystone"):
             raise LabError("the cloud does not run; start it first with: lab.py up --without-blazar")
-        reservation.start(settings, supervisor)
+        _install(settings, supervisor, _install_blazar)
+        reservation.launch(settings, supervisor)
     say(f"the reservation service is up: {settings.url('blazar')}/v1")
     return 0
 
 
 def blazar_down(settings: Settings) -> int:
-    with _alone(settings) as supervisor:
+    with _locked(settings) as supervisor:
         _stop(supervisor, list(services.BLAZAR_COMMANDS))
     return 0
 
 
 def down(settings: Settings) -> int:
-    """Stop in the order in which one depends on another; shared servers are none of ours."""
-    with _alone(settings) as supervisor:
+    """Stop dependent services first; shared servers keep running."""
+    with _locked(settings) as supervisor:
         _down(settings, supervisor)
     return 0
 
 
 def status(settings: Settings) -> int:
-    """One line per service; 0 when all is well, 1 otherwise."""
+    """Print a line for each service; return 0 when all are healthy, 1 otherwise."""
     supervisor = _supervisor(settings)
     record = read_record(settings.root)
     names = [name for name in SERVERS if record.get(f"{name}_port") == settings.port(name)]
     names += [*services.APIS, *services.NOVA_WORKERS, *services.computes(settings), *services.BLAZAR_COMMANDS]
     print(f"{'service':<18}{'pid':>8}{'port':>7}  health")
-    found = services.Doctor(settings, supervisor).examine(names)
+    found = services.HealthChecker(settings, supervisor).check(names)
     for health in found:
         state = "healthy" if health.healthy else health.remark
         print(f"{health.name:<18}{health.pid or '-':>8}{health.port or '-':>7}  {state}")
@@ -82,25 +76,28 @@ def status(settings: Settings) -> int:
 
 
 def reset(settings: Settings) -> int:
-    """The cloud as it was before the first reservation."""
-    with _alone(settings) as supervisor:
+    """Bring the cloud back to its state before the first reservation."""
+    with _locked(settings) as supervisor:
         was_running = any(supervisor.running(name) for name in services.BLAZAR_COMMANDS)
         _stop(supervisor, list(services.BLAZAR_COMMANDS))
         with step("removed what reservations left in the cloud"):
+            # the file itself: the installed package may be of an older checkout
+            program = settings.repository / "lab" / "parts" / "src" / "blazar_lab_parts" / "cleanup.py"
             environment.run(
-                [str(settings.venv / "bin" / "python"), "-m", "blazar_lab_parts.sweep"],
-                settings.folder("log", "sweep.log"),
+                [str(settings.venv / "bin" / "python"), str(program)],
+                settings.folder("log", "cleanup.log"),
                 bootstrap.as_admin(settings),
             )
-        infrastructure.forget_reservations(settings)
+        infrastructure.recreate_blazar_database(settings)
         if was_running:
-            reservation.start(settings, supervisor)
+            _install(settings, supervisor, _install_blazar)
+            reservation.launch(settings, supervisor)
     return 0
 
 
 def wipe(settings: Settings) -> int:
-    """Stop and delete all data, also in shared servers; environments stay, they hold no data."""
-    with _alone(settings) as supervisor:
+    """Stop, and delete all data, also in shared servers; keep the environments, which hold no data."""
+    with _locked(settings) as supervisor:
         _down(settings, supervisor)
         with step("deleted all data of the lab"):
             infrastructure.remove(settings)
@@ -111,19 +108,55 @@ def wipe(settings: Settings) -> int:
     return 0
 
 
-def _install(settings: Settings) -> bool:
-    log = settings.folder("log", "pip.log")
-    changed = environment.ensure(environment.lab_environment(settings), log)
-    environment.ensure(environment.clients_environment(settings), log)
-    return changed
+Install = Callable[[Settings, Supervisor], None]
+
+
+def _install(settings: Settings, supervisor: Supervisor, *installs: Install) -> None:
+    """Install environments side by side, since pip uses one core for each."""
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 2) as pool:
+        for done in [pool.submit(install, settings, supervisor) for install in installs]:
+            done.result()
+
+
+def _install_cloud(settings: Settings, supervisor: Supervisor) -> None:
+    if environment.ensure(environment.lab_environment(settings), _pip_log(settings, "cloud")):
+        # running processes keep their old code until they are started again
+        supervisor.stop(["nova-scheduler", *services.APIS])
+
+
+def _install_clients(settings: Settings, supervisor: Supervisor) -> None:
+    environment.ensure(environment.clients_environment(settings), _pip_log(settings, "clients"))
+
+
+def _install_blazar(settings: Settings, supervisor: Supervisor) -> None:
+    if reservation.install(settings, _pip_log(settings, "blazar")):
+        supervisor.stop(services.BLAZAR_COMMANDS)
+
+
+def _pip_log(settings: Settings, name: str) -> Path:
+    return settings.folder("log", f"pip-{name}.log")
+
+
+def _start_cloud(settings: Settings, supervisor: Supervisor) -> None:
+    """Bring the cloud up from any state; repeat no step that is done."""
+    infrastructure.ensure(settings, supervisor)
+    configuration.write(settings)
+    bootstrap.schemas(settings)
+    _start_apis(settings, supervisor)
+    bootstrap.identity(settings)
+    _start_nova_workers(settings, supervisor)
+    bootstrap.cloud(settings)
+    _wait_for_nova_workers(settings, supervisor)
+    write_record(settings.root, computes=settings.computes)
+    say(f"the cloud is up: OS_CLIENT_CONFIG_FILE={settings.clouds_yaml} OS_CLOUD=lab-admin")
 
 
 def _start_apis(settings: Settings, supervisor: Supervisor) -> None:
-    doctor = services.Doctor(settings, supervisor)
+    checker = services.HealthChecker(settings, supervisor)
     started = [name for name in services.APIS if supervisor.start(services.api(settings, name))]
     if started:
         with step(f"started {', '.join(started)}"):
-            supervisor.wait(started, doctor.answers, seconds=180)
+            supervisor.wait(started, checker.responds, seconds=180)
 
 
 def _start_nova_workers(settings: Settings, supervisor: Supervisor) -> None:
@@ -133,11 +166,11 @@ def _start_nova_workers(settings: Settings, supervisor: Supervisor) -> None:
 
 def _wait_for_nova_workers(settings: Settings, supervisor: Supervisor) -> None:
     names = [*services.NOVA_WORKERS, *services.computes(settings)]
-    doctor = services.Doctor(settings, supervisor)
-    if not all(health.healthy for health in doctor.examine(names)):
+    checker = services.HealthChecker(settings, supervisor)
+    if not all(health.healthy for health in checker.check(names)):
         with step(f"conductor, scheduler and {settings.computes} computes work"):
-            supervisor.wait(names, doctor.working(names), seconds=240)
-    if doctor.unmapped():
+            supervisor.wait(names, checker.working(names), seconds=240)
+    if checker.unmapped():
         bootstrap.map_computes(settings)
 
 
@@ -162,8 +195,8 @@ def _supervisor(settings: Settings) -> Supervisor:
 
 
 @contextmanager
-def _alone(settings: Settings) -> Iterator[Supervisor]:
-    """The folders exist and no other command of the same lab is at work."""
+def _locked(settings: Settings) -> Iterator[Supervisor]:
+    """Make the folders, and lock the lab against other commands."""
     try:
         for folder in FOLDERS:
             settings.folder(folder).mkdir(parents=True, exist_ok=True)
@@ -174,7 +207,7 @@ def _alone(settings: Settings) -> Iterator[Supervisor]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise LabError(f"another command is at work on the lab in {settings.root}.") from error
+            raise LabError(f"another command is running on the lab in {settings.root}.") from error
         yield _supervisor(settings)
     finally:
         os.close(lock)

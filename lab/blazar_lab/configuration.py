@@ -1,6 +1,6 @@
-"""What is written in each service's configuration file?
+"""The configuration files of all services.
 
-Every line is one that the lab needs. Which of them a site needs too is told in docs/operator/lab.md.
+The lab needs every line; docs/operator/lab.md tells which of them a site needs as well.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SCHEDULER_FILTERS = (
 
 
 def write(settings: Settings) -> None:
-    """Write all files; the same settings give the same files."""
+    """Write all configuration files; the same settings give the same files."""
     _write(settings, "keystone/keystone.conf", _keystone(settings))
     _write(settings, "placement/placement.conf", _placement(settings))
     _write(settings, "glance/glance-api.conf", _glance(settings))
@@ -48,7 +48,7 @@ def write(settings: Settings) -> None:
 
 
 def ini(groups: Groups) -> str:
-    """Groups of options as oslo.config reads them; a sequence is an option given several times."""
+    """Format groups of options for oslo.config; a sequence is an option that is given several times."""
     lines: list[str] = []
     for group, options in groups.items():
         lines.append(f"[{group}]")
@@ -85,7 +85,7 @@ def _write(settings: Settings, name: str, groups: Groups) -> None:
 
 
 def _credentials(settings: Settings, user: str) -> Group:
-    """A keystoneauth section: who the service is when it calls another one."""
+    """Return a section of keystoneauth: the credentials with which the service calls others."""
     return {
         "auth_type": "password",
         "auth_url": settings.url("keystone"),
@@ -226,6 +226,7 @@ def _blazar(settings: Settings) -> Groups:
             "port": settings.port("blazar"),
             "transport_url": settings.transport_url(),
         },
+        "manager": {"start_retry_seconds": 5},  # so that a story need not wait for minutes
         "database": _database(settings, "blazar"),
         "keystone_authtoken": _authtoken(settings, "blazar"),
         "cloud": {**_client(settings, "blazar"), "interface": "public"},

@@ -1,4 +1,4 @@
-"""How does the lab speak to the person who called it?"""
+"""Errors and progress messages of the command line."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from contextlib import contextmanager
 
 
 class LabError(Exception):
-    """Something an operator can act on, in one sentence."""
+    """An error that an operator can act on; the message is one sentence."""
 
 
 _began = time.monotonic()
 
 
 def say(text: str) -> None:
-    """One progress line: seconds since the command began, then a sentence."""
+    """Print a progress line: the seconds since the command began, then a sentence."""
     print(f"{time.monotonic() - _began:7.1f}s  {text}", flush=True)
 
 
 @contextmanager
 def step(text: str) -> Iterator[None]:
-    """Announce the end of a step together with what it took."""
+    """Print the end of a step together with its duration."""
     began = time.monotonic()
     yield
     say(f"{text} ({time.monotonic() - began:.1f} s)")

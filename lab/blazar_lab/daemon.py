@@ -1,4 +1,4 @@
-"""Is a process that the lab started still running, and how is it started and stopped?"""
+"""Starting, finding and stopping the long-running processes of the lab."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from blazar_lab.console import LabError
 from blazar_lab.settings import HOST
 
 TERMINATION_SECONDS = 15.0
-# a proxy that serves the rest of the world must not be asked for this machine
+# requests to this machine must not go through a proxy
 NO_PROXY = {"no_proxy": "127.0.0.1,localhost", "NO_PROXY": "127.0.0.1,localhost"}
 
 
 @dataclass(frozen=True)
 class Daemon:
-    """One long-running program: its command line and the port that it answers on, if any."""
+    """A long-running program: its command line, and the port that it listens on, if any."""
 
     name: str
     command: tuple[str, ...]
@@ -32,7 +32,9 @@ class Daemon:
 
 @dataclass(frozen=True)
 class Process:
-    """What /proc says of a running process; the start time tells it from a later one with the same id."""
+    """A running process as /proc describes it.
+
+    The start time distinguishes it from a later process with the same id."""
 
     pid: int
     started: int
@@ -53,13 +55,13 @@ def process(pid: int) -> Process | None:
 
 
 def started_at(found: Process) -> float:
-    """When the process was started, in seconds since the epoch."""
+    """Return when the process was started, in seconds since the epoch."""
     uptime = float(Path("/proc/uptime").read_text().split()[0])
     return time.time() - uptime + found.started / os.sysconf("SC_CLK_TCK")
 
 
 class Supervisor:
-    """Starts and stops daemons; one file per daemon in `run` says which process is ours."""
+    """Starts and stops daemons; a file for each daemon in ``run`` records its process."""
 
     def __init__(self, run: Path, log: Path) -> None:
         self.run = run
@@ -77,7 +79,7 @@ class Supervisor:
         return sorted(path.stem for path in self.run.glob("*.json"))
 
     def start(self, daemon: Daemon) -> bool:
-        """Start it unless it runs; say whether it was started."""
+        """Start a daemon unless it runs; tell whether it was started."""
         if self.running(daemon.name):
             return False
         if daemon.port and is_listening(daemon.port):
@@ -95,52 +97,52 @@ class Supervisor:
                 start_new_session=True,
                 cwd=self.run,
             )
-        # Nobody waits for it: without this Popen complains, when it is forgotten, that its process runs still.
+        # The process outlives this object: without a return code, Popen would warn that it is still running.
         child.returncode = 0
         found = process(child.pid)
         if found is None:
-            raise LabError(f"{daemon.name} ended at once: {self.last_words(daemon.name)}")
+            raise LabError(f"{daemon.name} ended at once: {self.last_log_line(daemon.name)}")
         self._record(daemon.name).write_text(json.dumps({"pid": child.pid, "started": found.started}))
         return True
 
     def stop(self, names: Iterable[str]) -> list[str]:
-        """End the named daemons, all at once, politely first; return those that were running."""
-        victims = {name: found for name in names if (found := self.running(name))}
-        for found in victims.values():
+        """Stop the daemons together, with SIGTERM and later SIGKILL; return those that were running."""
+        stopping = {name: found for name in names if (found := self.running(name))}
+        for found in stopping.values():
             _signal_group(found.pid, signal.SIGTERM)
             _signal_group(found.pid, signal.SIGCONT)
         deadline = time.monotonic() + TERMINATION_SECONDS
-        while time.monotonic() < deadline and any(self.running(name) for name in victims):
+        while time.monotonic() < deadline and any(self.running(name) for name in stopping):
             time.sleep(0.1)
-        for found in victims.values():
-            # also reaches workers that outlived their parent: every daemon leads a group of its own
+        for found in stopping.values():
+            # also reaches children that outlived their parent: every daemon has its own process group
             _signal_group(found.pid, signal.SIGKILL)
         for name in names:
             self._record(name).unlink(missing_ok=True)
-        return list(victims)
+        return list(stopping)
 
     def wait(self, names: Iterable[str], ready: Callable[[str], bool], seconds: float) -> None:
-        """Wait until all are ready; fail early when one of them has ended."""
+        """Wait until all daemons are ready; fail early when one of them has ended."""
         missing = set(names)
         deadline = time.monotonic() + seconds
         while missing:
             missing = {name for name in missing if not ready(name)}
             for name in missing:
                 if not self.running(name):
-                    raise LabError(f"{name} ended at its start: {self.last_words(name)}")
+                    raise LabError(f"{name} ended at its start: {self.last_log_line(name)}")
             if missing and time.monotonic() > deadline:
                 name = sorted(missing)[0]
-                raise LabError(f"{name} was not ready after {seconds:.0f} s: {self.last_words(name)}")
+                raise LabError(f"{name} was not ready after {seconds:.0f} s: {self.last_log_line(name)}")
             if missing:
                 time.sleep(0.2)
 
     def log_path(self, name: str) -> Path:
         return self.log / f"{name}.log"
 
-    def last_words(self, name: str) -> str:
+    def last_log_line(self, name: str) -> str:
         path = self.log_path(name)
         lines = path.read_text(errors="replace").strip().splitlines() if path.exists() else []
-        return f"{lines[-1] if lines else 'it said nothing'} (see {path})"
+        return f"{lines[-1] if lines else 'its log is empty'} (see {path})"
 
     def _record(self, name: str) -> Path:
         return self.run / f"{name}.json"

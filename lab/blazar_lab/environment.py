@@ -1,4 +1,4 @@
-"""Are the lab's Python environments installed as requirements and constraints say?"""
+"""The lab's Python environments, installed from requirements and constraints."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def clients_environment(settings: Settings) -> Environment:
 
 
 def ensure(environment: Environment, log: Path) -> bool:
-    """Install what is missing or has changed; say whether the packages of this repository changed."""
+    """Install what is missing or has changed; tell whether packages of this repository changed."""
     for path in (environment.constraints, *(source / "pyproject.toml" for source in environment.sources)):
         if not path.exists():
             raise LabError(f"{path} is missing; the lab installs from this checkout.")
@@ -87,7 +87,7 @@ def _pip(environment: Environment, log: Path, *arguments: str) -> None:
 
 
 def fingerprint(*paths: Path) -> str:
-    """A hash over files and folders; byte code and build folders do not count."""
+    """Return a hash over files and folders, except byte code and build folders."""
     digest = hashlib.sha256()
     for path in paths:
         files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if _counts(file, path))
@@ -106,7 +106,7 @@ def _read(path: Path) -> str:
 
 
 def run(command: list[str], log: Path, environment: dict[str, str] | None = None) -> None:
-    """Run a program to its end, its output in `log`; a failure is told with its last line."""
+    """Run a program and write its output to ``log``; raise an error with its last line if it fails."""
     with log.open("ab") as output:
         output.write(f"$ {' '.join(command)}\n".encode())
         output.flush()

@@ -1,7 +1,7 @@
-"""Which MariaDB and RabbitMQ does the lab use, and what is in them that belongs to the lab?
+"""MariaDB and RabbitMQ: shared servers or private ones, and the lab's databases, virtual host and users.
 
-Servers that run on their standard ports are used, with databases, a virtual host and users of the lab's own
-name. Where there are none, or with LAB_INFRA=own, the lab runs private ones below its own folder.
+The lab shares servers that run on their standard ports; its databases, virtual host and users carry its
+name. Where there are none, or with LAB_INFRA=own, it runs private servers below its own folder.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ MARIADB_SOCKET = "/run/mysqld/mysqld.sock"
 
 
 def ensure(settings: Settings, supervisor: Supervisor) -> None:
-    """MariaDB and RabbitMQ answer, and the lab's databases, virtual host and users exist."""
+    """Make sure that both servers run, and that the lab's databases, virtual host and users exist."""
     _ensure_mariadb(settings, supervisor)
     _ensure_rabbitmq(settings, supervisor)
 
 
 def remove(settings: Settings) -> None:
-    """Take the lab's databases, virtual host and users out of shared servers."""
+    """Remove the lab's databases, virtual host and users from shared servers."""
     record = read_record(settings.root)
     if record.get("mariadb_port") == MARIADB_PORT and is_listening(MARIADB_PORT):
         _sql(settings, _removal_sql(settings))
@@ -40,9 +40,11 @@ def remove(settings: Settings) -> None:
 
 
 def stop_epmd(settings: Settings) -> None:
-    """Erlang's port mapper outlives the broker that started it; on the lab's port it is the lab's."""
+    """Stop the lab's Erlang port mapper, which outlives the broker that started it."""
     if shutil.which("epmd") and is_listening(settings.port("epmd")):
-        subprocess.run(["epmd", "-port", str(settings.port("epmd")), "-kill"], capture_output=True, check=False)
+        subprocess.run(
+            ["epmd", "-port", str(settings.port("epmd")), "-kill"], capture_output=True, check=False
+        )
 
 
 # --- MariaDB ---------------------------------------------------------------------------------------------
@@ -96,15 +98,15 @@ def _removal_sql(settings: Settings) -> list[str]:
     return drops + [f"DROP USER IF EXISTS '{settings.name}'@'{host}'" for host in ("localhost", HOST)]
 
 
-def forget_reservations(settings: Settings) -> None:
-    """An empty database for the reservation service."""
+def recreate_blazar_database(settings: Settings) -> None:
+    """Replace the database of the reservation service by an empty one."""
     name = settings.database("blazar")
     create = f"CREATE DATABASE `{name}` CHARACTER SET {DATABASES['blazar']}"
     _sql(settings, [f"DROP DATABASE IF EXISTS `{name}`", create], as_lab_user=True)
 
 
 def _sql(settings: Settings, statements: list[str], *, as_lab_user: bool = False) -> None:
-    """Run statements through the driver in the lab's environment: no database client need be installed."""
+    """Run statements through the driver in the lab's environment, so that no database client is needed."""
     python = settings.venv / "bin" / "python"
     port = read_record(settings.root).get("mariadb_port", MARIADB_PORT)
     user, password = (settings.name, PASSWORD) if as_lab_user else ("root", "")
@@ -127,7 +129,13 @@ def _start_mariadb(settings: Settings, supervisor: Supervisor) -> None:
             shutil.chown(data, user)
         with step("made a private MariaDB"):
             run(
-                ["mariadb-install-db", "--no-defaults", f"--user={user}", f"--datadir={data}", "--skip-test-db"],
+                [
+                    "mariadb-install-db",
+                    "--no-defaults",
+                    f"--user={user}",
+                    f"--datadir={data}",
+                    "--skip-test-db",
+                ],
                 settings.folder("log", "mariadb-install.log"),
             )
     # executed by the server itself at every start: no client and no password of root is needed
@@ -175,7 +183,9 @@ def _shared_rabbitmq() -> bool:
     command = shutil.which("rabbitmqctl")
     asked = command and subprocess.run([command, "-q", "list_vhosts"], capture_output=True, check=False)
     if not asked or asked.returncode:
-        say(f"a RabbitMQ runs on port {RABBITMQ_PORT} but rabbitmqctl cannot reach it; the lab starts its own")
+        say(
+            f"a RabbitMQ runs on port {RABBITMQ_PORT} but rabbitmqctl cannot reach it; the lab starts its own"
+        )
         return False
     return True
 
@@ -183,7 +193,7 @@ def _shared_rabbitmq() -> bool:
 def _make_virtual_host(settings: Settings) -> None:
     log = settings.folder("log", "rabbitmqctl.log")
     name = settings.name
-    # what an interrupted start or a wipe without the broker left is made anew
+    # an interrupted start, or a wipe while the broker was down, may have left them
     for verb in (["delete_vhost", name], ["delete_user", name]):
         subprocess.run(["rabbitmqctl", "-q", *verb], capture_output=True, check=False)
     run(["rabbitmqctl", "-q", "add_vhost", name], log)
@@ -234,7 +244,7 @@ def _start_rabbitmq(settings: Settings, supervisor: Supervisor) -> None:
 
 
 def _rabbitmq_program() -> str:
-    # Debian's command of this name first becomes the user rabbitmq, who may not write below our folder
+    # Debian's command of this name switches to the user rabbitmq, who may not write below our folder
     unwrapped = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
     return str(unwrapped) if unwrapped.exists() else "rabbitmq-server"
 

@@ -1,6 +1,8 @@
-"""How does our own reservation service get installed, migrated and started against the lab's cloud?"""
+"""The reservation service in the lab: installation, database migration, start."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 from blazar_lab import environment, services
 from blazar_lab.console import step
@@ -9,16 +11,13 @@ from blazar_lab.environment import Environment
 from blazar_lab.settings import Settings
 
 
-def start(settings: Settings, supervisor: Supervisor) -> None:
-    """Both processes run the code of this checkout on a migrated database."""
-    changed = environment.ensure(_environment(settings), settings.folder("log", "pip.log"))
-    if changed:
-        supervisor.stop(services.BLAZAR_COMMANDS)
-    launch(settings, supervisor)
+def install(settings: Settings, log: Path) -> bool:
+    """Install the code of this checkout; tell whether it has changed."""
+    return environment.ensure(_environment(settings), log)
 
 
 def launch(settings: Settings, supervisor: Supervisor) -> None:
-    """Start those of our processes that do not run, as they are installed."""
+    """Migrate the database, and start those of our processes that do not run."""
     daemons = services.blazar_daemons(settings)
     if all(supervisor.running(daemon.name) for daemon in daemons):
         return
@@ -27,11 +26,11 @@ def launch(settings: Settings, supervisor: Supervisor) -> None:
             list(services.blazar_command(settings, services.BLAZAR_MIGRATE)),
             settings.folder("log", "blazar-db-manage.log"),
         )
-    doctor = services.Doctor(settings, supervisor)
+    checker = services.HealthChecker(settings, supervisor)
     with step("started blazar-manager, blazar-api"):
         for daemon in daemons:
             supervisor.start(daemon)
-        supervisor.wait(["blazar-api"], doctor.answers, seconds=60)
+        supervisor.wait(["blazar-api"], checker.responds, seconds=60)
 
 
 def _environment(settings: Settings) -> Environment:

@@ -1,4 +1,4 @@
-"""Which programs does the lab consist of, in which order do they start, and when is one healthy?"""
+"""The programs of the lab: their command lines, their order and their health."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from blazar_lab.api import Api, ApiError
 from blazar_lab.daemon import Daemon, Supervisor, is_listening, started_at
 from blazar_lab.settings import SIZES, Settings
 
-# WSGI application of each API, and what tells it where its configuration is
+# WSGI application of each API
 APIS = {
     "keystone": "keystone.wsgi.api:application",
     "placement": "placement.wsgi.api:application",
@@ -19,7 +19,7 @@ APIS = {
 }
 NOVA_WORKERS = ("nova-conductor", "nova-scheduler")
 
-# The reservation service: how it is migrated and started. {conf} is its configuration file.
+# The commands of the reservation service; {conf} is its configuration file.
 BLAZAR_MIGRATE = ("blazar-db-manage", "--config-file", "{conf}", "upgrade", "head")
 BLAZAR_COMMANDS = {
     "blazar-manager": ("blazar-manager", "--config-file", "{conf}"),
@@ -56,16 +56,16 @@ def api(settings: Settings, name: str) -> Daemon:
 
 
 def fault_file(settings: Settings, name: str) -> str:
-    """While this file exists the API answers with the statuses in it."""
+    """Return the path of the fault file: while it exists, the API answers with the statuses in it."""
     return str(settings.folder("faults", name))
 
 
-# Nova's services run on native threads; its other mode needs eventlet, which OpenStack gives up.
+# Nova's services run on native threads; the other mode needs eventlet, which OpenStack abandons.
 NATIVE_THREADS = {"OS_NOVA_DISABLE_EVENTLET_PATCHING": "true"}
 
 
 def nova_worker(settings: Settings, name: str) -> Daemon:
-    """nova-conductor, nova-scheduler, or nova-compute with a number behind it."""
+    """Return nova-conductor, nova-scheduler, or a nova-compute, whose name ends in its number."""
     program = name.rstrip("0123456789")
     files = ["nova.conf"]
     environment = NATIVE_THREADS
@@ -102,7 +102,7 @@ def blazar_command(settings: Settings, words: tuple[str, ...]) -> tuple[str, ...
 
 @dataclass(frozen=True)
 class Health:
-    """What `status` shows of one service."""
+    """The health of one service, as ``status`` prints it."""
 
     name: str
     pid: int | None
@@ -111,30 +111,30 @@ class Health:
     remark: str = ""
 
 
-class Doctor:
-    """Examines services; asks Nova once about all of its workers."""
+class HealthChecker:
+    """Checks services; asks Nova once about all of its workers."""
 
     def __init__(self, settings: Settings, supervisor: Supervisor) -> None:
         self._settings = settings
         self._supervisor = supervisor
         self._api = Api(settings)
 
-    def examine(self, names: list[str]) -> list[Health]:
+    def check(self, names: list[str]) -> list[Health]:
         asked = any(name.startswith("nova-") for name in names)
         workers = self._nova_workers() if asked else None
         return [self._one(name, workers) for name in names]
 
-    def answers(self, name: str) -> bool:
-        """Does this API answer at all, with anything but a server error?"""
+    def responds(self, name: str) -> bool:
+        """Tell whether this API answers, with any status but a server error."""
         path = BLAZAR_HEALTH if name == "blazar-api" else "/v3" if name == "keystone" else "/"
         port = "blazar" if name == "blazar-api" else name
         return self._api.status(self._settings.url(port) + path) < 500
 
     def working(self, names: list[str]) -> Callable[[str], bool]:
-        """A question for Supervisor.wait: has Nova heard of this worker since it was started?"""
+        """Return a condition for Supervisor.wait: Nova has heard of the worker since it was started."""
 
         def ready(name: str) -> bool:
-            return {health.name: health for health in self.examine(names)}[name].healthy
+            return {health.name: health for health in self.check(names)}[name].healthy
 
         return ready
 
@@ -153,13 +153,13 @@ class Doctor:
             remark = "not known: Nova does not answer" if workers is None else "Nova has not heard of it yet"
             return Health(name, found.pid, port, fresh, "" if fresh else remark)
         if name in APIS or name == "blazar-api":
-            healthy = self.answers(name)
+            healthy = self.responds(name)
             return Health(name, found.pid, port, healthy, "" if healthy else "does not answer properly")
         healthy = port is None or is_listening(port)
         return Health(name, found.pid, port, healthy, "" if healthy else "does not listen")
 
     def unmapped(self) -> bool:
-        """Has Nova computes that no cell knows yet?"""
+        """Tell whether Nova has computes that are not mapped to a cell yet."""
         try:
             hypervisors = self._api.get("nova", "/v2.1/os-hypervisors/detail")["hypervisors"]
         except ApiError:
@@ -167,7 +167,7 @@ class Doctor:
         return len(hypervisors) < self._settings.computes
 
     def _nova_workers(self) -> dict[str, float] | None:
-        """When Nova last heard of each worker that it thinks is up."""
+        """Return when Nova last heard of each worker that it considers up."""
         try:
             found = self._api.get("nova", "/v2.1/os-services")["services"]
         except ApiError:

@@ -1,4 +1,4 @@
-"""Where does everything of the lab live: names, ports, folders?"""
+"""Settings of a lab: names, ports and folders."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from blazar_lab.console import LabError
 
-# The one table of ports: offsets from LAB_PORT_BASE, so that a second lab or `make run` fits beside this one.
+# All ports, as offsets from LAB_PORT_BASE, so that a second lab or `make run` fits beside this one.
 DEFAULT_PORT_BASE = 15500
 PORTS = {
     "keystone": 0,
@@ -48,7 +48,9 @@ DEFAULT_COMPUTES = 4
 
 @dataclass(frozen=True)
 class Settings:
-    """One lab. `record` remembers decisions of the first start that later commands must not change."""
+    """The settings of one lab.
+
+    ``record.json`` keeps decisions of the first start that later commands must not change."""
 
     repository: Path
     root: Path

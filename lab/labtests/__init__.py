@@ -1,1 +1,1 @@
-"""What do the stories that are told against a running lab share?"""
+"""What the stories share that run against the lab."""

@@ -1,4 +1,4 @@
-"""What do the official command line clients print, and how do they fail?"""
+"""Users at the command line, with the official clients or with ours."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from blazar_lab.settings import Settings
 
-from labtests import lanes
+from labtests import workers
 from labtests.reservations import FINAL, Json
 from labtests.waiting import text, until
 
@@ -23,13 +23,14 @@ SERVER = ("server", "create", "--image", "dummy", "--nic", "none")
 
 
 class CommandFailed(Exception):
-    """A command ended with an error; the text is what it said."""
+    """A command ended with an error; the message contains its output."""
 
 
 class Program:
-    """`openstack` of a virtual environment: each command in a fork of one process, which has imported everything.
+    """The ``openstack`` command of a virtual environment.
 
-    Threads may share it; their commands wait for one another."""
+    One process imports everything once and runs each command in a fork. Threads may share a ``Program``;
+    their commands wait for one another."""
 
     def __init__(self, venv: Path, settings: Settings) -> None:
         commands = settings.repository / "client" / "compat" / "programs" / "commands.py"
@@ -40,7 +41,7 @@ class Program:
         self._lock = threading.Lock()
 
     def __call__(self, *words: str) -> str:
-        """Run `openstack WORDS...`; its standard output."""
+        """Run ``openstack WORDS...`` and return its standard output."""
         assert self._process.stdin and self._process.stdout
         with self._lock:
             self._process.stdin.write(json.dumps([["openstack", *words], self._environment]) + "\n")
@@ -55,25 +56,25 @@ class Program:
 
 
 class User:
-    """One of the users in clouds.yaml at the command line."""
+    """A user of clouds.yaml at the command line."""
 
     def __init__(self, program: Program, cloud: str) -> None:
         self._program = program
         self._cloud = cloud
 
     def run(self, *words: str) -> str:
-        """What a command of `openstack` prints."""
+        """Run a command of ``openstack`` and return what it prints."""
         return self._program("--os-cloud", self._cloud, *words)
 
     def json(self, *words: str) -> Any:
-        """The same, as the data that `-f json` gives."""
+        """Run a command with ``-f json`` and return the parsed data."""
         printed = self.run(*words, "-f", "json")
         # some commands print a sentence before the data
         begin = min((i for i in (printed.find("{"), printed.find("[")) if i >= 0), default=0)
         return json.loads(printed[begin:])
 
     def create(self, name: str, *reservations: Json, end: int, start: int | None = None) -> Json:
-        """Ask for a lease of all of these, from now on if no start is given."""
+        """Create a lease with these reservations, which starts now unless ``start`` is given."""
         dates = ("--end-date", text(end), *(() if start is None else ("--start-date", text(start))))
         asked = (word for reservation in reservations for word in ("--reservation", in_words(reservation)))
         return _parsed(self.json(*LEASE, "create", name, *dates, *asked))
@@ -82,7 +83,7 @@ class User:
         return _parsed(self.json(*LEASE, "show", name))
 
     def await_status(self, name: str, wanted: str, seconds: float) -> Json:
-        """Wait for a status; a lease that ends up in another final one fails at once, with its content."""
+        """Wait for a status, and return the lease; fail at once when it reaches another final status."""
 
         def reached() -> Json | None:
             lease = self.lease(name)
@@ -95,34 +96,34 @@ class User:
         self.run(*LEASE, "set", name, *words)
 
     def change_reservation(self, name: str, reservation: Json, **parameters: Any) -> None:
-        """Ask for other parameters of one reservation."""
+        """Change parameters of one reservation."""
         self.change(name, "--reservation", in_words({"id": reservation["id"], **parameters}))
 
     def delete(self, name: str) -> None:
         self.run(*LEASE, "delete", name)
 
     def await_gone(self, name: str, seconds: float) -> None:
-        """Wait until a lease is no more; a delete that goes on in the background is allowed to."""
+        """Wait until the lease does not exist; a delete may go on in the background."""
         until(f"lease {name} gone", seconds, lambda: name not in self.run(*LEASE, "list"))
 
     def hosts_of(self, reservation_id: str) -> list[str]:
-        """Ids of the hosts that serve a reservation; for administrators."""
+        """Return the ids of the hosts that serve a reservation; for administrators."""
         listed = self.json("reservation", "allocation", "list", "host", "--reservation-id", reservation_id)
         return [each["resource_id"] for each in listed if reservation_id in str(each["reservations"])]
 
     def boot(self, *words: str) -> Json:
-        """Ask for a server of a name of its own; it as it is when it is ACTIVE, or refused."""
-        made = self.json(*SERVER, *words, f"{lanes.PREFIX}{uuid.uuid4().hex[:8]}")
+        """Create a server with a unique name; return it when it is ACTIVE or in ERROR."""
+        made = self.json(*SERVER, *words, f"{workers.PREFIX}{uuid.uuid4().hex[:8]}")
 
         def settled() -> Json | None:
             server: Json = self.json("server", "show", made["id"])
             return server if server["status"] in ("ACTIVE", "ERROR") else None
 
-        return until("the server's fate", BOOT_SECONDS, settled)
+        return until("the server ACTIVE or in ERROR", BOOT_SECONDS, settled)
 
 
 def in_words(reservation: Json) -> str:
-    """A reservation as the command line takes it."""
+    """Format a reservation as an argument of the command line."""
     return ",".join(f"{name}={_written(value)}" for name, value in reservation.items() if value != "")
 
 
@@ -131,7 +132,7 @@ def _written(value: Any) -> str:
 
 
 def _parsed(lease: Json) -> Json:
-    """The lease with its reservations as data: the client prints one text of them all, each in JSON."""
+    """Parse the reservations of a lease, which the client prints as JSON values in one text."""
     return {**lease, "reservations": list(_values(lease["reservations"]))}
 
 

@@ -1,4 +1,4 @@
-"""What exists in the cloud that reservations could have made, and is it the same as before?"""
+"""What reservations make in the cloud, compared before and after the stories."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ SETTLING_SECONDS = 120
 
 
 def snapshot(admin: Connection) -> Snapshot:
-    """Everything of the kinds that a reservation service makes, each thing with what tells it apart."""
+    """Return all objects of the kinds that a reservation service makes, by kind."""
     return {noun: set(read(admin)) for noun, read in READERS.items()}
 
 
 def differences(before: Snapshot, after: Snapshot) -> list[str]:
-    """One sentence for each thing that is there now and was not, or the other way round."""
+    """Return a sentence for each object that appeared or disappeared."""
     found = []
     for noun in before:
         found += [f"{noun} left behind: {thing}" for thing in sorted(after[noun] - before[noun])]
@@ -29,7 +29,7 @@ def differences(before: Snapshot, after: Snapshot) -> list[str]:
 
 
 def after(admin: Connection, before: Snapshot) -> list[str]:
-    """The differences that are still there when all that goes on has had time to come to its end."""
+    """Return the differences that remain after operations in progress have had time to end."""
     deadline = time.monotonic() + SETTLING_SECONDS
     while (found := differences(before, snapshot(admin))) and time.monotonic() < deadline:
         time.sleep(1)
@@ -61,8 +61,16 @@ def _placement(path: str, key: str) -> Callable[[Connection], Iterable[str]]:
     return read
 
 
+def _providers(admin: Connection) -> Iterable[str]:
+    """Yield all providers but those that hosts keep for reservations to come: they may appear at any time.
+
+    What is left in one of these is told by its inventories."""
+    names = set(_placement("/resource_providers", "resource_providers")(admin))
+    return names - {f"blazar_{name}" for name in names}
+
+
 def _inventories(admin: Connection) -> Iterable[str]:
-    """Reserved amounts that stand on providers which themselves stay."""
+    """Yield the inventories of all providers, among them reserved amounts on providers that stay."""
     providers: Any = admin.placement.get("/resource_providers", microversion=PLACEMENT_VERSION)
     for provider in providers.json()["resource_providers"]:
         path = f"/resource_providers/{provider['uuid']}/inventories"
@@ -90,7 +98,7 @@ READERS: dict[str, Callable[[Connection], Iterable[str]]] = {
     "server": _servers,
     "server group": _server_groups,
     "resource class": _placement("/resource_classes", "resource_classes"),
-    "resource provider": _placement("/resource_providers", "resource_providers"),
+    "resource provider": _providers,
     "inventory": _inventories,
     "trust": _trusts,
     "floating IP": _floating_ips,

@@ -1,4 +1,4 @@
-"""What is it like when a server that others use too is down, for those who reach it through here?"""
+"""A TCP relay in front of a shared server: stopping it looks like stopping the server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CHUNK = 65536
 
 
 class Relay:
-    """Forwards connections to a port; stopped, it refuses new ones and has cut all that stood."""
+    """A relay that forwards connections to a port. ``stop`` cuts all connections and refuses new ones."""
 
     def __init__(self, target: int) -> None:
         self._target = target
@@ -31,10 +31,10 @@ class Relay:
 
     def stop(self) -> None:
         with self._lock:
-            doomed = [*self._ends, *([self._listener] if self._listener else [])]
+            closing = [*self._ends, *([self._listener] if self._listener else [])]
             self._ends.clear()
             self._listener = None
-        for end in doomed:
+        for end in closing:
             # close() alone neither wakes a thread that waits in accept() or recv(), nor tells the other side
             with suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)

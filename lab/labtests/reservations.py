@@ -1,4 +1,4 @@
-"""What does the reservation API answer, as plain HTTP with a kept token?"""
+"""A client of the reservation API: plain HTTP with a token that is reused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from keystoneauth1.adapter import Adapter
 from openstack.connection import Connection
 
-from labtests import lanes
+from labtests import workers
 from labtests.waiting import text, until
 
 FINAL = {"TERMINATED", "ERROR"}
@@ -16,19 +16,19 @@ Json = dict[str, Any]
 
 
 def hosts(count: int = 1, properties: str = "", **more: Any) -> Json:
-    """A reservation of whole hosts of this lane."""
+    """Return a reservation of whole hosts of this worker."""
     return {
         "resource_type": "physical:host",
         "min": count,
         "max": count,
         "hypervisor_properties": "",
-        "resource_properties": lanes.requirement(properties),
+        "resource_properties": workers.requirement(properties),
         **more,
     }
 
 
 def instances(amount: int, properties: str = "", **more: Any) -> Json:
-    """A reservation of room for small servers on hosts of this lane."""
+    """Return a reservation of capacity for small servers on hosts of this worker."""
     return {
         "resource_type": "virtual:instance",
         "vcpus": 1,
@@ -36,18 +36,24 @@ def instances(amount: int, properties: str = "", **more: Any) -> Json:
         "disk_gb": 1,
         "amount": amount,
         "affinity": None,
-        "resource_properties": lanes.requirement(properties),
+        "resource_properties": workers.requirement(properties),
         **more,
     }
 
 
 def servers(amount: int, flavor_id: str, **more: Any) -> Json:
-    """A reservation of room for servers of a flavor, on whatever host there is."""
-    return {"resource_type": "flavor:instance", "flavor_id": flavor_id, "amount": amount, "affinity": None, **more}
+    """Return a reservation of capacity for servers of a flavor; any host may serve it."""
+    return {
+        "resource_type": "flavor:instance",
+        "flavor_id": flavor_id,
+        "amount": amount,
+        "affinity": None,
+        **more,
+    }
 
 
 def floating_ips(network_id: str, amount: int, *required: str) -> Json:
-    """A reservation of floating IPs, these addresses among them."""
+    """Return a reservation of floating IPs that include the required addresses."""
     return {
         "resource_type": "virtual:floatingip",
         "network_id": network_id,
@@ -58,7 +64,7 @@ def floating_ips(network_id: str, amount: int, *required: str) -> Json:
 
 @dataclass(frozen=True)
 class Answer:
-    """Status, parsed body and headers of one response."""
+    """The status, parsed body and headers of a response."""
 
     status: int
     body: Any
@@ -70,7 +76,7 @@ class Answer:
 
 
 class Reservations:
-    """One user's view of the reservation service."""
+    """The reservation API as one user calls it."""
 
     def __init__(self, connection: Connection) -> None:
         self._http = Adapter(connection.session, service_type="reservation", interface="public")
@@ -92,12 +98,16 @@ class Reservations:
         properties: str = "",
         snapshot_at: int | None = None,
     ) -> Answer:
-        """Ask for exactly `count` hosts of this lane; with `snapshot_at` their servers are to be saved then."""
+        """Request exactly ``count`` hosts of this worker.
+
+        At ``snapshot_at`` the service saves their servers as images."""
         more = {} if snapshot_at is None else {"before_end": "snapshot"}
         return self.post(name, start, end, hosts(count, properties, **more), warn_at=snapshot_at)
 
-    def post(self, name: str, start: int | str, end: int, *reservations: Json, warn_at: int | None = None) -> Answer:
-        """Ask for a lease of all of these."""
+    def post(
+        self, name: str, start: int | str, end: int, *reservations: Json, warn_at: int | None = None
+    ) -> Answer:
+        """Request a lease with these reservations."""
         body = {
             "name": name,
             "start_date": start if isinstance(start, str) else text(start),
@@ -115,12 +125,12 @@ class Reservations:
         return found
 
     def status(self, lease_id: str) -> str | None:
-        """The lease's status; None when there is no such lease or no answer."""
+        """Return the lease's status; None when there is no such lease or no answer."""
         answer = self.call("GET", f"/leases/{lease_id}")
         return str(answer.body["lease"]["status"]) if answer.status == 200 else None
 
     def await_status(self, lease_id: str, wanted: str, seconds: float) -> dict[str, Any]:
-        """Wait for a status; a lease that ends up in another final one fails at once, with its content."""
+        """Wait for a status, and return the lease; fail at once when it reaches another final status."""
 
         def reached() -> bool:
             status = self.status(lease_id)
@@ -134,15 +144,17 @@ class Reservations:
         return self.call("DELETE", f"/leases/{lease_id}")
 
     def deleted(self, lease_id: str) -> bool:
-        """Try to delete a lease; did it work, or was there nothing to delete?"""
+        """Try to delete a lease; tell whether it is deleted or did not exist."""
         return self.delete(lease_id).status in (204, 404)
 
     def await_gone(self, lease_id: str, seconds: float) -> None:
-        """Wait until a lease is no more; a delete that goes on in the background is allowed to."""
-        until(f"lease {lease_id} gone", seconds, lambda: self.call("GET", f"/leases/{lease_id}").status == 404)
+        """Wait until the lease does not exist; a delete may go on in the background."""
+        until(
+            f"lease {lease_id} gone", seconds, lambda: self.call("GET", f"/leases/{lease_id}").status == 404
+        )
 
     def hosts_of(self, reservation_id: str) -> list[str]:
-        """Names of the hosts that serve a reservation; for administrators."""
+        """Return the names of the hosts that serve a reservation; for administrators."""
         allocations = self.call("GET", f"/os-hosts/allocations?reservation_id={reservation_id}").body
         names = {h["id"]: h["hypervisor_hostname"] for h in self.call("GET", "/os-hosts").body["hosts"]}
         return sorted(

@@ -1,4 +1,4 @@
-"""When is it, and has something become true yet?"""
+"""Full minutes, and waiting for a moment or a condition."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ T = TypeVar("T")
 
 
 def until(what: str, seconds: float, condition: Callable[[], T | None]) -> T:
-    """Ask again and again until the answer is true; return it. The failure tells the last answer."""
+    """Repeat ``condition`` until it returns a true value, and return that value.
+
+    Fail after ``seconds``; the message contains the last value."""
     deadline = time.monotonic() + seconds
     while True:
         answer = condition()
@@ -25,15 +27,15 @@ def until(what: str, seconds: float, condition: Callable[[], T | None]) -> T:
 
 
 def boundary(at_least: float) -> int:
-    """The first full minute that is at least so many seconds away, in seconds since the epoch."""
+    """Return the first full minute more than ``at_least`` seconds ahead, in seconds since the epoch."""
     return int((time.time() + at_least) // MINUTE + 1) * MINUTE
 
 
 def text(moment: int) -> str:
-    """A moment as API 1.0 takes it."""
+    """Format a moment as API 1.0 takes it."""
     return time.strftime("%Y-%m-%d %H:%M", time.gmtime(moment))
 
 
 def wait_for(moment: float) -> None:
-    """Let time pass up to a moment that the story needs, when there is nothing to ask anybody."""
+    """Sleep until a moment, where no condition could be polled instead."""
     time.sleep(max(0.0, moment - time.time()))

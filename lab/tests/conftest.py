@@ -1,4 +1,4 @@
-"""What may every story rely on: a healthy lab, three users, registered hosts, and a clean end?"""
+"""Fixtures of the stories: a healthy lab, three users, registered hosts, and a cleanup after each story."""
 
 from __future__ import annotations
 
@@ -11,14 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-# blazar_lab and labtests are not installed anywhere: they belong to this folder
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 from blazar_lab.settings import Settings
-from labtests import lanes, leftovers
+from labtests import leftovers, occupancy, traits, workers
 from labtests.clients import Program, User
-from labtests.machinery import Machinery
+from labtests.processes import LabProcesses
 from labtests.reservations import Reservations
 from labtests.waiting import until
 from openstack.config import OpenStackConfig
@@ -29,24 +25,46 @@ CLEAN_SECONDS = 120
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "disturbing: does something to the lab that no other story could bear")
+    for marker in (
+        "alone: no other story can run at the same time, most often because it stops or fails something",
+        "thorough: left out of short runs",
+        "minutes(number): waits for so many full minutes",
+        "any_address: takes any free floating IP, so that other stories must not have any",
+    ):
+        config.addinivalue_line("markers", marker)
     # openstacksdk warns of changes to come within itself
     config.addinivalue_line("filterwarnings", "ignore::PendingDeprecationWarning")
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let each worker begin with the stories that wait longest.
+
+    xdist gives each worker a block of the list, so the sorted stories are dealt to the blocks in turn."""
+    if workers.COUNT > 1:
+        items.sort(key=_minutes, reverse=True)
+        items[:] = [item for number in range(workers.COUNT) for item in items[number :: workers.COUNT]]
+
+
+def _minutes(item: pytest.Item) -> int:
+    marker = item.get_closest_marker("minutes")
+    return int(marker.args[0]) if marker else 0
+
+
 @pytest.fixture(scope="session")
-def machinery() -> Machinery:
-    found = Machinery(Settings.load())
-    ailing = found.ailing()
-    if ailing:
-        pytest.exit(f"the lab is not healthy (python3 lab/lab.py up): {'; '.join(ailing)}", returncode=2)
+def processes() -> LabProcesses:
+    found = LabProcesses(Settings.load())
+    # lab/suite.py has looked before it started several workers, which keep the lab busy as soon as they start
+    unhealthy = found.unhealthy() if workers.COUNT == 1 else []
+    if unhealthy:
+        pytest.exit(f"the lab is not healthy (python3 lab/lab.py up): {'; '.join(unhealthy)}", returncode=2)
     return found
 
 
 @pytest.fixture(scope="session")
-def connect(machinery: Machinery) -> Callable[..., Connection]:
-    """A connection as one of the users in clouds.yaml, or as somebody else by overriding parts of it."""
-    config = OpenStackConfig(config_files=[str(machinery.settings.clouds_yaml)], load_envvars=False)
+def connect(processes: LabProcesses) -> Callable[..., Connection]:
+    """Return a function that connects as a user of clouds.yaml; keyword arguments override the entry."""
+    config = OpenStackConfig(config_files=[str(processes.settings.clouds_yaml)], load_envvars=False)
 
     def make(cloud: str, **overrides: Any) -> Connection:
         region = config.get_one(cloud=cloud, api_timeout=API_TIMEOUT, **overrides)
@@ -74,8 +92,8 @@ def alt(connect: Callable[..., Connection]) -> Iterator[Connection]:
 
 
 @pytest.fixture(scope="session")
-def official_clients(machinery: Machinery) -> Iterator[Program]:
-    with closing(Program(machinery.settings.venv_clients, machinery.settings)) as program:
+def official_clients(processes: LabProcesses) -> Iterator[Program]:
+    with closing(Program(processes.settings.venv_clients, processes.settings)) as program:
         yield program
 
 
@@ -98,18 +116,20 @@ def stranger(official_clients: Program) -> User:
 
 
 @pytest.fixture(scope="session")
-def modern_user(machinery: Machinery) -> Iterator[User]:
+def modern_user(processes: LabProcesses) -> Iterator[User]:
     """The member of project demo with the client of this repository."""
-    with closing(Program(Path(sys.prefix), machinery.settings)) as program:
+    with closing(Program(Path(sys.prefix), processes.settings)) as program:
         yield User(program, "lab-demo")
 
 
 @pytest.fixture(scope="session", autouse=True)
 def as_found(admin: Connection) -> Iterator[None]:
-    """The whole session leaves the cloud as it found it. Among several lanes, whoever started them looks."""
-    if lanes.LANES > 1:
+    """Fail when the session leaves the cloud changed. For parallel workers, lab/suite.py compares instead."""
+    if workers.COUNT > 1:
         yield
         return
+    if message := occupancy.refusal(occupancy.found(admin)):
+        pytest.exit(message, returncode=2)
     before = leftovers.snapshot(admin)
     yield
     found = leftovers.after(admin, before)
@@ -118,34 +138,35 @@ def as_found(admin: Connection) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def hosts(as_found: None, admin: Connection, machinery: Machinery) -> Iterator[dict[str, str]]:
-    """The computes of this lane in the care of the reservation service: name -> id."""
+def hosts(as_found: None, admin: Connection, processes: LabProcesses) -> Iterator[dict[str, str]]:
+    """Register the hosts of this worker, and return their ids by name."""
     service = Reservations(admin)
-    names = lanes.hosts(machinery.settings.computes)
+    names = workers.hosts(processes.settings.computes)
+    traits.add(admin, names)
     for name in names:
-        body = {"name": name, "rack": f"r{name[-1]}", "gpus": "2", lanes.PROPERTY: lanes.LANE}
-        answer = service.call("POST", "/os-hosts", body)
+        answer = service.call("POST", "/os-hosts", workers.registration(name))
         assert answer.status == 201, answer
     listed = {h["hypervisor_hostname"]: h["id"] for h in service.call("GET", "/os-hosts").body["hosts"]}
     yield {name: listed[name] for name in names}
     for name in names:
         answer = service.call("DELETE", f"/os-hosts/{listed[name]}")
         assert answer.status == 204, answer
+    traits.remove(admin, names)
 
 
 @pytest.fixture(autouse=True)
-def tidy(machinery: Machinery, admin: Connection) -> Iterator[None]:
-    """After each story: everything runs, and no lease and no server is left for the next one."""
+def tidy(processes: LabProcesses, admin: Connection) -> Iterator[None]:
+    """After each story, bring all processes back and delete the leases and servers of this worker."""
     yield
-    machinery.mend()
+    processes.restore()
     service = Reservations(admin)
 
     def leases() -> list[dict[str, Any]]:
         listed = until("a list of leases", 60, lambda: service.call("GET", "/leases").body)["leases"]
-        return [lease for lease in listed if lanes.owns(lease["name"])]
+        return [lease for lease in listed if workers.owns(lease["name"])]
 
     def servers() -> list[Any]:
-        return [server for server in admin.compute.servers(all_projects=True) if lanes.owns(server.name)]
+        return [server for server in admin.compute.servers(all_projects=True) if workers.owns(server.name)]
 
     for lease in leases():
         what = f"delete of lease {lease['name']} ({lease['status']}) accepted"
@@ -158,8 +179,8 @@ def tidy(machinery: Machinery, admin: Connection) -> Iterator[None]:
 
 @pytest.fixture
 def name() -> str:
-    """A name that no other lease or server has."""
-    return f"{lanes.PREFIX}{uuid.uuid4().hex[:8]}"
+    """Return a unique name for a lease or a server."""
+    return f"{workers.PREFIX}{uuid.uuid4().hex[:8]}"
 
 
 @pytest.fixture(scope="session")
@@ -168,22 +189,32 @@ def image(admin: Connection) -> str:
 
 
 @pytest.fixture(scope="session")
-def flavor(admin: Connection) -> str:
-    return str(admin.compute.find_flavor("m1.tiny", ignore_missing=False).id)
+def flavor(admin: Connection, hosts: dict[str, str]) -> Iterator[str]:
+    """Return the id of a small flavor whose servers fit on this worker's hosts only.
+
+    Other workers' hosts are in the freepool only while their stories run."""
+    made = admin.compute.create_flavor(name=f"{workers.PREFIX}tiny", vcpus=1, ram=256, disk=1)
+    admin.compute.create_flavor_extra_specs(made, traits.REQUIRED)
+    yield str(made.id)
+    admin.compute.delete_flavor(made)
 
 
 @pytest.fixture
 def boot(image: str, flavor: str, name: str) -> Callable[..., Any]:
-    """Ask Nova for a server, on reserved hosts if a reservation is named; wait for its fate."""
+    """Return a function that creates a server and waits until it is ACTIVE or in ERROR.
+
+    With a reservation, the server asks for reserved hosts."""
 
     def make(user: Connection, reservation: str | None = None) -> Any:
         hints = {"scheduler_hints": {"reservation": reservation}} if reservation else {}
-        server = user.compute.create_server(name=name, image_id=image, flavor_id=flavor, networks="none", **hints)
+        server = user.compute.create_server(
+            name=name, image_id=image, flavor_id=flavor, networks="none", **hints
+        )
 
         def settled() -> Any:
             found = user.compute.get_server(server.id)
             return found if found.status in ("ACTIVE", "ERROR") else None
 
-        return until("the server's fate", 90, settled)
+        return until("the server ACTIVE or in ERROR", 90, settled)
 
     return make

@@ -1,4 +1,4 @@
-"""Does a host lease keep its promises while servers run in it?"""
+"""Host leases with servers in them: access, extension, end and deletion."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def reservation_id(lease: dict[str, Any]) -> str:
 
 
 def in_freepool(admin: Connection, hosts: Iterable[str]) -> set[str]:
-    """Those of the hosts that are there."""
+    """Return those of the hosts that are in the freepool."""
     return set(hosts) & set(admin.compute.find_aggregate("freepool", ignore_missing=False).hosts)
 
 
@@ -34,7 +34,7 @@ def host_of(admin: Connection, server_id: str) -> str:
 
 @pytest.fixture
 def lease(hosts: dict[str, str], demo: Connection, name: str) -> dict[str, Any]:
-    """An active lease of project demo over one host, with minutes to go."""
+    """Return an active lease of project demo over one host, which ends in some minutes."""
     service = Reservations(demo)
     answer = service.post_hosts(name, "now", boundary(5 * 60))
     assert answer.status == 201, answer
@@ -50,7 +50,9 @@ def test_the_owner_gets_in_on_the_reserved_host(
     assert [host_of(admin, server.id)] == Reservations(admin).hosts_of(reservation)
 
 
-def test_a_stranger_with_the_hint_is_refused(lease: dict[str, Any], alt: Connection, boot: Callable[..., Any]) -> None:
+def test_a_stranger_with_the_hint_is_refused(
+    lease: dict[str, Any], alt: Connection, boot: Callable[..., Any]
+) -> None:
     server = boot(alt, reservation_id(lease))
     assert server.status == "ERROR"
     assert "No valid host" in server.fault["message"]
@@ -64,7 +66,9 @@ def test_a_plain_boot_is_refused_on_reserved_and_on_free_hosts_alike(
     assert "No valid host" in server.fault["message"]
 
 
-def test_a_hint_does_not_open_the_freepool(hosts: dict[str, str], demo: Connection, boot: Callable[..., Any]) -> None:
+def test_a_hint_does_not_open_the_freepool(
+    hosts: dict[str, str], demo: Connection, boot: Callable[..., Any]
+) -> None:
     assert boot(demo, "freepool").status == "ERROR"
 
 
@@ -76,6 +80,7 @@ def test_another_projects_lease_does_not_exist_for_a_stranger(lease: dict[str, A
     assert lease["id"] not in {found["id"] for found in stranger.call("GET", "/leases").body["leases"]}
 
 
+@pytest.mark.minutes(2)
 def test_extension_and_shortening_while_active(
     hosts: dict[str, str], admin: Connection, demo: Connection, boot: Callable[..., Any], name: str
 ) -> None:
@@ -117,6 +122,7 @@ def test_delete_while_active_takes_the_servers_along(
     until("all hosts in the freepool", END_SECONDS, lambda: in_freepool(admin, hosts) == set(hosts))
 
 
+@pytest.mark.minutes(1)
 def test_a_lease_of_the_future_starts_by_itself(
     hosts: dict[str, str], admin: Connection, demo: Connection, name: str
 ) -> None:

@@ -1,6 +1,6 @@
-"""Do the official clients, untouched, do on a real cloud all that the quick start does on the sandbox?
+"""The official clients, unmodified, with host leases on a real cloud.
 
-What they do with other kinds than hosts is told in the stories of these kinds.
+Stories of the other kinds are in the modules of these kinds.
 """
 
 from __future__ import annotations
@@ -8,15 +8,14 @@ from __future__ import annotations
 import re
 
 import pytest
-from labtests import lanes
 from labtests import reservations as ask
+from labtests import workers
 from labtests.clients import CommandFailed, User
 from labtests.waiting import boundary, text, wait_for
 from openstack.connection import Connection
 
 ACTIVE_SECONDS = 30
 END_SECONDS = 90
-SMALL = ("--flavor", "m1.tiny")
 
 
 def freepool(admin: Connection) -> set[str]:
@@ -36,7 +35,7 @@ def test_an_operators_commands(hosts: dict[str, str], operator: User, user: User
     operator.run(*command, "delete", host)
     assert host not in freepool(admin)
     assert host not in {each["hypervisor_hostname"] for each in operator.json(*command, "list")}
-    extras = (f"{lanes.PROPERTY}={lanes.LANE}", "rack=r1", "gpus=2")
+    extras = (f"{workers.PROPERTY}={workers.WORKER}", "rack=r1", "gpus=2")
     operator.run(*command, "create", *(word for extra in extras for word in ("--extra", extra)), host)
     assert host in freepool(admin)
     # it has another id now, which the stories to come look it up by
@@ -47,8 +46,15 @@ def test_an_operators_commands(hosts: dict[str, str], operator: User, user: User
             user.run(*command, verb, *(() if verb == "list" else (host,)))
 
 
+@pytest.mark.minutes(1)
 def test_a_lease_from_create_to_end(
-    hosts: dict[str, str], operator: User, user: User, stranger: User, admin: Connection, name: str
+    hosts: dict[str, str],
+    operator: User,
+    user: User,
+    stranger: User,
+    admin: Connection,
+    flavor: str,
+    name: str,
 ) -> None:
     created = user.create(name, ask.hosts(), end=boundary(10 * 60))
     assert created["name"] == name
@@ -61,11 +67,11 @@ def test_a_lease_from_create_to_end(
     assert host not in freepool(admin)
 
     hint = ("--hint", f"reservation={reservation}")
-    mine = user.boot(*SMALL, *hint)
+    mine = user.boot("--flavor", flavor, *hint)
     assert mine["status"] == "ACTIVE"
     assert admin.compute.get_server(mine["id"]).compute_host == host
-    assert stranger.boot(*SMALL, *hint)["status"] == "ERROR"
-    assert user.boot(*SMALL)["status"] == "ERROR"
+    assert stranger.boot("--flavor", flavor, *hint)["status"] == "ERROR"
+    assert user.boot("--flavor", flavor)["status"] == "ERROR"
 
     end = boundary(10)
     user.change(name, "--end-date", text(end))

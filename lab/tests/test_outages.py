@@ -1,4 +1,4 @@
-"""Are promises kept when parts of the cloud freeze, fail or go away for a while?"""
+"""Leases start and end although parts of the cloud freeze, fail or are away for a while."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
-from labtests.machinery import Machinery, Severable
+from labtests.processes import Interruptible, LabProcesses
 from labtests.reservations import Reservations
 from labtests.waiting import MINUTE, boundary, wait_for
 from openstack.connection import Connection
@@ -16,13 +16,14 @@ RECOVERY_SECONDS = 180
 ON_TIME_SECONDS = 20
 SERVERS = ("rabbitmq", "mariadb")
 
-disturbing = pytest.mark.disturbing
+alone = pytest.mark.alone
+thorough = pytest.mark.thorough
 
 
 @pytest.fixture(scope="module")
-def severable(machinery: Machinery) -> Iterator[Mapping[str, Severable]]:
-    """RabbitMQ and MariaDB as things that can be taken from our processes."""
-    with machinery.severable(SERVERS) as servers:
+def interruptible(processes: LabProcesses) -> Iterator[Mapping[str, Interruptible]]:
+    """Yield RabbitMQ and MariaDB as servers that a story can stop."""
+    with processes.interruptible(SERVERS) as servers:
         yield servers
 
 
@@ -32,9 +33,10 @@ def post(service: Reservations, name: str, start: int | str, end: int, propertie
     return str(answer.body["lease"]["id"])
 
 
+@pytest.mark.minutes(2)
 def test_a_frozen_compute_delays_its_own_lease_only(
     hosts: dict[str, str],
-    machinery: Machinery,
+    processes: LabProcesses,
     admin: Connection,
     demo: Connection,
     boot: Callable[..., Any],
@@ -56,7 +58,7 @@ def test_a_frozen_compute_delays_its_own_lease_only(
     service.await_status(ending, "ACTIVE", 30)
 
     wait_for(end - 3)
-    machinery.freeze(compute)
+    processes.freeze(compute)
     wait_for(end)
     # other leases end and start on time while this server does not go away
     service.await_status(ending, "TERMINATED", ON_TIME_SECONDS)
@@ -67,15 +69,15 @@ def test_a_frozen_compute_delays_its_own_lease_only(
     service.await_status(between, "TERMINATED", ON_TIME_SECONDS)
     service.await_status(later, "ACTIVE", ON_TIME_SECONDS)
 
-    machinery.thaw(compute)
+    processes.thaw(compute)
     service.await_status(stuck, "TERMINATED", RECOVERY_SECONDS)
     assert name not in {server.name for server in admin.compute.servers(all_projects=True)}
 
 
-@disturbing
-@pytest.mark.parametrize("api", ["nova", "keystone"])
+@alone
+@pytest.mark.parametrize("api", ["nova", pytest.param("keystone", marks=thorough)])
 def test_an_api_that_answers_500_and_503_for_a_while(
-    api: str, hosts: dict[str, str], machinery: Machinery, demo: Connection, name: str
+    api: str, hosts: dict[str, str], processes: LabProcesses, demo: Connection, name: str
 ) -> None:
     service = Reservations(demo)
     moment = boundary(10)
@@ -84,7 +86,7 @@ def test_an_api_that_answers_500_and_503_for_a_while(
     service.await_status(ending, "ACTIVE", 30)
 
     wait_for(moment - 3)
-    with machinery.failing(api, "500 503"):
+    with processes.failing(api, "500 503"):
         # long enough for several attempts to fail
         wait_for(moment + 20)
 
@@ -93,10 +95,15 @@ def test_an_api_that_answers_500_and_503_for_a_while(
     assert service.delete(starting).status == 204
 
 
-@disturbing
+@alone
+@thorough  # `make test-ha` takes both away in its short form
 @pytest.mark.parametrize("server", SERVERS)
 def test_a_server_stopped_and_started_in_the_middle(
-    server: str, severable: Mapping[str, Severable], hosts: dict[str, str], demo: Connection, name: str
+    server: str,
+    interruptible: Mapping[str, Interruptible],
+    hosts: dict[str, str],
+    demo: Connection,
+    name: str,
 ) -> None:
     service = Reservations(demo)
     moment = boundary(10)
@@ -105,14 +112,14 @@ def test_a_server_stopped_and_started_in_the_middle(
     service.await_status(ending, "ACTIVE", 30)
 
     wait_for(moment - 3)
-    severable[server].stop()
+    interruptible[server].stop()
     try:
         wait_for(moment + 5)
         refused = service.call("GET", "/leases")
         assert refused.status == 503, refused
         wait_for(moment + 15)
     finally:
-        severable[server].start()
+        interruptible[server].start()
 
     service.await_status(ending, "TERMINATED", RECOVERY_SECONDS)
     service.await_status(starting, "ACTIVE", RECOVERY_SECONDS)

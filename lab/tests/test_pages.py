@@ -1,4 +1,4 @@
-"""Does the lab really use each configuration line that the documentation shows?"""
+"""The lab uses each configuration line that the documentation shows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Lines = set[tuple[str, str]]
 
 
 def options(text: str) -> Lines:
-    """Each line together with the group that it stands in."""
+    """Return each line together with the name of its group."""
     found: Lines = set()
     group = ""
     for line in filter(None, map(str.strip, text.splitlines())):

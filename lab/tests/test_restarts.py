@@ -1,4 +1,4 @@
-"""Is anything lost or left half-done when our processes are restarted or killed in the middle?"""
+"""Restarts and kills of our processes in the middle of requests, starts and ends: nothing is lost."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from keystoneauth1.exceptions.connection import ConnectionError as NoAnswer
-from labtests.machinery import Machinery
+from labtests.processes import LabProcesses
 from labtests.reservations import Reservations
 from labtests.waiting import boundary, until, wait_for
 from openstack.connection import Connection
@@ -18,14 +18,18 @@ RECOVERY_SECONDS = 180
 
 API, MANAGER = "blazar-api", "blazar-manager"
 
-Ending = Callable[[Machinery, str], None]
-pytestmark = pytest.mark.disturbing
+Ending = Callable[[LabProcesses, str], None]
+pytestmark = pytest.mark.alone
 
 
-@pytest.fixture(scope="module", params=[Machinery.stop, Machinery.kill], ids=["restart", "kill -9"])
+RESTART = pytest.param(LabProcesses.stop, id="restart", marks=pytest.mark.thorough)
+KILL = pytest.param(LabProcesses.kill, id="kill -9")
+
+
+@pytest.fixture(scope="module", params=[KILL, RESTART])
 def ending(request: pytest.FixtureRequest) -> Ending:
-    """How the processes end. The module's stories are told one after another for each way: some fill the time that
-    others wait for a full minute."""
+    """Return how the processes end. The module's stories run in turn for each of the two ways, so that some
+    of them use the time until the full minute that others need."""
     chosen: Ending = request.param
     return chosen
 
@@ -33,7 +37,7 @@ def ending(request: pytest.FixtureRequest) -> Ending:
 def test_around_a_start_and_an_end(
     ending: Ending,
     hosts: dict[str, str],
-    machinery: Machinery,
+    processes: LabProcesses,
     admin: Connection,
     demo: Connection,
     boot: Callable[..., Any],
@@ -51,8 +55,8 @@ def test_around_a_start_and_an_end(
     # the end begins at the full minute: be there a moment later, in the middle of it
     wait_for(moment + 0.3)
     for process in (MANAGER, API):
-        ending(machinery, process)
-    machinery.start_blazar()
+        ending(processes, process)
+    processes.start_blazar()
 
     service.await_status(ends, "TERMINATED", RECOVERY_SECONDS)
     active = service.await_status(starts, "ACTIVE", RECOVERY_SECONDS)
@@ -63,7 +67,7 @@ def test_around_a_start_and_an_end(
 
 @pytest.mark.parametrize("process", [MANAGER, API])
 def test_in_the_middle_of_creates_and_deletes(
-    process: str, ending: Ending, hosts: dict[str, str], machinery: Machinery, demo: Connection, name: str
+    process: str, ending: Ending, hosts: dict[str, str], processes: LabProcesses, demo: Connection, name: str
 ) -> None:
     service = Reservations(demo)
     begin = boundary(2 * HOUR)
@@ -71,7 +75,7 @@ def test_in_the_middle_of_creates_and_deletes(
     kept: set[str] = set()
 
     def create_and_delete() -> None:
-        """Every second lease is deleted again; what an answer confirmed is what must be there at the end."""
+        """Create leases and delete every second one; note which leases an answer has confirmed."""
         number = 0
         while not stop.is_set():
             number += 1
@@ -83,7 +87,7 @@ def test_in_the_middle_of_creates_and_deletes(
                 lease_id = answer.body["lease"]["id"]
                 kept.add(lease_id)
                 if number % 2:
-                    # whatever becomes of this request, the lease may be gone from now on
+                    # whether or not this request succeeds, the lease may be gone from now on
                     kept.discard(lease_id)
                     service.delete(lease_id)
             except NoAnswer:
@@ -93,9 +97,9 @@ def test_in_the_middle_of_creates_and_deletes(
     worker.start()
     try:
         until("some leases confirmed", 30, lambda: len(kept) >= 5)
-        ending(machinery, process)
+        ending(processes, process)
         confirmed = len(kept)
-        machinery.start_blazar()
+        processes.start_blazar()
         until("more leases confirmed afterwards", RECOVERY_SECONDS, lambda: len(kept) >= confirmed + 5)
     finally:
         stop.set()
@@ -108,5 +112,5 @@ def test_in_the_middle_of_creates_and_deletes(
         found = {lease["id"]: lease["status"] for lease in answer.body["leases"]}
         return found if set(found.values()) <= {"PENDING"} else None
 
-    found = until("no lease in a passing status", RECOVERY_SECONDS, at_rest)
+    found = until("no lease in a transitional status", RECOVERY_SECONDS, at_rest)
     assert kept <= set(found)

@@ -1,4 +1,4 @@
-"""Are servers saved as images of their user before the lease ends, and is the trust that this takes gone afterwards?"""
+"""Snapshots of servers before the end of a lease, and the trusts that they need."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BEFORE_END_SECONDS = 150
 
 @pytest.fixture
 def saved(admin: Connection, name: str) -> Iterator[Callable[[], list[Any]]]:
-    """The images of this story's servers; they are removed at the end, for nobody else would."""
+    """Return a function that lists the images of this story's servers; delete the images at the end."""
 
     def images() -> list[Any]:
         return [image for image in admin.image.images() if name in image.name]
@@ -26,12 +26,13 @@ def saved(admin: Connection, name: str) -> Iterator[Callable[[], list[Any]]]:
 
 
 def trusts(admin: Connection, connection: Connection) -> set[str]:
-    """Those that the connection's user has made."""
+    """Return the trusts that the connection's user has made."""
     user = connection.session.get_user_id()
     answer: Any = admin.identity.get("/OS-TRUST/trusts")
     return {trust["id"] for trust in answer.json()["trusts"] if trust["trustor_user_id"] == user}
 
 
+@pytest.mark.minutes(1)
 def test_two_leases_with_the_same_end_save_their_servers(
     hosts: dict[str, str],
     admin: Connection,

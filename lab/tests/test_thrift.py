@@ -1,12 +1,12 @@
-"""How little does the service ask of the cloud?"""
+"""The number of calls to the cloud that a request causes."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from labtests import accesses
-from labtests.machinery import Machinery
+from labtests import access_log
+from labtests.processes import LabProcesses
 from labtests.reservations import Reservations
 from labtests.waiting import boundary
 from openstack.connection import Connection
@@ -21,13 +21,13 @@ def trusts(admin: Connection) -> int:
     return len(answer.json()["trusts"])
 
 
-@pytest.mark.disturbing
+@pytest.mark.alone  # every client of the cloud asks Keystone
 def test_a_warm_create_asks_keystone_nothing_and_makes_no_trust(
-    hosts: dict[str, str], machinery: Machinery, admin: Connection, demo: Connection, name: str
+    hosts: dict[str, str], processes: LabProcesses, admin: Connection, demo: Connection, name: str
 ) -> None:
     service = Reservations(demo)
     before = trusts(admin)
-    log = machinery.settings.folder("log", "keystone.access")
+    log = processes.settings.folder("log", "keystone.access")
     start = boundary(HOUR)
 
     def create(number: int) -> None:
@@ -38,10 +38,10 @@ def test_a_warm_create_asks_keystone_nothing_and_makes_no_trust(
     create(0)
     rounds = []
     for number in range(ROUNDS):
-        seen = len(accesses.of_others(log))
+        seen = len(access_log.client_requests(log))
         for step in range(1, CREATES + 1):
             create(number * CREATES + step)
-        rounds.append(accesses.of_others(log)[seen:])
+        rounds.append(access_log.client_requests(log)[seen:])
     # a service of the cloud that renews its token looks like any other client: one quiet round is proof
     assert [] in rounds, rounds
     assert trusts(admin) == before

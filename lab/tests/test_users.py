@@ -1,4 +1,4 @@
-"""Does a lease end and go away cleanly when its user is no longer in Keystone?"""
+"""Leases end and are deleted although their user is no longer in Keystone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PASSWORD = "passing-through"
 
 @pytest.fixture
 def guest(admin: Connection, connect: Callable[..., Connection], name: str) -> Iterator[Connection]:
-    """A member of project demo who will not stay."""
+    """Yield a connection of a temporary member of project demo."""
     keystone: Any = admin.identity
     project = keystone.find_project("demo", ignore_missing=False)
     user = keystone.create_user(name=name, password=PASSWORD, domain_id="default")
@@ -30,6 +30,7 @@ def remove(admin: Connection, name: str) -> None:
     keystone.delete_user(keystone.find_user(name, ignore_missing=False))
 
 
+@pytest.mark.minutes(1)
 def test_the_lease_of_a_deleted_user_ends_and_is_deleted(
     hosts: dict[str, str], admin: Connection, guest: Connection, boot: Callable[..., Any], name: str
 ) -> None:

@@ -1,4 +1,4 @@
-"""Are Nova's objects and options read as Nova gives them?"""
+"""Tests of the conversion of Nova's objects, and of the options."""
 
 from dataclasses import dataclass, field
 
@@ -29,12 +29,14 @@ class HostState:
 
 
 def test_request_without_hints_or_specs() -> None:
-    assert nova_objects.request_of(Spec()) == rule.Request("p1")
+    assert nova_objects.request_spec_of(Spec()) == rule.RequestSpec("p1")
 
 
 def test_request_with_hint_and_specs() -> None:
     spec = Spec(flavor=Flavor({"blazar:preemptible": "yes"}), hints={"reservation": ["r1", "r2"]})
-    assert nova_objects.request_of(spec) == rule.Request("p1", frozenset({"r1", "r2"}), {"blazar:preemptible": "yes"})
+    assert nova_objects.request_spec_of(spec) == rule.RequestSpec(
+        "p1", frozenset({"r1", "r2"}), {"blazar:preemptible": "yes"}
+    )
 
 
 def test_aggregates_keep_zone_and_metadata() -> None:

@@ -1,8 +1,8 @@
-"""Does the rule decide as its table says, row by row?"""
+"""Tests of the rule, row by row of its table."""
 
 import pytest
 
-from blazarnova.rule import Aggregate, Reason, Request, Settings, decide, hinted_ids
+from blazarnova.rule import Aggregate, Reason, RequestSpec, Settings, decide, hinted_ids
 
 OWNER, STRANGER, FRIEND = "owner-project", "stranger-project", "friend-project"
 DEFAULTS = Settings()
@@ -16,8 +16,10 @@ def reserved(name: str = "r1", zone: str | None = None, **metadata: str) -> Aggr
     return Aggregate(name, zone or f"blazar_{name}", {"blazar:owner": OWNER, **metadata})
 
 
-def asks(project: str = OWNER, *hints: str, **specs: str) -> Request:
-    return Request(project, frozenset(hints), {key.replace("__", ":"): value for key, value in specs.items()})
+def asks(project: str = OWNER, *hints: str, **specs: str) -> RequestSpec:
+    return RequestSpec(
+        project, frozenset(hints), {key.replace("__", ":"): value for key, value in specs.items()}
+    )
 
 
 FLAVOR_OF_RESERVATION = {"aggregate_instance_extra_specs__reservation": "r1"}
@@ -93,7 +95,7 @@ TABLE = [
         Reason.FOREIGN_RESERVATION,
     ),
     (
-        "row 4: a stranger who knows the id",
+        "row 4: another project that knows the id",
         asks(STRANGER, "r1"),
         [reserved()],
         DEFAULTS,
@@ -198,7 +200,7 @@ TABLE = [
         Reason.HOST_IS_RESERVABLE,
     ),
     ("row 8: the owner without a hint", asks(OWNER), [reserved()], DEFAULTS, Reason.HOST_IS_RESERVABLE),
-    ("row 8: anybody on the freepool", asks(STRANGER), [FREEPOOL], DEFAULTS, Reason.HOST_IS_RESERVABLE),
+    ("row 8: any project on the freepool", asks(STRANGER), [FREEPOOL], DEFAULTS, Reason.HOST_IS_RESERVABLE),
     (
         "row 8: operator's own names",
         asks(STRANGER),
@@ -224,7 +226,9 @@ ACCEPTING = {
     [row[1:] for row in TABLE],
     ids=[row[0] for row in TABLE],
 )
-def test_the_table(request_: Request, aggregates: list[Aggregate], settings: Settings, reason: Reason) -> None:
+def test_the_table(
+    request_: RequestSpec, aggregates: list[Aggregate], settings: Settings, reason: Reason
+) -> None:
     verdict = decide(request_, aggregates, settings)
     assert verdict.reason == reason
     assert verdict.accepted == (reason in ACCEPTING)

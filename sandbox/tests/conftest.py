@@ -1,5 +1,6 @@
-"""What do the tests of the sandbox share? A served cloud, new for each test, and callers of it."""
+"""Fixtures of the sandbox's tests: a served cloud, new for each test, and callers of it."""
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from blazar_sandbox.cloud import Cloud
 from blazar_sandbox.compute.servers import Delays
 from blazar_sandbox.server import SandboxServer
 
+sys.path.insert(0, str(Path(__file__).parent / "support"))
+
 
 @dataclass
 class Answer:
@@ -25,7 +28,7 @@ class Answer:
 
 
 class Caller:
-    """Somebody with a token who calls the services as bare as can be."""
+    """A user with a token, and bare HTTP calls to the services."""
 
     def __init__(self, url: str, user: str, project: str | None = None, password: str = "sandbox") -> None:
         self.url = url
@@ -35,14 +38,22 @@ class Caller:
             "password": {"user": {"name": user, "domain": {"id": "default"}, "password": password}},
         }
         scope: Any = {"project": {"name": project or user, "domain": {"id": "default"}}}
-        answer = self.http.post(f"{url}/v3/auth/tokens", json={"auth": {"identity": identity, "scope": scope}})
+        answer = self.http.post(
+            f"{url}/v3/auth/tokens", json={"auth": {"identity": identity, "scope": scope}}
+        )
         assert answer.status_code == 201, answer.text
         self.token = answer.headers["X-Subject-Token"]
         self.token_body = answer.json()["token"]
         self.http.headers["X-Auth-Token"] = self.token
 
     def call(
-        self, method: str, path: str, body: Any = None, *, version: str = "", headers: dict[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        version: str = "",
+        headers: dict[str, str] | None = None,
     ) -> Answer:
         headers = dict(headers or {})
         if version:
@@ -50,7 +61,9 @@ class Caller:
             headers["OpenStack-API-Version"] = f"{service} {version}"
         answer = self.http.request(method, self.url + path, json=body, headers=headers, timeout=20)
         is_json = answer.headers.get("Content-Type", "").startswith("application/json")
-        return Answer(answer.status_code, answer.json() if is_json and answer.content else None, answer.headers)
+        return Answer(
+            answer.status_code, answer.json() if is_json and answer.content else None, answer.headers
+        )
 
     def ok(self, method: str, path: str, body: Any = None, *, version: str = "") -> Any:
         answer = self.call(method, path, body, version=version)
@@ -64,21 +77,29 @@ class Caller:
         return self.ok(method, "/placement" + path, body, version=version)
 
     def boot(self, cloud: Cloud, name: str = "vm", flavor: str = "1", count: int = 1, **more: Any) -> Any:
-        """Boot a server without network and wait until it is what it becomes."""
+        """Boot a server without network and wait until it is no longer in status BUILD."""
         image = next(iter(cloud.images.table)).id
         hints = more.pop("hints", {})
-        server = {"name": name, "imageRef": image, "flavorRef": flavor, "networks": "none", "max_count": count, **more}
+        server = {
+            "name": name,
+            "imageRef": image,
+            "flavorRef": flavor,
+            "networks": "none",
+            "max_count": count,
+            **more,
+        }
         body = {"server": server, "os:scheduler_hints": hints}
         made = self.nova("POST", "/servers", body)["server"]
-        return self.settled(made["id"])
+        return self.wait_until_built(made["id"])
 
-    def settled(self, server_id: str) -> Any:
+    def wait_until_built(self, server_id: str) -> Any:
         return until(
-            lambda: self.nova("GET", f"/servers/{server_id}")["server"], lambda server: server["status"] != "BUILD"
+            lambda: self.nova("GET", f"/servers/{server_id}")["server"],
+            lambda server: server["status"] != "BUILD",
         )
 
     def aggregate(self, name: str, zone: str | None, metadata: dict[str, str], *hosts: str) -> int:
-        """Make an aggregate with hosts."""
+        """Create an aggregate with hosts."""
         body = {"aggregate": {"name": name, "availability_zone": zone}}
         number: int = self.nova("POST", "/os-aggregates", body)["aggregate"]["id"]
         if metadata:
@@ -89,7 +110,7 @@ class Caller:
 
 
 def until(look: Callable[[], Any], good: Callable[[Any], bool], seconds: float = 10) -> Any:
-    """Look again and again until what is seen is good."""
+    """Call ``look`` until its result is ``good``; return the result."""
     end = time.monotonic() + seconds
     while True:
         seen = look()
@@ -140,7 +161,7 @@ def alt(caller: Callable[..., Caller]) -> Caller:
 
 @pytest.fixture
 def connect(server: SandboxServer) -> Iterator[Callable[[str], Any]]:
-    """Connect the SDK as one of the first day's users."""
+    """Connect the SDK as a user of the initial content."""
     opened: list[Any] = []
 
     def connection(user: str) -> Any:
@@ -162,7 +183,7 @@ def connect(server: SandboxServer) -> Iterator[Callable[[str], Any]]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave the SDK and WebOb alone with what they warn themselves of; all other warnings stay errors."""
+    """Ignore the warnings that the SDK and WebOb cause themselves; all other warnings stay errors."""
     here = Path(__file__).parent
     for item in items:
         if item.path.is_relative_to(here):

@@ -1,4 +1,4 @@
-"""Do aggregates follow Nova's rules?"""
+"""Tests of Nova's rules for aggregates."""
 
 from collections.abc import Callable
 from typing import Any
@@ -55,14 +55,18 @@ def test_a_host_with_servers_stays_in_its_zone(admin: Any, cloud: Cloud) -> None
     refused = act(admin, number, "add_host", {"host": host})
     assert refused.status == 409
     assert "contain instances" in refused.body["conflictingRequest"]["message"]
-    assert act(admin, plain, "remove_host", {"host": host}).status == 200, "an aggregate without zone moves nobody"
+    assert act(admin, plain, "remove_host", {"host": host}).status == 200, (
+        "an aggregate without a zone changes no host's zone"
+    )
 
 
 def test_a_zone_with_servers_keeps_its_hosts_and_its_name(admin: Any, cloud: Cloud) -> None:
     number = admin.aggregate("a1", "zone-1", {}, "compute-01")
     twin = admin.aggregate("a2", "zone-1", {}, "compute-01")
     vm = admin.boot(cloud, availability_zone="zone-1")
-    assert act(admin, twin, "remove_host", {"host": "compute-01"}).status == 200, "the other one keeps the zone"
+    assert act(admin, twin, "remove_host", {"host": "compute-01"}).status == 200, (
+        "the other one keeps the zone"
+    )
     assert act(admin, number, "set_metadata", {"metadata": {"availability_zone": "zone-9"}}).status == 400
     assert act(admin, number, "remove_host", {"host": "compute-01"}).status == 409
     admin.nova("DELETE", f"/servers/{vm['id']}")

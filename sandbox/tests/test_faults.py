@@ -1,6 +1,7 @@
-"""Do faults strike what they are meant for, and does the journal tell what was called?"""
+"""Tests of fault injection and of the journal."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -30,7 +31,7 @@ def test_an_error_for_one_kind_of_call(admin: Any, cloud: Cloud) -> None:
         assert answer.body == {"serviceUnavailable": {"code": 503, "message": "A fault was injected here."}}
     assert create(admin, "a1").status == 200
     assert aggregates(admin).status == 200
-    assert cloud.faults.struck(fault.id) == 2
+    assert cloud.faults.hits(fault.id) == 2
 
 
 @pytest.mark.parametrize(
@@ -42,7 +43,9 @@ def test_an_error_for_one_kind_of_call(admin: Any, cloud: Cloud) -> None:
         ("image", "/image/v2/images", "message"),
     ],
 )
-def test_every_service_fails_in_its_own_form(admin: Any, cloud: Cloud, service: str, path: str, key: str) -> None:
+def test_every_service_fails_in_its_own_form(
+    admin: Any, cloud: Cloud, service: str, path: str, key: str
+) -> None:
     cloud.faults.add(Fault(service=service, status=500))
     answer = admin.call("GET", path)
     assert answer.status == 500
@@ -83,32 +86,48 @@ def test_latency_is_for_the_slow_call_only(admin: Any, cloud: Cloud) -> None:
     assert time.monotonic() - start >= 0.2
 
 
+@pytest.mark.parametrize("ends", ["remove", "clear"])
+def test_a_service_that_hangs_answers_when_the_fault_is_removed(admin: Any, cloud: Cloud, ends: str) -> None:
+    fault = cloud.faults.add(Fault(effect=Effect.HANG, path="os-aggregates"))
+    with ThreadPoolExecutor(2) as pool:
+        calls = [pool.submit(aggregates, admin), pool.submit(create, admin, "a1")]
+        end = time.monotonic() + 10
+        while cloud.faults.hits(fault.id) < 2:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        assert not any(call.done() for call in calls)
+        assert admin.call("GET", "/compute/v2.1/flavors").status == 200
+        cloud.faults.remove(fault.id) if ends == "remove" else cloud.faults.clear()
+        assert [call.result(10).status for call in calls] == [200, 200]
+    assert len(aggregates(admin).body["aggregates"]) == 2
+
+
 def test_skip_rate_and_order() -> None:
     faults = Faults(seed=1)
     faults.add(Fault(skip=2, times=1, status=501))
-    strikes = [faults.strike("compute", "GET", "/x").fault is not None for _ in range(5)]
-    assert strikes == [False, False, True, False, False]
+    applied = [faults.inject("compute", "GET", "/x").fault is not None for _ in range(5)]
+    assert applied == [False, False, True, False, False]
     faults.clear()
     half = faults.add(Fault(rate=0.5))
-    hits = sum(faults.strike("compute", "GET", "/x").fault is not None for _ in range(1000))
+    hits = sum(faults.inject("compute", "GET", "/x").fault is not None for _ in range(1000))
     assert 400 < hits < 600
-    assert faults.struck(half.id) == hits
+    assert faults.hits(half.id) == hits
     faults.clear()
     faults.add(Fault(effect=Effect.DELAY, seconds=1))
     faults.add(Fault(effect=Effect.DELAY, seconds=2))
     faults.add(Fault(status=500, path="y"))
-    assert faults.strike("compute", "GET", "/x").seconds == 3
-    assert faults.strike("compute", "GET", "/y").fault is not None
+    assert faults.inject("compute", "GET", "/x").seconds == 3
+    assert faults.inject("compute", "GET", "/y").fault is not None
 
 
 def test_a_server_that_does_not_go_away(admin: Any, demo: Any, cloud: Cloud) -> None:
     one, other = demo.boot(cloud), demo.boot(cloud)
-    cloud.compute.servers.holds.hold_server(one["id"])
+    cloud.compute.servers.stuck.add_server(one["id"])
     for server in (one, other):
         demo.nova("DELETE", f"/servers/{server['id']}")
     listed = demo.nova("GET", "/servers/detail")["servers"]
     assert [(server["id"], server["OS-EXT-STS:task_state"]) for server in listed] == [(one["id"], "deleting")]
-    cloud.compute.servers.holds.release()
+    cloud.compute.servers.stuck.clear()
     end = time.monotonic() + 10
     while demo.nova("GET", "/servers")["servers"]:
         assert time.monotonic() < end
@@ -117,11 +136,11 @@ def test_a_server_that_does_not_go_away(admin: Any, demo: Any, cloud: Cloud) -> 
 
 def test_a_host_that_hangs(demo: Any, cloud: Cloud) -> None:
     server = demo.boot(cloud)
-    host = cloud.compute.rows.table[server["id"]].host
-    cloud.compute.servers.holds.hold_host(host)
+    host = cloud.compute.server_table[server["id"]].host
+    cloud.compute.servers.stuck.add_host(host)
     demo.nova("DELETE", f"/servers/{server['id']}")
     assert demo.call("GET", f"/compute/v2.1/servers/{server['id']}").status == 200
-    cloud.compute.servers.holds.release_host(host)
+    cloud.compute.servers.stuck.remove_host(host)
 
 
 def test_control_over_http(server: SandboxServer, admin: Any, cloud: Cloud) -> None:
@@ -131,7 +150,7 @@ def test_control_over_http(server: SandboxServer, admin: Any, cloud: Cloud) -> N
     made = http.post(url + "/faults", json=body)
     assert made.status_code == 201
     assert aggregates(admin).status == 502
-    assert [one["struck"] for one in http.get(url + "/faults").json()["faults"]] == [1]
+    assert [one["hits"] for one in http.get(url + "/faults").json()["faults"]] == [1]
     assert http.delete(url + "/faults/" + made.json()["id"]).status_code == 204
     assert http.get(url + "/faults").json()["faults"] == []
     for wrong in ({"effekt": "error"}, {"effect": "boom"}, {"status": "500"}, {"when": 5}):
@@ -141,8 +160,11 @@ def test_control_over_http(server: SandboxServer, admin: Any, cloud: Cloud) -> N
     journal = http.get(url + "/journal?prefix=compute&calls=1").json()
     assert journal["counts"] == {"compute GET /v2.1/os-aggregates": 1}
     assert journal["calls"][0]["user_id"] == cloud.user_id("admin")
-    assert http.post(url + "/holds", json={"host": "compute-01"}).json() == {"servers": [], "hosts": ["compute-01"]}
-    assert http.delete(url + "/holds").status_code == 204
+    assert http.post(url + "/stuck-servers", json={"host": "compute-01"}).json() == {
+        "servers": [],
+        "hosts": ["compute-01"],
+    }
+    assert http.delete(url + "/stuck-servers").status_code == 204
     assert http.put(url + "/hosts/compute-01", json={"silent": True}).json()["up"] is False
     assert admin.nova("GET", "/os-services?host=compute-01")["services"][0]["state"] == "down"
     assert http.put(url + "/delays", json={"boot": 1.5}).json() == {"boot": 1.5, "delete": 0.0}
@@ -178,7 +200,10 @@ def test_what_is_left_behind(admin: Any, cloud: Cloud) -> None:
     number = admin.aggregate("r1", "blazar_r1", {"a": "b"}, "compute-01")
     found = difference(before, snapshot(cloud))
     assert found.added == (f"aggregates/{number}",)
-    assert set(found.changed) == {"hosts/compute-01", f"providers/{cloud.compute.hosts.table['compute-01'].uuid}"}
+    assert set(found.changed) == {
+        "hosts/compute-01",
+        f"providers/{cloud.compute.hosts.table['compute-01'].uuid}",
+    }
     admin.nova("POST", f"/os-aggregates/{number}/action", {"remove_host": {"host": "compute-01"}})
     admin.nova("DELETE", f"/os-aggregates/{number}")
     assert not difference(before, snapshot(cloud))

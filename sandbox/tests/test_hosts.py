@@ -1,4 +1,4 @@
-"""Are hypervisors, services and zones told in every form that clients ask for?"""
+"""Tests of hypervisors, services and zones, in every microversion that changes them."""
 
 import json
 from collections.abc import Callable
@@ -102,7 +102,13 @@ def test_pages_link_to_the_next(admin: Any) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["/os-hypervisors", "/os-hypervisors/detail", "/os-services", "/os-aggregates", "/os-availability-zone/detail"],
+    [
+        "/os-hypervisors",
+        "/os-hypervisors/detail",
+        "/os-services",
+        "/os-aggregates",
+        "/os-availability-zone/detail",
+    ],
 )
 def test_the_operators_things_are_refused_to_members(demo: Any, path: str) -> None:
     answer = nova(demo, path, "2.90")
@@ -115,11 +121,15 @@ def test_a_disabled_service_shows_everywhere(admin: Any, cloud: Cloud) -> None:
     body = {"status": "disabled", "disabled_reason": "fan"}
     changed = admin.nova("PUT", f"/os-services/{service['id']}", body)["service"]
     assert (changed["status"], changed["disabled_reason"]) == ("disabled", "fan")
-    seen = admin.nova("GET", "/os-hypervisors/detail?hypervisor_hostname_pattern=compute-03")["hypervisors"][0]
+    seen = admin.nova("GET", "/os-hypervisors/detail?hypervisor_hostname_pattern=compute-03")["hypervisors"][
+        0
+    ]
     assert (seen["status"], seen["state"], seen["service"]["disabled_reason"]) == ("disabled", "up", "fan")
     assert "COMPUTE_STATUS_DISABLED" in provider_traits(cloud.placement, "compute-03")
     admin.nova("PUT", f"/os-services/{service['id']}", {"status": "enabled", "forced_down": True})
-    seen = admin.nova("GET", "/os-hypervisors/detail?hypervisor_hostname_pattern=compute-03")["hypervisors"][0]
+    seen = admin.nova("GET", "/os-hypervisors/detail?hypervisor_hostname_pattern=compute-03")["hypervisors"][
+        0
+    ]
     assert (seen["status"], seen["state"]) == ("enabled", "down")
     assert "COMPUTE_STATUS_DISABLED" not in provider_traits(cloud.placement, "compute-03")
 

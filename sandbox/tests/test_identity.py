@@ -1,4 +1,4 @@
-"""Does the sandbox authenticate, authorise and list as Keystone does?"""
+"""Tests of Keystone: authentication, authorisation and collections."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -69,7 +69,7 @@ def test_without_scope_the_default_project_counts(server: SandboxServer, cloud: 
     ("identity", "scope", "status"),
     [
         (password("demo", "wrong"), project("demo"), 401),
-        (password("nobody"), project("demo"), 401),
+        (password("unknown"), project("demo"), 401),
         (password("demo"), project("alt"), 401),
         (password("demo"), project("nowhere"), 401),
         (password("demo"), {"system": {"all": True}}, 401),
@@ -120,7 +120,7 @@ def test_validation_by_a_service_and_by_the_bearer(admin: Any, demo: Any, alt: A
     assert demo.call("GET", "/v3/auth/projects").status == 401
 
 
-class HandClock:
+class ManualClock:
     def __init__(self) -> None:
         self.moment = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -129,7 +129,7 @@ class HandClock:
 
 
 def test_tokens_expire_and_may_be_shown_for_a_while(served: SandboxServer) -> None:
-    clock = HandClock()
+    clock = ManualClock()
     cloud = Cloud(clock=clock, token_lifetime=timedelta(minutes=5))
     served.replace(cloud)
     body = {"identity": password("demo"), "scope": project("demo")}
@@ -143,11 +143,13 @@ def test_tokens_expire_and_may_be_shown_for_a_while(served: SandboxServer) -> No
     fresh = cloud.tokens.authenticate({"identity": password("admin"), "scope": project("admin")}).token.id
     headers["X-Auth-Token"] = fresh
     assert requests.get(url + "?allow_expired=1", headers=headers, timeout=10).status_code == 404
-    assert old not in cloud.identity.tokens, "tokens of which nobody can make use are forgotten"
+    assert old not in cloud.identity.tokens, "tokens that have expired for good are deleted"
 
 
 def test_a_token_ends_with_what_it_stands_for(caller: Callable[..., Any], admin: Any, cloud: Cloud) -> None:
-    user = admin.ok("POST", "/v3/users", {"user": {"name": "ann", "password": "p", "default_project_id": None}})["user"]
+    user = admin.ok(
+        "POST", "/v3/users", {"user": {"name": "ann", "password": "p", "default_project_id": None}}
+    )["user"]
     where = f"/v3/projects/{cloud.project_id('demo')}/users/{user['id']}/roles/{role_id(cloud, 'member')}"
     admin.ok("PUT", where)
     ann = caller("ann", "demo", "p")
@@ -209,7 +211,9 @@ def test_the_sdk_manages_users_projects_and_roles(connect: Callable[[str], Any])
     assert identity.find_user("bob", domain_id="default").id == user.id
     assert [one.name for one in identity.user_projects(user)] == ["new"]
     service = identity.create_service(name="dns", type="dns")
-    identity.create_endpoint(service_id=service.id, interface="public", url="http://dns.test", region_id="RegionOne")
+    identity.create_endpoint(
+        service_id=service.id, interface="public", url="http://dns.test", region_id="RegionOne"
+    )
     assert [one.url for one in identity.endpoints(service_id=service.id)] == ["http://dns.test"]
     identity.delete_service(service)
     assert [one for one in identity.endpoints() if one.service_id == service.id] == []

@@ -1,4 +1,4 @@
-"""Are addresses given, refused and tagged as Neutron does?"""
+"""Tests of Neutron: addresses, ports, floating IPs and tags."""
 
 from collections.abc import Callable
 from typing import Any
@@ -34,7 +34,9 @@ def test_the_first_days_networks(demo: Any) -> None:
     assert [set(one) for one in external] == [{"id", "name"}]
 
 
-def test_an_operator_gives_an_address_to_a_project(admin: Any, demo: Any, alt: Any, cloud: Cloud, public: str) -> None:
+def test_an_operator_gives_an_address_to_a_project(
+    admin: Any, demo: Any, alt: Any, cloud: Cloud, public: str
+) -> None:
     answer = fip(admin, public, floating_ip_address="203.0.113.150", project_id=cloud.project_id("demo"))
     assert answer.status == 201
     made = answer.body["floatingip"]
@@ -68,10 +70,10 @@ def test_what_is_refused(admin: Any, demo: Any, cloud: Cloud, public: str) -> No
     assert kind(fip(admin, public, floating_ip_address="198.51.100.1")) == (400, "InvalidIpForNetwork")
     assert kind(fip(admin, public, floating_ip_address="nonsense")) == (400, "HTTPBadRequest")
     assert kind(fip(admin, private)) == (400, "BadRequest")
-    nobody = "11111111-1111-4111-8111-111111111111"
-    assert kind(fip(admin, nobody)) == (404, "NetworkNotFound")
+    unknown = "11111111-1111-4111-8111-111111111111"
+    assert kind(fip(admin, unknown)) == (404, "NetworkNotFound")
     assert kind(fip(admin, "nope")) == (400, "HTTPBadRequest")
-    assert kind(fip(admin, public, subnet_id=nobody)) == (404, "SubnetNotFound")
+    assert kind(fip(admin, public, subnet_id=unknown)) == (404, "SubnetNotFound")
     assert kind(fip(demo, public, floating_ip_address="203.0.113.151")) == (403, "PolicyNotAuthorized")
     assert kind(fip(demo, public, project_id=cloud.project_id("alt"))) == (400, "HTTPBadRequest")
 
@@ -84,7 +86,9 @@ def test_pools_are_used_in_order_and_end(demo: Any, public: str) -> None:
 
 def test_an_address_is_bound_to_a_server(connect: Callable[[str], Any], public: str) -> None:
     demo = connect("demo")
-    server = demo.create_server("web", image="dummy", flavor="m1.tiny", network="private", wait=True, auto_ip=False)
+    server = demo.create_server(
+        "web", image="dummy", flavor="m1.tiny", network="private", wait=True, auto_ip=False
+    )
     port = next(demo.network.ports(device_id=server.id))
     made = demo.network.create_ip(floating_network_id=public)
     bound = demo.network.update_ip(made, port_id=port.id)

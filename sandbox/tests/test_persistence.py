@@ -1,4 +1,4 @@
-"""Is everything still there after the end of the process, even a violent one?"""
+"""Tests of persistence, also across a kill of the process."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ import requests
 
 from blazar_sandbox import codec
 from blazar_sandbox.cloud import Cloud
-from blazar_sandbox.compute.model import Fault, Flavor, Pending, Server, Status
+from blazar_sandbox.compute.model import Flavor, Pending, Server, ServerFault, Status
 from blazar_sandbox.compute.servers import Delays
 from blazar_sandbox.persistence import Persistence
 from blazar_sandbox.server import SandboxServer
@@ -28,8 +28,9 @@ NOW = datetime(2030, 5, 17, 12, 30, 1, 5, tzinfo=UTC)
 
 def test_rows_come_back_as_they_were() -> None:
     row = Server(
-        "s1", "größe 🚀", "p1", "u1", Flavor("f", "f", 1, 2, 3, extra_specs={"a:b": "c"}, access=("p1",)), NOW, NOW,
-        "r-1", status=Status.ERROR, fault=Fault(500, "no", NOW), pending=Pending.GONE, due=1.5, tags=("a", "b"),
+        "s1", "größe 🚀", "p1", "u1", Flavor("f", "f", 1, 2, 3, extra_specs={"a:b": "c"}, access=("p1",)),
+        NOW, NOW, "r-1", status=Status.ERROR, fault=ServerFault(500, "no", NOW), pending=Pending.DELETED,
+        due=1.5, tags=("a", "b"),
     )  # fmt: skip
     assert codec.decode(Server, codec.encode(row)) == row
 
@@ -48,7 +49,7 @@ def reopened(path: Path, **options: Any) -> tuple[Cloud, Persistence]:
 
 @pytest.fixture
 def story(served: SandboxServer, caller: Callable[..., Any], tmp_path: Path) -> Iterator[tuple[Cloud, Path]]:
-    """Let a cloud with a file live through changes of every kind, and end it."""
+    """Return a closed cloud whose file has changes of every kind."""
     path = tmp_path / "deep" / "cloud.db"
     cloud, kept = reopened(path)
     served.replace(cloud)
@@ -79,7 +80,7 @@ def test_everything_is_found_again(
     host = after.compute.hosts.table["compute-03"]
     assert [after.compute.aggregates.table[str(one)].name for one in host.aggregates] == ["r1"]
     assert after.placement.used(host.uuid, "VCPU") == 1
-    assert after.compute.rows.on_host.count("compute-03") == 1
+    assert after.compute.server_table.on_host.count("compute-03") == 1
     assert "1" not in after.compute.flavors.table
     assert caller("admin").aggregate("r2", None, {}) == 3, "numbers go on where they were"
     kept.close()
@@ -106,7 +107,9 @@ def test_more_hosts_are_added_and_none_are_lost(story: tuple[Cloud, Path]) -> No
     assert fewer.placement.by_name.count("compute-12") == 1
 
 
-def test_what_was_under_way_goes_on(tmp_path: Path, served: SandboxServer, caller: Callable[..., Any]) -> None:
+def test_what_was_under_way_goes_on(
+    tmp_path: Path, served: SandboxServer, caller: Callable[..., Any]
+) -> None:
     path = tmp_path / "cloud.db"
     cloud, kept = reopened(path, delays=Delays(boot=0.2, delete=0.2))
     served.replace(cloud)
@@ -117,12 +120,12 @@ def test_what_was_under_way_goes_on(tmp_path: Path, served: SandboxServer, calle
     kept.close()
     again, kept = reopened(path)
     served.replace(again)
-    assert demo.settled(server_id)["status"] == "ACTIVE"
+    assert demo.wait_until_built(server_id)["status"] == "ACTIVE"
     kept.close()
 
 
 class Process:
-    """The command, in a process of its own."""
+    """The command in a process of its own."""
 
     def __init__(self, *arguments: str) -> None:
         command = [sys.executable, "-m", "blazar_sandbox", "--port", "0", *arguments]
@@ -139,7 +142,9 @@ class Process:
         return code
 
 
-def test_the_command_survives_a_kill(tmp_path: Path, server: SandboxServer, caller: Callable[..., Any]) -> None:
+def test_the_command_survives_a_kill(
+    tmp_path: Path, server: SandboxServer, caller: Callable[..., Any]
+) -> None:
     state = str(tmp_path / "cloud.db")
     first = Process("--state", state, "--hosts", "3")
     make = type(caller("admin"))
@@ -151,7 +156,9 @@ def test_the_command_survives_a_kill(tmp_path: Path, server: SandboxServer, call
     headers = {"X-Auth-Token": admin.token}
     found = requests.get(f"{second.url}/compute/v2.1/os-aggregates/{number}", headers=headers, timeout=10)
     assert found.json()["aggregate"]["hosts"] == ["compute-02"]
-    requests.delete(f"{second.url}/v3/auth/tokens", headers={**headers, "X-Subject-Token": admin.token}, timeout=10)
+    requests.delete(
+        f"{second.url}/v3/auth/tokens", headers={**headers, "X-Subject-Token": admin.token}, timeout=10
+    )
     assert second.end(signal.SIGTERM) == 0
     third = Process("--state", state, "--hosts", "3")
     found = requests.get(f"{third.url}/compute/v2.1/os-aggregates/{number}", headers=headers, timeout=10)

@@ -1,4 +1,4 @@
-"""Does Placement keep its books and refuse as the real one does?"""
+"""Tests of Placement: providers, inventories, traits and allocations."""
 
 from collections.abc import Callable
 from typing import Any
@@ -37,7 +37,9 @@ def test_only_operators_and_services(demo: Any, caller: Callable[..., Any]) -> N
     assert call(caller("blazar", "service"), "GET", RP).status == 200
 
 
-@pytest.mark.parametrize(("asked", "status"), [("1.0", 200), ("1.39", 200), ("1.40", 406), ("latest", 200), ("x", 400)])
+@pytest.mark.parametrize(
+    ("asked", "status"), [("1.0", 200), ("1.39", 200), ("1.40", 406), ("latest", 200), ("x", 400)]
+)
 def test_microversions(admin: Any, asked: str, status: int) -> None:
     answer = call(admin, "GET", RP, version=asked)
     assert answer.status == status
@@ -69,7 +71,10 @@ def test_nested_providers(admin: Any) -> None:
     assert (child["parent_provider_uuid"], child["root_provider_uuid"]) == (parent, parent)
     tree = admin.placement("GET", f"{RP}?in_tree={child['uuid']}")["resource_providers"]
     assert {one["name"] for one in tree} == {"compute-01", "blazar_compute-01"}
-    assert code(call(admin, "DELETE", f"{RP}/{parent}")) == (409, "placement.resource_provider.cannot_delete_parent")
+    assert code(call(admin, "DELETE", f"{RP}/{parent}")) == (
+        409,
+        "placement.resource_provider.cannot_delete_parent",
+    )
     body = {"name": "blazar_compute-01"}
     assert code(call(admin, "POST", RP, body)) == (409, "placement.duplicate_name")
     body = {"name": "orphan", "parent_provider_uuid": "00000000-0000-0000-0000-000000000000"}
@@ -96,7 +101,14 @@ def test_generations_referee(admin: Any) -> None:
     body["resource_provider_generation"] = 1
     body["inventories"] = {"CUSTOM_RESERVATION_R1": {"total": 5, "max_unit": 1}}
     seen = admin.placement("PUT", path, body)["inventories"]["CUSTOM_RESERVATION_R1"]
-    assert seen == {"total": 5, "reserved": 0, "min_unit": 1, "max_unit": 1, "step_size": 1, "allocation_ratio": 1.0}
+    assert seen == {
+        "total": 5,
+        "reserved": 0,
+        "min_unit": 1,
+        "max_unit": 1,
+        "step_size": 1,
+        "allocation_ratio": 1.0,
+    }
     assert admin.placement("GET", f"{path}/CUSTOM_RESERVATION_R1")["total"] == 5
     one = {"resource_provider_generation": 2, "total": 3}
     assert admin.placement("PUT", f"{path}/CUSTOM_RESERVATION_R1", one)["total"] == 3
@@ -152,7 +164,9 @@ def test_traits(admin: Any) -> None:
     body = {"resource_provider_generation": 0, "traits": ["CUSTOM_NEW", "HW_CPU_X86_AVX2"]}
     assert admin.placement("PUT", path, body)["traits"] == ["CUSTOM_NEW", "HW_CPU_X86_AVX2"]
     assert code(call(admin, "PUT", path, body)) == (409, "placement.concurrent_update")
-    assert call(admin, "PUT", path, {"resource_provider_generation": 1, "traits": ["CUSTOM_NOPE"]}).status == 400
+    assert (
+        call(admin, "PUT", path, {"resource_provider_generation": 1, "traits": ["CUSTOM_NOPE"]}).status == 400
+    )
     assert call(admin, "DELETE", "/traits/CUSTOM_NEW").status == 409
     assert call(admin, "DELETE", path).status == 204
     assert call(admin, "DELETE", "/traits/CUSTOM_NEW").status == 204
@@ -194,9 +208,11 @@ def test_allocations_are_counted_and_bounded(admin: Any, cloud: Cloud) -> None:
     assert seen["allocations"][uuid]["resources"] == {"VGPU": 5}
     assert seen["consumer_generation"] == 1
     other = "/allocations/22222222-2222-2222-2222-222222222222"
-    assert call(admin, "PUT", other, {**body, "allocations": {uuid: {"resources": {"VGPU": 4}}}}).status == 409
-    assert call(admin, "PUT", path, {**body, "consumer_generation": 1,
-                                     "allocations": {uuid: {"resources": {"VGPU": 8}}}}).status == 204  # fmt: skip
+    assert (
+        call(admin, "PUT", other, {**body, "allocations": {uuid: {"resources": {"VGPU": 4}}}}).status == 409
+    )
+    body = {**body, "consumer_generation": 1, "allocations": {uuid: {"resources": {"VGPU": 8}}}}
+    assert call(admin, "PUT", path, body).status == 204
     assert admin.placement("GET", f"{RP}/{uuid}/usages")["usages"]["VGPU"] == 8
     assert admin.placement("GET", f"/usages?project_id={project}", version="1.37")["usages"] == {"VGPU": 8}
     assert list(admin.placement("GET", f"{RP}/{uuid}/allocations")["allocations"]) == [path.split("/")[2]]
@@ -221,7 +237,9 @@ def test_several_consumers_all_or_nothing(admin: Any) -> None:
     assert call(admin, "POST", "/allocations", body(8, 1, None)).status == 409
     assert admin.placement("GET", f"{RP}/{uuid}/usages")["usages"]["VGPU"] == 0
     assert call(admin, "POST", "/allocations", body(8, 0, None)).status == 204
-    assert call(admin, "POST", "/allocations", body(0, 8, 1)).status == 204, "swapped at once, never above capacity"
+    assert call(admin, "POST", "/allocations", body(0, 8, 1)).status == 204, (
+        "swapped at once, never above capacity"
+    )
     assert admin.placement("GET", f"/allocations/{second}")["allocations"][uuid]["resources"] == {"VGPU": 8}
     assert admin.placement("GET", f"/allocations/{first}")["allocations"] == {}
 
@@ -263,7 +281,9 @@ def test_the_sdk_speaks_placement(connect: Callable[[str], Any]) -> None:
         child.id, "CUSTOM_RESERVATION_X", total=2, resource_provider_generation=child.generation
     )
     assert made.total == 2
-    assert [one.resource_class for one in placement.resource_provider_inventories(child)] == ["CUSTOM_RESERVATION_X"]
+    assert [one.resource_class for one in placement.resource_provider_inventories(child)] == [
+        "CUSTOM_RESERVATION_X"
+    ]
     placement.delete_resource_provider_inventory("CUSTOM_RESERVATION_X", child)
     placement.delete_resource_class("CUSTOM_RESERVATION_X")
     placement.delete_resource_provider(child)

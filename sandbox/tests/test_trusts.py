@@ -1,4 +1,4 @@
-"""Do trusts pass on rights as Keystone's do, and end when they must?"""
+"""Tests of trusts: delegated roles, redelegation and their end."""
 
 from collections.abc import Callable
 from typing import Any
@@ -45,12 +45,16 @@ def test_the_trustee_acts_as_the_trustor(server: SandboxServer, cloud: Cloud, tr
     assert body["OS-TRUST:trust"]["trustee_user"]["id"] == cloud.user_id("blazar")
     headers = {"X-Auth-Token": answer.headers["X-Subject-Token"]}
     group = {"server_group": {"name": "g", "policies": ["affinity"]}}
-    made = requests.post(server.url + "/compute/v2.1/os-server-groups", json=group, headers=headers, timeout=10)
+    made = requests.post(
+        server.url + "/compute/v2.1/os-server-groups", json=group, headers=headers, timeout=10
+    )
     assert made.status_code == 200
     assert next(iter(cloud.compute.groups)).project_id == cloud.project_id("demo")
 
 
-def test_without_impersonation_the_trustee_stays_who_they_are(server: SandboxServer, demo: Any, cloud: Cloud) -> None:
+def test_without_impersonation_the_trustee_stays_who_they_are(
+    server: SandboxServer, demo: Any, cloud: Cloud
+) -> None:
     trust = make_trust(demo, cloud, impersonation=False).body["trust"]
     assert trust_token(server, trust["id"]).json()["token"]["user"]["id"] == cloud.user_id("blazar")
 
@@ -61,9 +65,9 @@ def test_without_impersonation_the_trustee_stays_who_they_are(server: SandboxSer
         ({"roles": [{"name": "admin"}]}, 404),
         ({"roles": []}, 403),
         ({"roles": [{"name": "king"}]}, 404),
-        ({"trustee_user_id": "nobody"}, 404),
+        ({"trustee_user_id": "unknown"}, 404),
         ({"project_id": "nowhere"}, 404),
-        ({"trustor_user_id": "somebody-else"}, 403),
+        ({"trustor_user_id": "another-user"}, 403),
         ({"expires_at": "2001-01-01T00:00:00Z"}, 400),
         ({"expires_at": "tomorrow"}, 400),
         ({"remaining_uses": 0}, 400),
@@ -88,7 +92,9 @@ def test_a_deleted_trust_is_gone_with_its_tokens(server: SandboxServer, demo: An
     assert trust_token(server, trust_id).status_code == 404
 
 
-def test_a_trust_dies_with_the_trustors_role(server: SandboxServer, admin: Any, cloud: Cloud, trust_id: str) -> None:
+def test_a_trust_dies_with_the_trustors_role(
+    server: SandboxServer, admin: Any, cloud: Cloud, trust_id: str
+) -> None:
     token = trust_token(server, trust_id).headers["X-Subject-Token"]
     project, user = cloud.project_id("demo"), cloud.user_id("demo")
     for role in ("member", "reader"):
@@ -99,12 +105,14 @@ def test_a_trust_dies_with_the_trustors_role(server: SandboxServer, admin: Any, 
     assert answer.status_code == 401
 
 
-def test_a_trust_dies_with_the_trustor(server: SandboxServer, admin: Any, cloud: Cloud, trust_id: str) -> None:
+def test_a_trust_dies_with_the_trustor(
+    server: SandboxServer, admin: Any, cloud: Cloud, trust_id: str
+) -> None:
     admin.ok("DELETE", f"/v3/users/{cloud.user_id('demo')}")
     assert trust_token(server, trust_id).status_code == 401
 
 
-def test_a_trust_token_is_not_rescoped_and_trusts_nobody(
+def test_a_trust_token_is_not_rescoped_and_creates_no_trust(
     server: SandboxServer, caller: Callable[..., Any], cloud: Cloud, trust_id: str
 ) -> None:
     impostor = caller("blazar", "service")

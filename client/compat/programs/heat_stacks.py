@@ -1,6 +1,6 @@
-"""Runs Heat's own engine on stacks with OS::Blazar resources; prints what became of them as JSON.
+"""A program that runs Heat's engine on stacks with OS::Blazar resources and prints the results as JSON.
 
-It is run by the python of Heat's environment, with KEYSTONE_URL naming the cloud.
+The Python of Heat's environment runs it; KEYSTONE_URL names the cloud.
 """
 
 from __future__ import annotations
@@ -34,16 +34,22 @@ def prepare() -> None:
 def caller(user: str) -> context.RequestContext:
     url = os.environ["KEYSTONE_URL"]
     auth = v3.Password(
-        url, username=user, password="sandbox", project_name=user, user_domain_id="default", project_domain_id="default"
+        url,
+        username=user,
+        password="sandbox",
+        project_name=user,
+        user_domain_id="default",
+        project_domain_id="default",
     )
     return context.RequestContext(
-        username=user, password="sandbox", auth_url=url, region_name="RegionOne", auth_plugin=auth, is_admin=False,
+        username=user, password="sandbox", auth_url=url, region_name="RegionOne", auth_plugin=auth,
+        is_admin=False,
         roles=[], project_id="0" * 32, user_id="u", auth_token="t",
     )  # fmt: skip
 
 
 def run(user: str, name: str, kind: str, properties: dict) -> dict:
-    """Create a stack of one resource, read all its attributes, delete it."""
+    """Create a stack of one resource, read all its attributes, and delete it."""
     made = stack.Stack(
         caller(user),
         name,
@@ -57,15 +63,15 @@ def run(user: str, name: str, kind: str, properties: dict) -> dict:
     made.store()
     made.create()
     resource = made["it"]
-    told = {"created": made.state, "reason": made.status_reason, "attributes": {}}
+    results = {"created": made.state, "reason": made.status_reason, "attributes": {}}
     for attribute in resource.attributes_schema if resource.resource_id else ():
         try:
-            told["attributes"][attribute] = resource.FnGetAtt(attribute)
+            results["attributes"][attribute] = resource.FnGetAtt(attribute)
         except Exception as error:  # noqa: BLE001 (what Heat cannot give is part of what is compared)
-            told["attributes"][attribute] = f"{type(error).__name__}"
+            results["attributes"][attribute] = f"{type(error).__name__}"
     made.delete()
-    told["deleted"] = made.state
-    return told
+    results["deleted"] = made.state
+    return results
 
 
 def later(hours: int) -> str:
@@ -111,7 +117,10 @@ if __name__ == "__main__":
         "lease of instances": run("demo", "s6", "OS::Blazar::Lease", lease(INSTANCES)),
         "refused lease": run("demo", "s3", "OS::Blazar::Lease", lease({**HOST, "min": 99, "max": 99})),
         "host": run(
-            "admin", "s4", "OS::Blazar::Host", {"name": "compute-07", "extra_capability": {"gpu": "True", "n": 3}}
+            "admin",
+            "s4",
+            "OS::Blazar::Host",
+            {"name": "compute-07", "extra_capability": {"gpu": "True", "n": 3}},
         ),
         "unknown host": run("admin", "s5", "OS::Blazar::Host", {"name": "nowhere"}),
     }

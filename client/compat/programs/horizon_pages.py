@@ -1,6 +1,6 @@
-"""Logs in to Horizon and uses the pages of its reservation plugin; prints what they showed as JSON.
+"""A program that uses the pages of Horizon's reservation plugin and prints their results as JSON.
 
-It is run by the python of Horizon's environment, with KEYSTONE_URL naming the cloud.
+The Python of Horizon's environment runs it; KEYSTONE_URL names the cloud.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ LEASE = {
 
 
 class Browser:
-    """A user who is logged in."""
+    """The browser of a user who is logged in."""
 
     def __init__(self, user: str) -> None:
         self.client = Client()
@@ -55,29 +55,39 @@ class Browser:
     def post(self, url: str, form: dict) -> dict:
         page = self.client.post(url, form)
         errors = dict(page.context["form"].errors) if page.context and "form" in page.context else {}
-        return {"status": page.status_code, "said": [str(item) for item in get_messages(page.wsgi_request)], **errors}
+        return {
+            "status": page.status_code,
+            "said": [str(item) for item in get_messages(page.wsgi_request)],
+            **errors,
+        }
 
     def leases(self) -> dict:
         return {lease.name: lease for lease in self.get("/project/leases/").context["table"].data}
 
 
 def lease_pages(browser: Browser) -> dict:
-    told = {"create": browser.post("/project/leases/create/", LEASE)}
+    results = {"create": browser.post("/project/leases/create/", LEASE)}
     lease = browser.leases()["of-horizon"]
-    told["listed"] = [lease.name, lease.status, lease.start_date, lease.end_date]
+    results["listed"] = [lease.name, lease.status, lease.start_date, lease.end_date]
     detail = browser.get(f"/project/leases/{lease.id}/")
-    told["detail"] = [detail.status_code, "of-horizon" in detail.content.decode()]
-    form = {"lease_id": lease.id, "lease_name": "renamed", "start_time": "+1h", "end_time": "+2h", "reservations": ""}
-    told["update"] = browser.post(f"/project/leases/{lease.id}/update", form)
+    results["detail"] = [detail.status_code, "of-horizon" in detail.content.decode()]
+    form = {
+        "lease_id": lease.id,
+        "lease_name": "renamed",
+        "start_time": "+1h",
+        "end_time": "+2h",
+        "reservations": "",
+    }
+    results["update"] = browser.post(f"/project/leases/{lease.id}/update", form)
     reservation = json.dumps([{"id": lease.reservations[0]["id"], "max": 2}])
     form |= {"start_time": "", "end_time": "", "lease_name": "renamed", "reservations": reservation}
-    told["update reservations"] = browser.post(f"/project/leases/{lease.id}/update", form)
+    results["update reservations"] = browser.post(f"/project/leases/{lease.id}/update", form)
     changed = browser.leases()["renamed"]
-    told["changed"] = [changed.start_date, changed.end_date, changed.reservations[0]["max"]]
-    told["calendar"] = browser.get("/project/leases/calendar/host/").status_code
-    told["delete"] = browser.post("/project/leases/", {"action": f"leases__delete__{lease.id}"})
-    told["left"] = sorted(browser.leases())
-    return told
+    results["changed"] = [changed.start_date, changed.end_date, changed.reservations[0]["max"]]
+    results["calendar"] = browser.get("/project/leases/calendar/host/").status_code
+    results["delete"] = browser.post("/project/leases/", {"action": f"leases__delete__{lease.id}"})
+    results["left"] = sorted(browser.leases())
+    return results
 
 
 def calendar_data(browser: Browser) -> dict:
@@ -87,18 +97,19 @@ def calendar_data(browser: Browser) -> dict:
 
 def host_pages(browser: Browser) -> dict:
     page = browser.get("/admin/hosts/")
-    told = {"listed": [[host.id, host.hypervisor_hostname] for host in page.context["table"].data]}
-    # The page that adds hosts asks Nova for names that Horizon no longer gives; so the plugin's own call is made.
+    results = {"listed": [[host.id, host.hypervisor_hostname] for host in page.context["table"].data]}
+    # The page that adds hosts asks Nova for names that Horizon no longer gives; so the plugin's own call is
+    # made.
     made = api.host_create(page.wsgi_request, "compute-07", colour="red", n=3)
-    told["made"] = [made.id, made.hypervisor_hostname, made.colour]
+    results["made"] = [made.id, made.hypervisor_hostname, made.colour]
     detail = browser.get(f"/admin/hosts/{made.id}/")
-    told["detail"] = [detail.status_code, "compute-07" in detail.content.decode()]
+    results["detail"] = [detail.status_code, "compute-07" in detail.content.decode()]
     values = json.dumps({"colour": "blue"})
-    told["update"] = browser.post(f"/admin/hosts/{made.id}/update", {"host_id": made.id, "values": values})
-    told["updated"] = api.host_get(page.wsgi_request, made.id).colour
-    told["delete"] = browser.post("/admin/hosts/", {"action": f"hosts__delete__{made.id}"})
-    told["left"] = len(browser.get("/admin/hosts/").context["table"].data)
-    return told
+    results["update"] = browser.post(f"/admin/hosts/{made.id}/update", {"host_id": made.id, "values": values})
+    results["updated"] = api.host_get(page.wsgi_request, made.id).colour
+    results["delete"] = browser.post("/admin/hosts/", {"action": f"hosts__delete__{made.id}"})
+    results["left"] = len(browser.get("/admin/hosts/").context["table"].data)
+    return results
 
 
 if __name__ == "__main__":

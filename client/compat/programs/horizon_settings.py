@@ -1,4 +1,4 @@
-"""Horizon's settings for a run without a web server: the plugin switched on, everything in memory."""
+"""Horizon's settings for a run without a web server, with the plugin enabled and all data in memory."""
 
 from __future__ import annotations
 

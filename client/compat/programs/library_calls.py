@@ -1,6 +1,6 @@
-"""Makes every call of the library that scripts make; prints what came of each as JSON.
+"""A program that makes every call of the library that scripts make, and prints the results as JSON.
 
-It is run by the python of an environment, with RECORDER naming the endpoint of a cloud that answers from memory.
+The Python of an environment runs it; RECORDER names the endpoint of a cloud with canned answers.
 """
 
 from __future__ import annotations
@@ -77,8 +77,9 @@ CALLS: list[tuple[str, str, list[Any], dict[str, Any]]] = [
     ("allocation", "list", ["os-hosts"], {"sort_by": "resource_id"}),
 ]
 ERRORS = (
-    "BlazarClientException", "CommandError", "NotAuthorized", "NoBlazarEndpoint", "NoUniqueMatch", "UnsupportedVersion",
-    "IncorrectLease", "DuplicatedLeaseParameters", "InsufficientAuthInformation", "ResourcePropertyNotFound",
+    "BlazarClientException", "CommandError", "NotAuthorized", "NoBlazarEndpoint", "NoUniqueMatch",
+    "UnsupportedVersion", "IncorrectLease", "DuplicatedLeaseParameters", "InsufficientAuthInformation",
+    "ResourcePropertyNotFound",
 )  # fmt: skip
 
 
@@ -92,28 +93,37 @@ def outcome(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def parameters(method: Callable[..., Any]) -> list[list[str]]:
-    """Names, kinds and defaults."""
+    """Return the names, kinds and defaults of the parameters."""
     found = inspect.signature(method).parameters.values()
-    return [[item.name, item.kind.name, repr(item.default) if item.default is not item.empty else ""] for item in found]
+    return [
+        [item.name, item.kind.name, repr(item.default) if item.default is not item.empty else ""]
+        for item in found
+    ]
 
 
 def calls(made: Any) -> list[Any]:
-    told = []
+    results = []
     for manager, method, args, kwargs in CALLS:
-        told.append([manager, method, args, kwargs, outcome(getattr(getattr(made, manager), method), *args, **kwargs)])
-    return told
+        results.append(
+            [manager, method, args, kwargs, outcome(getattr(getattr(made, manager), method), *args, **kwargs)]
+        )
+    return results
 
 
 if __name__ == "__main__":
     logging.disable(logging.CRITICAL)
     auth = token_endpoint.Token(ENDPOINT, "a-token")
-    made = client.Client(version="1", session=session.Session(auth=auth), interface="public", region_name="RegionOne")
+    made = client.Client(
+        version="1", session=session.Session(auth=auth), interface="public", region_name="RegionOne"
+    )
     old_way = client.Client("1a0", blazar_url=ENDPOINT, auth_token="a-token")
-    told = {
+    results = {
         "with a session": calls(made),
         "with a url and a token": calls(old_way),
         "class": [type(made).__module__, type(made).__name__],
-        "versions": {str(version): str(outcome(client.Client, version)) for version in (1, "1", "1a0", "2", None)},
+        "versions": {
+            str(version): str(outcome(client.Client, version)) for version in (1, "1", "1a0", "2", None)
+        },
         "errors": {name: [getattr(exception, name).code, str(getattr(exception, name)())] for name in ERRORS},
         "signatures": {
             f"{manager}.{method}": parameters(getattr(getattr(made, manager), method))
@@ -121,5 +131,5 @@ if __name__ == "__main__":
             for method in methods
         },
     }
-    told["signatures"]["Client"] = parameters(client.Client)
-    print(json.dumps(told))
+    results["signatures"]["Client"] = parameters(client.Client)
+    print(json.dumps(results))

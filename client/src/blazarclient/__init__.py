@@ -1,4 +1,4 @@
-"""What does a program need to use the reservation service?"""
+"""The client of the reservation service: commands and libraries."""
 
 from importlib.metadata import version
 

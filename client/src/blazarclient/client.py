@@ -1,4 +1,4 @@
-"""How does a program that knows only a version number get a client?"""
+"""The client for a version number of the API."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _VERSIONS = {"1": v1_client.Client, "1a0": v1_client.Client}
 def Client(  # noqa: N802 (callers know this function by this name)
     version: str | int = 1, service_type: str = "reservation", *args: Any, **kwargs: Any
 ) -> v1_client.Client:
-    """A client for the given version of the API: 1, "1" or "1a0".
+    """Return a client for the given version of the API: 1, "1" or "1a0".
 
-    Everything else is passed to :class:`blazarclient.v1.client.Client`, normally a keystoneauth ``session``.
+    Further arguments, normally a keystoneauth ``session``, go to :class:`blazarclient.v1.client.Client`.
     Raises UnsupportedVersion.
     """
     client_class = _VERSIONS.get(str(version))

@@ -1,4 +1,4 @@
-"""What time is it for this program, and how does it wait?"""
+"""The clock: the only module that reads the time and sleeps."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """The only reader of time; everything else is handed a moment."""
+    """A source of the current time."""
 
     def now(self) -> datetime:
-        """The present, aware, in UTC."""
+        """Return the current time, aware, in UTC."""
         ...
 
     def sleep(self, seconds: float) -> None:
-        """Let this many seconds pass."""
+        """Wait for this many seconds."""
         ...
 
 

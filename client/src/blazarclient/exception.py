@@ -1,7 +1,7 @@
-"""What went wrong between this program and the reservation service?
+"""The errors of the library and of the service.
 
-Each error has a default `message` and a `code`. For an error that the service answered, `code` is the HTTP status
-and the text begins with ``ERROR:`` and continues with the service's own explanation.
+Each error has a default `message` and a `code`. For an error answer of the service, `code` is the HTTP
+status, and the text is ``ERROR:`` and the service's explanation.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class BlazarClientException(Exception):
-    """The root of all errors of this library; also raised as such for every HTTP status from 400 on."""
+    """The base class of the errors of this library, raised for every HTTP status from 400 on."""
 
     message = "An unknown exception occurred %s."
     code = 500
@@ -60,7 +60,7 @@ class UnsupportedVersion(BlazarClientException):
 
 
 class IncorrectLease(BlazarClientException):
-    """The parameters of a lease contradict each other."""
+    """Parameters of a lease contradict each other."""
 
     message = "The lease parameters are incorrect."
     code = 409
@@ -84,7 +84,7 @@ class InsufficientAuthInformation(BlazarClientException):
 
 
 class ResourcePropertyNotFound(BlazarClientException):
-    """No host in sight has this property."""
+    """No visible host has this property."""
 
     message = "The resource property does not exist."
     code = 404

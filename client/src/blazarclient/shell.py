@@ -1,4 +1,4 @@
-"""What does the standalone `blazar` command do before and after its subcommands?"""
+"""The standalone `blazar` command."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from openstack import exceptions as sdk_exceptions
 import blazarclient
 from blazarclient import client, exception
 from blazarclient.clock import Clock, SystemClock
-from blazarclient.commands.advice import advise
+from blazarclient.commands.advice import describe_error
 from blazarclient.commands.base import FAILED, INTERRUPTED
 from blazarclient.commands.complete import Complete
 
@@ -26,7 +26,7 @@ COMMAND_NAMESPACE = "blazarclient.commands"
 
 
 class ClientManager:
-    """Where commands find the client: made on first use, so that help and completion need no cloud."""
+    """Holds the client of the commands. It is made on first use, so help and completion need no cloud."""
 
     def __init__(self, cloud_config: config.OpenStackConfig, options: argparse.Namespace) -> None:
         self._config = cloud_config
@@ -44,7 +44,8 @@ class ClientManager:
             interface=options.endpoint_type or options.os_interface or cloud.config.get("interface"),
             region_name=options.os_region_name or cloud.config.get("region_name"),
             service_name=options.os_service_name or None,
-            endpoint_override=options.os_endpoint_override or cloud.config.get("reservation_endpoint_override"),
+            endpoint_override=options.os_endpoint_override
+            or cloud.config.get("reservation_endpoint_override"),
         )
 
 
@@ -74,7 +75,7 @@ class BlazarShell(app.App):
     def build_option_parser(
         self, description: str | None, version: str | None, argparse_kwargs: dict[str, Any] | None = None
     ) -> argparse.ArgumentParser:
-        # openstacksdk has --endpoint-type too, but hidden: the later one, which explains itself, wins.
+        # openstacksdk has a hidden --endpoint-type too; the one below, which has a help text, replaces it.
         resolve = {**(argparse_kwargs or {}), "conflict_handler": "resolve"}
         parser = super().build_option_parser(description, version, resolve)
         parser.add_argument("--version", action="version", version=version or "", help="Show the version")
@@ -109,7 +110,7 @@ class BlazarShell(app.App):
 
 
 def main(argv: Sequence[str] | None = None, shell: BlazarShell | None = None) -> int:
-    """Run one command; returns its exit code."""
+    """Run one command and return its exit code."""
     try:
         return (shell or BlazarShell()).run(list(sys.argv[1:] if argv is None else argv))
     except KeyboardInterrupt:
@@ -119,7 +120,7 @@ def main(argv: Sequence[str] | None = None, shell: BlazarShell | None = None) ->
         ksa_exceptions.ClientException,
         sdk_exceptions.SDKException,
     ) as error:
-        (shell.stderr if shell else sys.stderr).write(advise(error) + "\n")
+        (shell.stderr if shell else sys.stderr).write(describe_error(error) + "\n")
         return FAILED
 
 

@@ -1,4 +1,4 @@
-"""Has the lease got the status that somebody waits for, or will it never?"""
+"""Polling of a lease until it has a status, fails or the time is over."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from blazarclient.clock import Clock
 T = TypeVar("T")
 
 
-class Verdict(StrEnum):
-    """How the waiting ended."""
+class WaitResult(StrEnum):
+    """The reason why the polling ended."""
 
     REACHED = "reached"
     FAILED = "failed"
@@ -23,59 +23,59 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Outcome(Generic[T]):
-    """The verdict, and the lease as it was at the last look."""
+    """The result, and the lease as the last poll returned it."""
 
-    verdict: Verdict
+    result: WaitResult
     lease: T
 
 
 @dataclass(frozen=True)
 class Goal:
-    """Which statuses end the waiting: those hoped for, and those from which none of them can be reached."""
+    """The statuses that end the polling: the wanted ones, and those that exclude them."""
 
     statuses: Collection[str]
     failures: Collection[str] = ("ERROR", "TERMINATED")
 
 
 def wait_for(
-    look: Callable[[], T],
+    poll: Callable[[], T],
     status_of: Callable[[T], str],
     goal: Goal,
     *,
     clock: Clock,
     deadline: datetime | None,
     interval: Callable[[T], float],
-    on_look: Callable[[T], None] | None = None,
+    on_poll: Callable[[T], None] | None = None,
 ) -> Outcome[T]:
-    """Look, again and again, until the goal is reached or missed or the deadline is past; with None, for ever.
+    """Poll until the lease reaches or misses the goal, or the deadline is past. None is no deadline.
 
-    `interval` says after how many seconds the next look is due; the last look is at the deadline.
+    `interval` returns the seconds until the next poll; the last poll is at the deadline.
     """
     while True:
-        lease = look()
-        if on_look is not None:
-            on_look(lease)
+        lease = poll()
+        if on_poll is not None:
+            on_poll(lease)
         status = status_of(lease)
         if status in goal.statuses:
-            return Outcome(Verdict.REACHED, lease)
+            return Outcome(WaitResult.REACHED, lease)
         if status in goal.failures:
-            return Outcome(Verdict.FAILED, lease)
+            return Outcome(WaitResult.FAILED, lease)
         pause = interval(lease)
         if deadline is not None:
-            left = (deadline - clock.now()).total_seconds()
-            if left <= 0:
-                return Outcome(Verdict.TIMED_OUT, lease)
-            pause = min(pause, left)
+            remaining = (deadline - clock.now()).total_seconds()
+            if remaining <= 0:
+                return Outcome(WaitResult.TIMED_OUT, lease)
+            pause = min(pause, remaining)
         clock.sleep(pause)
 
 
-def reason(lease: Mapping[str, Any]) -> str:
-    """Why the service says that the lease stands where it does, in brackets; nothing where it says nothing."""
+def status_reason(lease: Mapping[str, Any]) -> str:
+    """Return the service's reasons for the status of the lease in parentheses, or an empty text."""
     lines = [lease, *lease.get("reservations", [])]
-    said = dict.fromkeys(str(line["status_reason"]) for line in lines if line.get("status_reason"))
-    return f" ({'; '.join(said)})" if said else ""
+    reasons = dict.fromkeys(str(line["status_reason"]) for line in lines if line.get("status_reason"))
+    return f" ({'; '.join(reasons)})" if reasons else ""
 
 
-def until(moment: datetime, clock: Clock) -> timedelta:
-    """How long it is until then; nothing when it is past."""
-    return max(timedelta(), moment - clock.now())
+def time_until(when: datetime, clock: Clock) -> timedelta:
+    """Return the time until `when`, or zero if it is past."""
+    return max(timedelta(), when - clock.now())

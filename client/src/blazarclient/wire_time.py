@@ -1,6 +1,6 @@
-"""How are moments written in requests and answers?
+"""The formats of times in requests and answers.
 
-Both forms are UTC without a zone. Requests carry whole minutes; answers always carry microseconds.
+Both are UTC without a zone. Requests have whole minutes, and answers have microseconds.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ OUTPUT_FORMAT = "%Y-%m-%dT%H:%M:%S.%f"
 NOW = "now"
 
 
-def to_wire(moment: datetime) -> str:
-    """An aware moment as a request carries it. Raises ValueError for a moment without a zone."""
-    if moment.tzinfo is None:
-        raise ValueError("a moment without a time zone could mean anything: give one with tzinfo")
-    return moment.astimezone(UTC).strftime(INPUT_FORMAT)
+def to_wire(time: datetime) -> str:
+    """Return an aware time in the format of requests. Raises ValueError for a time without a zone."""
+    if time.tzinfo is None:
+        raise ValueError("a time without a time zone is ambiguous: give one with tzinfo")
+    return time.astimezone(UTC).strftime(INPUT_FORMAT)
 
 
 def from_wire(text: str) -> datetime:
-    """An aware UTC moment from any form in which the service writes one."""
-    moment = datetime.fromisoformat(text)
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    """Return an aware UTC time from any format of the service."""
+    time = datetime.fromisoformat(text)
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)

@@ -1,1 +1,1 @@
-"""What does Nova's scheduler need to know of reservations?"""
+"""A filter for nova-scheduler that keeps reserved hosts for their reservations."""

@@ -1,6 +1,6 @@
-"""How do Nova's scheduler objects become the values that the rule decides on?
+"""Conversion of Nova's scheduler objects to the values of the rule.
 
-The protocols name all that is read of Nova's objects, so that this module needs no Nova.
+The protocols name every attribute of Nova's objects that is read, so that this module does not import Nova.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,11 +46,11 @@ class NovaRequestSpec(Protocol):
     def get_scheduler_hint(self, hint_name: str) -> str | Sequence[str] | None: ...
 
 
-def request_of(spec: NovaRequestSpec) -> rule.Request:
-    """Read a request specification."""
+def request_spec_of(spec: NovaRequestSpec) -> rule.RequestSpec:
+    """Convert a request specification."""
     # A flavor loaded without its extra specs has no such attribute in old Nova objects.
     extra_specs = getattr(spec.flavor, "extra_specs", None)
-    return rule.Request(
+    return rule.RequestSpec(
         project_id=spec.project_id,
         reservation_ids=rule.hinted_ids(spec.get_scheduler_hint(rule.RESERVATION_HINT)),
         extra_specs=extra_specs or {},
@@ -58,7 +58,7 @@ def request_of(spec: NovaRequestSpec) -> rule.Request:
 
 
 def aggregates_of(host_state: NovaHostState) -> list[rule.Aggregate]:
-    """Read the aggregates of a host."""
+    """Convert the aggregates of a host."""
     return [
         rule.Aggregate(aggregate.name, aggregate.availability_zone, aggregate.metadata or {})
         for aggregate in host_state.aggregates

@@ -1,4 +1,4 @@
-"""Which options does the filter read from nova.conf?"""
+"""The options of the filter in nova.conf."""
 
 from collections.abc import Sequence
 
@@ -28,12 +28,12 @@ OPTIONS = (
     cfg.StrOpt(
         "project_id_key",
         default="blazar:tenant",
-        help="Kept so that existing configuration files are accepted; not read.",
+        help="Accepted for existing configuration files, and ignored.",
     ),
     cfg.StrOpt(
         "blazar_owner",
         default=_DEFAULT.owner_key,
-        help="Aggregate metadata key that holds the id of the project which owns a reservation.",
+        help="Aggregate metadata key of the id of the project that owns a reservation.",
     ),
     cfg.StrOpt(
         "blazar_az_prefix",
@@ -44,13 +44,13 @@ OPTIONS = (
 
 
 def register(conf: cfg.ConfigOpts) -> None:
-    """Make the options known to ``conf``; may be called more than once."""
+    """Register the options in ``conf``; repeated calls have no effect."""
     conf.register_group(GROUP)
     conf.register_opts(OPTIONS, group=GROUP)
 
 
 def settings_from(conf: cfg.ConfigOpts) -> Settings:
-    """Read the options as they are now (nova-scheduler may reload its configuration)."""
+    """Return the current values of the options, which nova-scheduler may reload."""
     group = conf[GROUP.name]
     return Settings(
         freepool=group.aggregate_freepool_name,
@@ -62,5 +62,5 @@ def settings_from(conf: cfg.ConfigOpts) -> Settings:
 
 
 def list_opts() -> list[tuple[cfg.OptGroup, Sequence[cfg.Opt]]]:
-    """Answer oslo-config-generator."""
+    """Return the options for oslo-config-generator."""
     return [(GROUP, OPTIONS)]

@@ -1,7 +1,7 @@
-"""May this request run on this host, as far as reservations are concerned?
+"""The rule that decides whether a server may run on a host, as far as reservations are concerned.
 
-A pure decision on values: no Nova, no configuration, no clock. nova-scheduler asks it through
-``blazarnova.scheduler.filters.blazar_filter``; anything else that places servers may ask it directly.
+It is a pure function of values, without Nova, configuration and clock. nova-scheduler calls it through
+``blazarnova.scheduler.filters.blazar_filter``; other schedulers may call it directly.
 """
 
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -12,7 +12,7 @@ RESERVATION_HINT = "reservation"
 RESERVATION_SPEC = "aggregate_instance_extra_specs:reservation"
 PREEMPTIBLE_SPEC = "blazar:preemptible"
 
-# Zones made by very old versions carry this prefix; their hosts are still reserved ones.
+# Very old versions created zones with this prefix; their hosts are reserved all the same.
 _OLD_ZONE_PREFIX = "blazar:"
 _TRUE_WORDS = frozenset({"1", "t", "true", "on", "y", "yes"})
 
@@ -20,7 +20,7 @@ MetadataValue = str | Set[str]
 
 
 class Reason(StrEnum):
-    """Why a host was accepted or rejected; stable words, also used in logs."""
+    """The reason for accepting or rejecting a host. The texts are stable and appear in logs."""
 
     NOT_IN_RESERVATION = "the host is in no reservation that the request names"
     PROJECT_GRANTED = "the reservation grants this project access"
@@ -35,7 +35,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The decision, with its reason and the pool (aggregate name) that decided, if one did."""
+    """The decision, its reason, and the name of the aggregate that decided, if one did."""
 
     accepted: bool
     reason: Reason
@@ -47,9 +47,9 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """What the rule sees of one Nova host aggregate.
+    """A Nova host aggregate, as far as the rule reads it.
 
-    Metadata values are text; where Nova has merged several aggregates they may also be sets of text.
+    Metadata values are strings; where Nova has merged several aggregates they may be sets of strings.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The operator's choices, group ``[blazar:physical:host]`` of nova.conf."""
+    """The operator's options, group ``[blazar:physical:host]`` of nova.conf."""
 
     freepool: str = "freepool"
     allow_preemptibles: bool = False
@@ -69,18 +69,18 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """What the rule sees of a request for one server."""
+class RequestSpec:
+    """The request for a server, as far as the rule reads Nova's request specification."""
 
     project_id: str
     reservation_ids: frozenset[str] = frozenset()
     extra_specs: Mapping[str, str] = field(default_factory=dict)
 
 
-def decide(request: Request, aggregates: Sequence[Aggregate], settings: Settings) -> Verdict:
+def decide(request: RequestSpec, aggregates: Sequence[Aggregate], settings: Settings) -> Verdict:
     """Decide whether ``request`` may run on the host that is in ``aggregates``.
 
-    The first rule that fits wins; see the table in the package's README.
+    The first matching row of the table in the package's README decides.
     """
     pools = list(pools_of(aggregates, settings))
     if request.reservation_ids:
@@ -97,8 +97,9 @@ def decide(request: Request, aggregates: Sequence[Aggregate], settings: Settings
 def pools_of(aggregates: Sequence[Aggregate], settings: Settings) -> Iterator[Aggregate]:
     """Yield the aggregates that put a host under reservation.
 
-    First those of reservations (told by their zone), then the freepool and the preemptible aggregate. One
-    that is both comes twice, so that a host in it never counts as simply free for preemptible servers.
+    First come those of reservations, which have a zone with a known prefix, then the freepool and the
+    preemptible aggregate. An aggregate that is both comes twice, so that its hosts never count as free for
+    preemptible servers.
     """
     zone_prefixes = (settings.zone_prefix, _OLD_ZONE_PREFIX)
     for aggregate in aggregates:
@@ -110,7 +111,7 @@ def pools_of(aggregates: Sequence[Aggregate], settings: Settings) -> Iterator[Ag
 
 
 def hinted_ids(hint: str | Sequence[str] | None) -> frozenset[str]:
-    """Read the scheduler hint, which Nova gives as one text or as a list of texts."""
+    """Parse the scheduler hint, which Nova passes as a string or as a list of strings."""
     if hint is None:
         return frozenset()
     if isinstance(hint, str):
@@ -118,7 +119,7 @@ def hinted_ids(hint: str | Sequence[str] | None) -> frozenset[str]:
     return frozenset(item for item in hint if item)
 
 
-def _decide_hinted(request: Request, pools: Sequence[Aggregate], settings: Settings) -> Verdict:
+def _decide_hinted(request: RequestSpec, pools: Sequence[Aggregate], settings: Settings) -> Verdict:
     pool = next((pool for pool in pools if pool.name in request.reservation_ids), None)
     if pool is None:
         return Verdict(False, Reason.NOT_IN_RESERVATION)

@@ -1,1 +1,1 @@
-"""What does a small OpenStack look like that lives in memory and answers over HTTP?"""
+"""A small OpenStack in memory, over HTTP."""

@@ -1,9 +1,10 @@
-"""How is the sandbox started from a shell?"""
+"""The command ``blazar-sandbox``."""
 
 import argparse
 import signal
 import sys
 from collections.abc import Sequence
+from importlib import metadata
 from pathlib import Path
 from threading import Event
 from types import FrameType
@@ -14,18 +15,29 @@ from blazar_sandbox.server import SandboxServer
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="blazar-sandbox", description="A small OpenStack in memory, over HTTP.")
+    parser = argparse.ArgumentParser(
+        prog="blazar-sandbox", description="A small OpenStack in memory, over HTTP."
+    )
+    parser.add_argument("--version", action="version", version=metadata.version("blazar-sandbox"))
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=int, default=5000, help="0 takes any free one (default: %(default)s)")
     parser.add_argument("--hosts", type=int, default=8, help="number of compute hosts (default: %(default)s)")
     parser.add_argument("--traits", type=int, default=20, help="traits of each host (default: %(default)s)")
     parser.add_argument("--password", default="sandbox", help="of every user (default: %(default)s)")
     parser.add_argument(
-        "--reservation-url", default=DEFAULT_RESERVATION_URL, help="the catalog's reservation endpoint (%(default)s)"
+        "--reservation-url",
+        default=DEFAULT_RESERVATION_URL,
+        help="the catalog's reservation endpoint (%(default)s)",
     )
-    parser.add_argument("--boot-delay", type=float, default=Delays().boot, help="seconds until a server is ACTIVE")
-    parser.add_argument("--delete-delay", type=float, default=Delays().delete, help="seconds until it is gone")
-    parser.add_argument("--state", type=Path, help="file in which the cloud survives a restart (default: none)")
+    parser.add_argument(
+        "--boot-delay", type=float, default=Delays().boot, help="seconds until a server is ACTIVE"
+    )
+    parser.add_argument(
+        "--delete-delay", type=float, default=Delays().delete, help="seconds until it is gone"
+    )
+    parser.add_argument(
+        "--state", type=Path, help="file in which the cloud survives a restart (default: none)"
+    )
     parser.add_argument("--threads", type=int, default=16, help="worker threads (default: %(default)s)")
     return parser
 
@@ -46,7 +58,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         server.start()
     except OSError as error:
-        print(f"blazar-sandbox: cannot listen on {options.host}:{options.port}: {error.strerror}", file=sys.stderr)
+        print(
+            f"blazar-sandbox: cannot listen on {options.host}:{options.port}: {error.strerror}",
+            file=sys.stderr,
+        )
         return 2
     stopped = Event()
 

@@ -1,4 +1,4 @@
-"""How does one WSGI application answer for five services?"""
+"""The WSGI application, which serves all services on one origin."""
 
 import json
 import logging
@@ -7,20 +7,20 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from blazar_sandbox import control
+from blazar_sandbox.api import control, image
+from blazar_sandbox.api.compute import routes as compute
+from blazar_sandbox.api.identity import auth
+from blazar_sandbox.api.identity import routes as identity
+from blazar_sandbox.api.network import routes as network
+from blazar_sandbox.api.placement import routes as placement
 from blazar_sandbox.cloud import Cloud
-from blazar_sandbox.compute import routes as compute
 from blazar_sandbox.errors import ApiError, forbidden
-from blazar_sandbox.faults import NO_STRIKE, Effect, Fault, Strike, When
-from blazar_sandbox.identity import auth_api
-from blazar_sandbox.identity import routes as identity
-from blazar_sandbox.image import routes as image
+from blazar_sandbox.faults import NO_INJECTION, Effect, Fault, Injection, When
 from blazar_sandbox.journal import Call
-from blazar_sandbox.network import routes as network
-from blazar_sandbox.placement import routes as placement
-from blazar_sandbox.wsgi import errors
-from blazar_sandbox.wsgi.message import REASONS, Environ, Request, Response
+from blazar_sandbox.wsgi import error_bodies
 from blazar_sandbox.wsgi.microversion import Microversions
+from blazar_sandbox.wsgi.request import Environ, Request
+from blazar_sandbox.wsgi.response import REASONS, Response
 from blazar_sandbox.wsgi.routing import Route, Router
 
 LOG = logging.getLogger(__name__)
@@ -28,13 +28,13 @@ LOG = logging.getLogger(__name__)
 StartResponse = Callable[..., Any]
 WsgiApp = Callable[[Environ, StartResponse], Iterable[bytes]]
 
-SOCKET_KEY = "blazar_sandbox.socket"
-"""Where the server puts the connection's socket, so that a fault can drop the connection."""
+DROP_KEY = "blazar_sandbox.socket"
+"""The key of the WSGI environment under which the server puts a function that closes the connection."""
 
 
 @dataclass(frozen=True)
 class Service:
-    """One service of the cloud under its prefix of the path."""
+    """A service of the cloud, served under a prefix of the path."""
 
     name: str
     router: Router
@@ -44,7 +44,7 @@ class Service:
     """A check that every call with a token must pass."""
     request_id_headers: tuple[str, ...] = ("x-openstack-request-id",)
     is_cloud: bool = True
-    """Its calls are recorded and may be struck by faults."""
+    """Its calls are recorded in the journal, and faults apply to them."""
 
 
 def _operators_only(request: Request) -> None:
@@ -52,26 +52,29 @@ def _operators_only(request: Request) -> None:
         raise forbidden(f"Policy does not allow placement:{request.method.lower()} to be performed.")
 
 
-_ROOT = Service("identity", Router([Route("GET", "/", auth_api.list_versions, needs_token=False)]), errors.keystone)
+_ROOT = Service(
+    "identity", Router([Route("GET", "/", auth.list_versions, needs_token=False)]), error_bodies.keystone
+)
 
 SERVICES: dict[str, Service] = {
     "": _ROOT,
-    "v3": Service("identity", Router(identity.ROUTES), errors.keystone),
+    "v3": Service("identity", Router(identity.ROUTES), error_bodies.keystone),
     "compute": Service(
-        "compute", Router(compute.ROUTES), errors.nova, compute.MICROVERSIONS,
+        "compute", Router(compute.ROUTES), error_bodies.nova, compute.MICROVERSIONS,
         request_id_headers=("x-openstack-request-id", "x-compute-request-id"),
     ),
     "placement": Service(
-        "placement", Router(placement.ROUTES), errors.placement, placement.MICROVERSIONS, _operators_only
+        "placement", Router(placement.ROUTES), error_bodies.placement, placement.MICROVERSIONS,
+        _operators_only,
     ),
-    "network": Service("network", Router(network.ROUTES), errors.neutron),
-    "image": Service("image", Router(image.ROUTES), errors.glance),
-    "sandbox": Service("sandbox", Router(control.ROUTES), errors.keystone, is_cloud=False),
+    "network": Service("network", Router(network.ROUTES), error_bodies.neutron),
+    "image": Service("image", Router(image.ROUTES), error_bodies.glance),
+    "sandbox": Service("sandbox", Router(control.ROUTES), error_bodies.keystone, is_cloud=False),
 }  # fmt: skip
 
 
-class Dropped(Exception):
-    """A fault wants the connection closed, but the server does not let us."""
+class ConnectionDropped(Exception):
+    """The connection was closed by a fault, or the server cannot close it."""
 
 
 class SandboxApp:
@@ -88,8 +91,8 @@ class SandboxApp:
             service, rest = _ROOT, environ["PATH_INFO"].lstrip("/")
         method = environ["REQUEST_METHOD"]
         request = Request(self.cloud, service.name, method, "/" + rest, environ)
-        strike = self._strike(service, request)
-        response, template = self._answer_or_fault(service, request, strike)
+        injection = self._inject(service, request)
+        response, template = self._answer_or_fault(service, request, injection)
         if service.is_cloud:
             caller = request.access
             self.cloud.journal.record(
@@ -98,24 +101,28 @@ class SandboxApp:
                     caller.user.id if caller else "", caller.project_id if caller else "",
                 )
             )  # fmt: skip
-        if strike.fault is not None and strike.fault.effect is Effect.DROP:
+        if injection.fault is not None and injection.fault.effect is Effect.DROP:
             return _drop(environ)
         more = [(name, request.request_id) for name in service.request_id_headers]
         return _send(start_response, response, more, head=method == "HEAD")
 
-    def _strike(self, service: Service, request: Request) -> Strike:
+    def _inject(self, service: Service, request: Request) -> Injection:
         if not service.is_cloud:
-            return NO_STRIKE
+            return NO_INJECTION
         query = request.environ.get("QUERY_STRING")
         path = f"{request.path}?{query}" if query else request.path
-        return self.cloud.faults.strike(service.name, request.method, path)
+        return self.cloud.faults.inject(service.name, request.method, path)
 
-    def _answer_or_fault(self, service: Service, request: Request, strike: Strike) -> tuple[Response, str]:
-        if strike.seconds:
-            # A body that is not read before a long wait would look to the client as if nobody were there.
+    def _answer_or_fault(
+        self, service: Service, request: Request, injection: Injection
+    ) -> tuple[Response, str]:
+        if injection.seconds or injection.hangs:
+            # A client whose body stays unread during the delay would take the server for dead.
             _ = request.raw_body
-            time.sleep(strike.seconds)
-        fault = strike.fault
+            time.sleep(injection.seconds)
+            for fault_id in injection.hangs:
+                self.cloud.faults.wait_for_removal(fault_id)
+        fault = injection.fault
         if fault is None:
             return self._answer(service, request)
         template = request.path
@@ -135,7 +142,7 @@ class SandboxApp:
         except ApiError as refusal:
             response = _refused(service, refusal, request)
         except Exception:
-            # The edge of the application: whatever is wrong inside, the caller gets an answer in the service's form.
+            # The edge of the application: after any error the caller gets a response in the service's form.
             LOG.exception("%s %s failed in the sandbox itself", request.method, request.path)
             response = _refused(service, ApiError(500, "The sandbox failed; its log tells why."), request)
         if service.microversions is not None:
@@ -144,7 +151,7 @@ class SandboxApp:
         return response, template
 
     def _respond(self, service: Service, route: Route, request: Request) -> Response:
-        _ = request.raw_body  # read before the lock is taken, so that a slow client holds up nobody
+        _ = request.raw_body  # read before the lock is taken, so that a slow client blocks no other
         with self.cloud.lock:
             self.cloud.advance()
             if route.needs_token:
@@ -178,12 +185,12 @@ def _faulty(service: Service, fault: Fault, request: Request) -> Response:
 
 
 def _drop(environ: Environ) -> Iterable[bytes]:
-    drop = environ.get(SOCKET_KEY)
+    drop = environ.get(DROP_KEY)
     if drop is None:
-        raise Dropped("this WSGI server cannot drop a connection")
+        raise ConnectionDropped("this WSGI server cannot drop a connection")
     drop()
-    # Whatever is sent now goes nowhere.
-    raise Dropped("a fault dropped this connection")
+    # Nothing can be sent any more.
+    raise ConnectionDropped("a fault dropped this connection")
 
 
 def _send(
@@ -204,5 +211,5 @@ def _send(
 
 
 def make_app(cloud: Cloud) -> WsgiApp:
-    """Give the WSGI application that serves a cloud."""
+    """Return the WSGI application that serves a cloud."""
     return SandboxApp(cloud)

@@ -1,4 +1,4 @@
-"""What time is it in the sandbox?"""
+"""The source of time."""
 
 import time
 from datetime import UTC, datetime
@@ -6,10 +6,10 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """The only source of time; tests give one that they move by hand."""
+    """The only source of time; tests pass one that they set."""
 
     def now(self) -> datetime:
-        """Give the present instant, aware and in UTC."""
+        """Return the current time, aware and in UTC."""
         ...
 
 
@@ -17,5 +17,5 @@ class SystemClock:
     """The machine's clock."""
 
     def now(self) -> datetime:
-        """Give the present instant, aware and in UTC."""
+        """Return the current time, aware and in UTC."""
         return datetime.fromtimestamp(time.time(), UTC)

@@ -1,11 +1,12 @@
-"""What does the whole small cloud consist of?"""
+"""The state of the whole cloud."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from threading import RLock
 from typing import Any
 
-from blazar_sandbox import content
+from blazar_sandbox import initial_content
 from blazar_sandbox.clock import Clock, SystemClock
 from blazar_sandbox.compute.servers import Delays
 from blazar_sandbox.compute.state import Compute
@@ -24,14 +25,17 @@ DEFAULT_RESERVATION_URL = "http://127.0.0.1:1234/v1"
 
 
 class Cloud:
-    """The state of all services, without HTTP. Whoever touches it beside the application must hold ``lock``."""
+    """The state of all services, without HTTP.
+
+    The application reads and changes it under ``lock``, and so must all other code.
+    """
 
     def __init__(
         self,
         *,
         hosts: int = 8,
         traits: int = 20,
-        password: str = "sandbox",  # noqa: S107  # known to everybody, and served on loopback
+        password: str = "sandbox",  # noqa: S107  # a public default, served on loopback
         reservation_url: str = DEFAULT_RESERVATION_URL,
         public_url: str | None = None,
         token_lifetime: timedelta = timedelta(hours=1),
@@ -52,10 +56,14 @@ class Cloud:
         self.compute = Compute(
             self.clock, self.placement, self.network, delays or Delays(), settings or rule.Settings()
         )
-        content.fill(self, password=password, reservation_url=reservation_url)
-        content.fill_hosts(self, hosts, traits)
-        self.host_count = hosts
+        self.host_count = 0
         self.trait_count = traits
+        initial_content.fill_identity(self.identity, password)
+        initial_content.fill_catalog(self.identity, reservation_url)
+        initial_content.fill_compute(self.compute)
+        initial_content.fill_network(self.network)
+        initial_content.fill_images(self.images)
+        self.add_hosts(hosts)
 
     @property
     def tables(self) -> Iterator[Table[Any]]:
@@ -64,22 +72,31 @@ class Cloud:
             yield from part.tables
 
     def advance(self) -> None:
-        """Let time do its work."""
+        """Apply every change of the servers that is due."""
         self.compute.servers.advance()
 
     def resume(self) -> None:
-        """Take up what was pending when the cloud's state was kept."""
+        """Continue the changes that were pending when the state was saved."""
         self.compute.servers.resume()
 
     def move_service(self, service_type: str, url: str) -> None:
-        """Let the catalog point elsewhere, for a service whose port is known only after the cloud was made."""
+        """Change the URL of a service in the catalog, once its port is known."""
         with self.lock:
-            content.move_endpoints(self, service_type, url)
+            for key, endpoint in list(self.identity.endpoints.items()):
+                if endpoint.service_id == stable_id("service", service_type):
+                    self.identity.endpoints.put(key, replace(endpoint, url=url))
+
+    def add_hosts(self, count: int) -> None:
+        """Add hosts until there are ``count``; hosts are never removed."""
+        if count > self.host_count:
+            numbers = range(self.host_count + 1, count + 1)
+            initial_content.fill_hosts(self.compute, self.placement, numbers, self.trait_count)
+            self.host_count = count
 
     def project_id(self, name: str) -> str:
-        """Give the id of one of the first day's projects."""
+        """Return the id of a project of the initial content."""
         return stable_id("project", name)
 
     def user_id(self, name: str) -> str:
-        """Give the id of one of the first day's users."""
+        """Return the id of a user of the initial content."""
         return stable_id("user", name)

@@ -1,7 +1,8 @@
-"""How does a row become JSON and come back?
+"""Encoding of rows as JSON, and decoding.
 
-Rows are frozen dataclasses of texts, numbers, truth values, times, enumerations, tuples, sets, mappings and other such
-dataclasses. A row written by an older version may lack fields (they get their defaults) or have more (they are dropped).
+Rows are frozen dataclasses of strings, numbers, booleans, times, enumerations, tuples, sets, mappings and
+other such dataclasses. In a row of another version, missing fields get their defaults and unknown fields are
+dropped.
 """
 
 import json
@@ -18,19 +19,19 @@ Reader = Callable[[Any], Any]
 
 
 def encode(row: object) -> str:
-    """Write a row."""
+    """Encode a row."""
     return json.dumps(plain(row), separators=(",", ":"))
 
 
 def decode(row_type: type[Row], text: str) -> Row:
-    """Read a row; raise ``ValueError``, ``TypeError`` or ``KeyError`` if it is none of this type."""
+    """Decode a row; raise ``ValueError``, ``TypeError`` or ``KeyError`` for a text of another type."""
     hint: Any = row_type
     row: Row = _reader(hint)(json.loads(text))
     return row
 
 
 def plain(value: Any) -> Any:
-    """Turn a value into what JSON can hold."""
+    """Convert a value to JSON types."""
     if is_dataclass(value):
         return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
     if isinstance(value, datetime):
@@ -48,7 +49,7 @@ def plain(value: Any) -> Any:
 
 @cache
 def _reader(hint: Any) -> Reader:
-    """Build the function that reads values of a type."""
+    """Return the function that decodes values of a type."""
     origin, args = get_origin(hint), get_args(hint)
     if is_dataclass(hint) and isinstance(hint, type):
         return _dataclass_reader(hint)
@@ -73,7 +74,9 @@ def _reader(hint: Any) -> Reader:
 def _dataclass_reader(row_type: type[Any]) -> Reader:
     hints = get_type_hints(row_type)
     readers = {one.name: _reader(hints[one.name]) for one in fields(row_type)}
-    required = {one.name for one in fields(row_type) if one.default is MISSING and one.default_factory is MISSING}
+    required = {
+        one.name for one in fields(row_type) if one.default is MISSING and one.default_factory is MISSING
+    }
 
     def read(value: Any) -> Any:
         missing = required.difference(value)

@@ -1,36 +1,38 @@
-"""How does a service refuse a request?"""
+"""Errors that a service answers with."""
 
-UNROUTED = "HTTPNotFound"
-"""The code of a refusal of a path that no route has."""
+NO_ROUTE = "HTTPNotFound"
+"""The code of the error for a path without a route."""
 
 
 class ApiError(Exception):
-    """A refusal with its HTTP status; each service renders it in its own form."""
+    """An error response with its HTTP status; each service renders it in its own form."""
 
-    def __init__(self, status: int, message: str, *, code: str = "", headers: tuple[tuple[str, str], ...] = ()) -> None:
+    def __init__(
+        self, status: int, message: str, *, code: str = "", headers: tuple[tuple[str, str], ...] = ()
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.message = message
         self.code = code
-        """The machine's word for it: an error code of Placement, an exception name of Neutron."""
+        """The code for programs: an error code of Placement, or an exception name of Neutron."""
         self.headers = headers
 
 
 def bad_request(message: str, code: str = "") -> ApiError:
-    """Refuse a request that is wrong in itself."""
+    """Return the error for an invalid request."""
     return ApiError(400, message, code=code)
 
 
 def forbidden(message: str, code: str = "") -> ApiError:
-    """Refuse a caller who may not do this."""
+    """Return the error for a caller without the permission."""
     return ApiError(403, message, code=code)
 
 
 def not_found(message: str, code: str = "") -> ApiError:
-    """Refuse because the thing is not there."""
+    """Return the error for an object that does not exist."""
     return ApiError(404, message, code=code)
 
 
 def conflict(message: str, code: str = "") -> ApiError:
-    """Refuse because of how things stand."""
+    """Return the error for a request that conflicts with the state."""
     return ApiError(409, message, code=code)

@@ -1,4 +1,4 @@
-"""Which calls has the cloud answered?"""
+"""The journal of the calls that the cloud has answered."""
 
 from collections import Counter, deque
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ _REMEMBERED = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One answered call; ``template`` is the path as the route table has it."""
+    """One answered call; ``template`` is the path in the route table."""
 
     service: str
     method: str
@@ -26,7 +26,7 @@ class Call:
 
 
 class Journal:
-    """Counts of calls since the last clearing, and the latest calls one by one."""
+    """The number of calls by kind since the last ``clear``, and the latest calls."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -34,27 +34,27 @@ class Journal:
         self._calls: deque[Call] = deque(maxlen=_REMEMBERED)
 
     def record(self, call: Call) -> None:
-        """Remember a call."""
+        """Record a call."""
         with self._lock:
             self._counts[call.kind] += 1
             self._calls.append(call)
 
     def counts(self, prefix: str = "") -> dict[str, int]:
-        """Give the counts by kind of call, of kinds that start with ``prefix``."""
+        """Return the number of calls by kind, for kinds that start with ``prefix``."""
         with self._lock:
             return {kind: count for kind, count in self._counts.items() if kind.startswith(prefix)}
 
     def total(self, prefix: str = "") -> int:
-        """Count the calls of kinds that start with ``prefix``, for example ``identity``."""
+        """Return the number of calls of kinds that start with ``prefix``, for example ``identity``."""
         return sum(self.counts(prefix).values())
 
     def calls(self) -> list[Call]:
-        """Give the latest calls, oldest first."""
+        """Return the latest calls, oldest first."""
         with self._lock:
             return list(self._calls)
 
     def clear(self) -> None:
-        """Start anew."""
+        """Clear the counts and the calls."""
         with self._lock:
             self._counts.clear()
             self._calls.clear()

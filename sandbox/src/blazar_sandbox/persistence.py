@@ -1,8 +1,8 @@
-"""How does a cloud survive the end of its process?
+"""Persistence of a cloud's state in an SQLite file.
 
-The first day's content is the same every time, so only what differs from it is kept: one SQLite row for each changed
-object, with an empty body for one that was removed. Changes are written by a thread some tenths of a second later, so
-that no call waits for the disk; what a kill loses is what happened since the last writing.
+The initial content is the same in every cloud, so only differences from it are saved: one SQLite row for each
+changed object, with a NULL body for a deleted one. A thread saves changes some tenths of a second later, so
+that no call waits for the disk. A kill loses the changes since the last save.
 """
 
 import logging
@@ -13,7 +13,6 @@ from threading import Event, Lock, Thread
 
 from blazar_sandbox import codec
 from blazar_sandbox.cloud import Cloud
-from blazar_sandbox.content import fill_hosts
 
 LOG = logging.getLogger(__name__)
 
@@ -25,21 +24,24 @@ _HOSTS, _TRAITS = "hosts", "traits"
 
 
 class Persistence:
-    """The file of one cloud. ``open`` loads it into the cloud and starts writing; ``close`` writes the rest."""
+    """The file of one cloud.
+
+    ``open`` loads it into the cloud and starts a thread that saves changes; ``close`` saves the rest.
+    """
 
     def __init__(self, cloud: Cloud, path: Path, *, interval: float = 0.25) -> None:
         self._cloud = cloud
         self._path = path
         self._interval = interval
         self._tables = {table.name: table for table in cloud.tables}
-        # A dictionary as an ordered set: objects are written in the order in which they were first changed.
+        # A dictionary as an ordered set: objects are saved in the order of their first change.
         self._dirty: dict[tuple[str, str], None] = {}
         self._writing = Lock()
         self._stopped = Event()
         self._thread: Thread | None = None
 
     def open(self) -> "Persistence":
-        """Bring the cloud to the state that the file holds, and keep the file up from now on."""
+        """Load the file into the cloud, and save every change from now on."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with closing(self._connect()) as db, db:
             db.executescript(_SCHEMA)
@@ -55,7 +57,7 @@ class Persistence:
         return self
 
     def close(self) -> None:
-        """Write what is not written yet and stop."""
+        """Stop the thread, and save what it has not saved."""
         self._stopped.set()
         if self._thread is not None:
             self._thread.join()
@@ -63,14 +65,14 @@ class Persistence:
         self.write()
 
     def write(self) -> None:
-        """Write all changes so far in one transaction."""
+        """Save all changes so far in one transaction."""
         with self._writing:
             with self._cloud.lock:
                 dirty, self._dirty = self._dirty, {}
                 changed = [(kind, key, self._tables[kind].get(key)) for kind, key in dirty]
             if not changed:
                 return
-            # Rows are frozen, so they may be written without holding up the cloud.
+            # Rows are frozen, so they are saved without the lock.
             rows = [(kind, key, None if row is None else codec.encode(row)) for kind, key, row in changed]
             try:
                 with closing(self._connect()) as db, db:
@@ -97,12 +99,9 @@ class Persistence:
         return db
 
     def _load_hosts(self, db: sqlite3.Connection) -> None:
-        """Hosts never disappear: of the number that is asked for now and the one that was, the larger one counts."""
+        """Add the hosts of the saved cloud and save their number, which never decreases."""
         facts = dict(db.execute("SELECT name, value FROM facts"))
-        before = int(facts.get(_HOSTS, 0))
-        if before > self._cloud.host_count:
-            fill_hosts(self._cloud, before, self._cloud.trait_count, first=self._cloud.host_count + 1)
-            self._cloud.host_count = before
+        self._cloud.add_hosts(int(facts.get(_HOSTS, 0)))
         now = {_HOSTS: self._cloud.host_count, _TRAITS: self._cloud.trait_count}
         db.executemany(
             "INSERT OR REPLACE INTO facts VALUES (?, ?)", [(name, str(value)) for name, value in now.items()]

@@ -1,24 +1,26 @@
-"""How is a cloud served over HTTP from a thread of this process?"""
+"""The HTTP server of a cloud, which runs in a thread."""
 
 import socket
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from types import TracebackType
 from typing import Any
 
 from cheroot import wsgi
+from cheroot.server import HTTPConnection
 
-from blazar_sandbox.app import SOCKET_KEY, SandboxApp
+from blazar_sandbox.app import DROP_KEY, SandboxApp
 from blazar_sandbox.cloud import Cloud
 from blazar_sandbox.persistence import Persistence
 
 
 class _Gateway(wsgi.Gateway_10):
-    """Hands the application a way to drop the connection."""
+    """The gateway that gives the application a function to close the connection."""
 
     def get_environ(self) -> dict[str, Any]:  # type: ignore[override]  # the stub says None, the server a dict
         environ: dict[str, Any] = super().get_environ()  # type: ignore[no-untyped-call]
-        environ[SOCKET_KEY] = self._drop
+        environ[DROP_KEY] = self._drop
         return environ
 
     def _drop(self) -> None:
@@ -26,8 +28,20 @@ class _Gateway(wsgi.Gateway_10):
         self.req.conn.socket.shutdown(socket.SHUT_RDWR)
 
 
+class _Connection(HTTPConnection):
+    """A connection that drops what its client did not take.
+
+    Cheroot leaves the rest of an answer in the buffer of a client that is gone. Since Python 3.13, the
+    collector of garbage reports that it cannot be sent any more."""
+
+    def close(self) -> None:
+        with suppress(OSError, ValueError):
+            self.wfile.close()
+        super().close()
+
+
 class SandboxServer:
-    """A cloud on an HTTP port. Use it with ``with``, or call ``start`` and ``stop``."""
+    """A cloud on an HTTP port, used with ``with`` or by ``start`` and ``stop``."""
 
     def __init__(
         self,
@@ -45,10 +59,14 @@ class SandboxServer:
             shutdown_timeout=1, server_name="blazar-sandbox",
         )  # fmt: skip
         self._server.gateway = _Gateway
+        self._server.ConnectionClass = _Connection
         self._thread: Thread | None = None
 
     def start(self) -> "SandboxServer":
-        """Load the kept state, bind the port (an ``OSError`` tells that it is taken) and serve until ``stop``."""
+        """Bind the port, load the saved state and serve until ``stop``.
+
+        Raise ``OSError`` if the port is in use.
+        """
         self._server.prepare()
         if self._persistence is not None:
             self._persistence.open()
@@ -57,7 +75,7 @@ class SandboxServer:
         return self
 
     def stop(self) -> None:
-        """Stop serving; calls under way are given a second."""
+        """Stop serving; running calls have a second to complete."""
         self._server.stop()
         if self._thread is not None:
             self._thread.join(timeout=5)
@@ -71,23 +89,23 @@ class SandboxServer:
         return self.app.cloud
 
     def replace(self, cloud: Cloud) -> None:
-        """Serve another cloud on the same port from the next call on; for tests that start anew."""
+        """Serve another cloud on the same port from the next call on, which is for tests."""
         self.app.cloud = cloud
 
     @property
     def port(self) -> int:
-        """The port that is served, also when any free one was asked for."""
+        """The bound port, also if 0 was requested."""
         port: int = self._server.bind_addr[1]
         return port
 
     @property
     def url(self) -> str:
-        """The origin under which all services lie."""
+        """The origin of all services."""
         return f"http://{self._server.bind_addr[0]}:{self.port}"
 
     @property
     def auth_url(self) -> str:
-        """Keystone's address."""
+        """The URL of Keystone."""
         return f"{self.url}/v3"
 
     def __enter__(self) -> "SandboxServer":

@@ -1,4 +1,4 @@
-"""What is in the cloud, and what has a story left behind in it?"""
+"""Snapshots of the cloud's objects, and what differs between two of them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,15 +8,19 @@ from blazar_sandbox.cloud import Cloud
 
 Objects = dict[str, dict[str, Any]]
 
-# Tokens come and go with every call that anybody makes, and a counter only counts; nobody has to clean them up.
-_PASSING = frozenset({"tokens", "aggregate_counter"})
-# Fields that tell only that something was touched, not what it is now.
-_TOUCHED = frozenset({"generation", "created_at", "updated_at", "created", "updated", "revision", "due"})
+# Tokens and counters change with ordinary calls and need no cleaning up.
+_IGNORED_TABLES = frozenset({"tokens", "aggregate_counter"})
+# Fields that record a change, not its result.
+_IGNORED_FIELDS = frozenset(
+    {"generation", "created_at", "updated_at", "created", "updated", "revision", "due"}
+)
+
+_SECRETS = frozenset({"password", "secret"})
 
 
 @dataclass(frozen=True)
 class Difference:
-    """What one snapshot has and another has not, as ``kind/key``."""
+    """The difference between two snapshots, as ``kind/key``."""
 
     added: tuple[str, ...]
     removed: tuple[str, ...]
@@ -27,18 +31,18 @@ class Difference:
 
 
 def snapshot(cloud: Cloud) -> Objects:
-    """Give every object of the cloud by kind and key, as plain values without times and generations."""
+    """Return every object of the cloud by kind and key, as JSON types without times and generations."""
     with cloud.lock:
         cloud.advance()
         return {
             table.name: {key: _essential(row) for key, row in table.items()}
             for table in cloud.tables
-            if table.name not in _PASSING
+            if table.name not in _IGNORED_TABLES
         }
 
 
 def difference(before: Objects, after: Objects) -> Difference:
-    """Compare two snapshots."""
+    """Return the difference between two snapshots."""
     old = {f"{kind}/{key}": row for kind, rows in before.items() for key, row in rows.items()}
     new = {f"{kind}/{key}": row for kind, rows in after.items() for key, row in rows.items()}
     return Difference(
@@ -50,4 +54,4 @@ def difference(before: Objects, after: Objects) -> Difference:
 
 def _essential(row: object) -> Any:
     plain = codec.plain(row)
-    return {key: value for key, value in plain.items() if key not in _TOUCHED and key != "password"}
+    return {key: value for key, value in plain.items() if key not in _IGNORED_FIELDS and key not in _SECRETS}

@@ -1,7 +1,7 @@
-"""Where do the cloud's objects live, and how are they found without looking at all of them?
+"""Tables of the cloud's objects, with indexes.
 
-A ``Table`` maps keys to frozen rows. An ``Index`` follows a table and maps any property of its rows to their keys.
-Every change is told to the table's ``on_change``, which is how changed rows reach the disk.
+A ``Table`` maps keys to frozen rows. An ``Index`` observes a table and maps any property of its rows to their
+keys. A table calls ``on_change`` after every change, so that changed rows are saved to disk.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -9,31 +9,31 @@ from typing import Generic, Protocol, TypeVar
 
 Row = TypeVar("Row")
 Value = TypeVar("Value", bound=Hashable)
-Followed = TypeVar("Followed", contravariant=True)
-Listener = Callable[[str, str], None]
+Observed = TypeVar("Observed", contravariant=True)
+ChangeListener = Callable[[str, str], None]
 
 
-def _nobody_listens(table: str, key: str) -> None:
-    """Stand in where changes need not be kept."""
+def _ignore_change(table: str, key: str) -> None:
+    """Do nothing, where changes are not saved."""
 
 
-class Follower(Protocol[Followed]):
-    """Something that is told of every change of a table."""
+class Observer(Protocol[Observed]):
+    """An object that is notified of every change of a table."""
 
-    def follow(self, key: str, old: Followed | None, new: Followed | None) -> None:
-        """Take notice of a changed row."""
+    def row_changed(self, key: str, old: Observed | None, new: Observed | None) -> None:
+        """Handle a changed row."""
         ...
 
 
 class Table(Generic[Row]):
-    """Rows of one type by key, in the order they were first put."""
+    """Rows of one type by key, in the order of their creation."""
 
     def __init__(self, name: str, row_type: type[Row]) -> None:
         self.name = name
         self.row_type = row_type
-        self.on_change: Listener = _nobody_listens
+        self.on_change: ChangeListener = _ignore_change
         self._rows: dict[str, Row] = {}
-        self._followers: list[Follower[Row]] = []
+        self._observers: list[Observer[Row]] = []
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -45,52 +45,52 @@ class Table(Generic[Row]):
         return iter(self._rows.values())
 
     def items(self) -> Iterable[tuple[str, Row]]:
-        """Give all keys with their rows."""
+        """Return all keys and rows."""
         return self._rows.items()
 
     def get(self, key: str) -> Row | None:
-        """Give one row, or None."""
+        """Return one row, or None."""
         return self._rows.get(key)
 
     def __getitem__(self, key: str) -> Row:
         return self._rows[key]
 
     def put(self, key: str, row: Row) -> None:
-        """Store a row, replacing the one that was there."""
+        """Create or replace a row."""
         old = self._rows.get(key)
         self._rows[key] = row
-        for follower in self._followers:
-            follower.follow(key, old, row)
+        for observer in self._observers:
+            observer.row_changed(key, old, row)
         self.on_change(self.name, key)
 
     def drop(self, key: str) -> Row | None:
-        """Remove a row, if it is there, and give it back."""
+        """Delete a row and return it, or return None."""
         old = self._rows.pop(key, None)
         if old is not None:
-            for follower in self._followers:
-                follower.follow(key, old, None)
+            for observer in self._observers:
+                observer.row_changed(key, old, None)
             self.on_change(self.name, key)
         return old
 
-    def attach(self, follower: Follower[Row]) -> None:
-        """Let somebody follow this table; the rows that are there already are shown to them."""
-        self._followers.append(follower)
+    def observe(self, observer: Observer[Row]) -> None:
+        """Notify an observer of all existing rows, and of every change from now on."""
+        self._observers.append(observer)
         for key, row in self._rows.items():
-            follower.follow(key, None, row)
+            observer.row_changed(key, None, row)
 
 
 class Index(Generic[Row, Value]):
-    """The keys of a table's rows by some property of the rows; a row may have none or many values of it."""
+    """An index of a table by a property, of which a row has any number of values."""
 
     def __init__(self, table: Table[Row], values_of: Callable[[Row], Iterable[Value]]) -> None:
         self._table = table
         self._values_of = values_of
-        # Dictionaries as ordered sets: rows come out in the order in which they got the value.
+        # Dictionaries as ordered sets: rows are returned in the order in which they got the value.
         self._keys: dict[Value, dict[str, None]] = {}
-        table.attach(self)
+        table.observe(self)
 
-    def follow(self, key: str, old: Row | None, new: Row | None) -> None:
-        """Take notice of a changed row."""
+    def row_changed(self, key: str, old: Row | None, new: Row | None) -> None:
+        """Handle a changed row."""
         before = () if old is None else tuple(self._values_of(old))
         after = () if new is None else tuple(self._values_of(new))
         if before == after:
@@ -105,23 +105,23 @@ class Index(Generic[Row, Value]):
             self._keys.setdefault(value, {})[key] = None
 
     def keys(self, value: Value) -> list[str]:
-        """Give the keys of the rows that have this value."""
+        """Return the keys of the rows that have this value."""
         return list(self._keys.get(value, ()))
 
     def rows(self, value: Value) -> list[Row]:
-        """Give the rows that have this value."""
+        """Return the rows that have this value."""
         return [self._table[key] for key in self._keys.get(value, ())]
 
     def first(self, value: Value) -> Row | None:
-        """Give the oldest row that has this value, or None."""
+        """Return the oldest row that has this value, or None."""
         for key in self._keys.get(value, ()):
             return self._table[key]
         return None
 
     def count(self, value: Value) -> int:
-        """Tell how many rows have this value."""
+        """Return the number of rows that have this value."""
         return len(self._keys.get(value, ()))
 
     def values(self) -> list[Value]:
-        """Give every value that some row has."""
+        """Return every value that a row has."""
         return list(self._keys)

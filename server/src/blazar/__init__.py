@@ -2,6 +2,6 @@
 
 import sys
 
-# Some libraries use eventlet as soon as it is installed, and others install it. We use threads only, so it is hidden from
-# all of them, before the first of them is imported.
+# Some libraries use eventlet as soon as it is installed, and others install it. We use threads only, so it is
+# hidden from all of them, before the first of them is imported.
 sys.modules.setdefault("eventlet", None)  # type: ignore[arg-type]

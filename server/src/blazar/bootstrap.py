@@ -1,61 +1,51 @@
-"""The composition root: configuration in, running parts out. Nobody else constructs adapters."""
+"""The composition root: configuration in, running parts out. No other module constructs adapters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from functools import partial
 from wsgiref.types import WSGIApplication
 
 from keystoneauth1 import loading
 from keystoneauth1.session import Session
 from oslo_config import cfg
-from stevedore import NamedExtensionManager
 
 from blazar.adapters.clock import SystemClock
 from blazar.adapters.db import SqlDatabase
-from blazar.adapters.metrics import Figures
+from blazar.adapters.metrics import PrometheusMetrics
 from blazar.adapters.notifications import chosen_notifier
 from blazar.adapters.openstack.cloud import connect
 from blazar.adapters.openstack.session import pooled_http
 from blazar.api.app import make_app
 from blazar.api.authentication import keystone
 from blazar.api.health import Health
-from blazar.domain.demand import Order
-from blazar.domain.resource import Pool
+from blazar.domain.planning.demand import Order
 from blazar.engine.loop import EngineSettings, EventLoop
+from blazar.engine.monitoring import Monitoring
+from blazar.engine.purge import Purge
 from blazar.engine.relay import Relay
-from blazar.kinds.base import Kind
+from blazar.engine.upkeep import Upkeep
+from blazar.plugins import Plugins, load_plugins
 from blazar.policies import make_enforcer
+from blazar.rpc.codec import Codec
+from blazar.rpc.deliveries import Deliveries
 from blazar.rpc.dispatcher import Dispatcher
 from blazar.rpc.messaging import MessagingTransport, build_transport
 from blazar.rpc.proxy import remote_service
-from blazar.service.admission import Admission, Selection
-from blazar.service.allocations import Allocations
-from blazar.service.calendars import Calendars
+from blazar.service.admission import PlanningSettings
+from blazar.service.calendars import Calendars, Limits
+from blazar.service.enabled_kinds import require_kinds
 from blazar.service.events import Events
-from blazar.service.floatingips import FloatingIPs
-from blazar.service.hosts import HostRules, Hosts
+from blazar.service.healing import Healing, HealingSettings
+from blazar.service.health import ThreadHealth
 from blazar.service.interface import Service
-from blazar.service.leases import LeaseRules, Leases
-from blazar.service.observer import NOBODY, Observer
+from blazar.service.leases import LeaseSettings
+from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.ports import Clock, Cloud, Database, Notifier
-from blazar.service.preparation import Preparation
-from blazar.service.vitals import VitalSigns
-
-KINDS = "blazar.resource.plugins"
-
-
-@dataclass(frozen=True, slots=True)
-class UseCases:
-    """The Service interface, in this process."""
-
-    leases: Leases
-    hosts: Hosts
-    floatingips: FloatingIPs
-    allocations: Allocations
-    vitals: VitalSigns
+from blazar.service.ports.kind import Parts
+from blazar.service.turns import Turns
+from blazar.service.use_cases import UseCases
 
 
 class Manager:
@@ -66,104 +56,153 @@ class Manager:
         conf: cfg.ConfigOpts,
         database: Database,
         cloud: Cloud,
-        kinds: Mapping[str, Kind],
+        plugins: Plugins,
         clock: Clock,
         notifier: Notifier,
-        observer: Observer = NOBODY,
+        metrics: Metrics = NO_METRICS,
     ) -> None:
-        self._pools = sorted({kind.pool for kind in kinds.values()} | {Pool.HOST})
-        self._calendars = Calendars(database, clock)
-        self._events = Events(database, cloud, kinds, clock)
-        self.loop = EventLoop(database, self._events, clock, engine_settings(conf), observer)
-        self._relay = Relay(database, notifier, clock, observer)
+        kinds = self._kinds = plugins.kinds
+        self._database = database
+        self.codec = Codec(plugins.interfaces)
+        self.deliveries = Deliveries(database, clock)
+        self._pools = sorted({kind.pool for kind in kinds.values()})
+        self._calendars = Calendars(
+            database, clock, Limits(seconds=conf.manager.planning_seconds), Turns(conf.manager.plans_at_once)
+        )
+        start_retry = timedelta(seconds=conf.manager.start_retry_seconds)
+        self._events = Events(database, cloud, kinds, clock, start_retry)
+        self.loop = EventLoop(database, self._events, clock, engine_settings(conf), metrics)
+        self._relay = Relay(database, notifier, clock, metrics)
+        days = conf.database.retention_days
+        self._purge = Purge(database, clock, timedelta(days=days)) if days else None
         self._patience = timedelta(seconds=conf.graceful_shutdown_timeout)
-        admission = Admission(self._calendars, kinds, selection(conf), clock, observer)
+        parts = Parts(database, cloud, kinds, clock)
+        self._upkeep = Upkeep([partial(each.upkeep, parts) for each in plugins.extensions])
+        healing = Healing(
+            database, self._calendars, kinds, clock, healing_settings(conf), self.loop.nudge, metrics
+        )
+        monitors = (extension.monitor(parts) for extension in plugins.extensions)
+        self._monitoring = [Monitoring(database, each, healing, clock, metrics) for each in monitors if each]
         self.use_cases = UseCases(
-            Leases(database, admission, Preparation(cloud, kinds), kinds, clock, self.loop.nudge, lease_rules(conf)),
-            Hosts(database, cloud, kinds, clock, HostRules(conf.nova.aggregate_freepool_name)),
-            FloatingIPs(database, cloud, clock),
-            Allocations(database, clock),
-            VitalSigns(database, clock),
+            parts,
+            plugins.extensions,
+            self._calendars,
+            planning_settings(conf),
+            lease_settings(conf),
+            self.loop.nudge,
+            self._thread_health,
+            metrics,
         )
 
+    def _thread_health(self) -> list[ThreadHealth]:
+        purge = [self._purge.health()] if self._purge else []
+        monitoring = [each.health() for each in self._monitoring]
+        steady = (self._relay.health(), self._upkeep.health())
+        return [*self.loop.health(), *steady, *purge, *monitoring]
+
     def start(self) -> None:
-        """Load the calendars, have active leases compared with the cloud, and begin with the events."""
+        """Load the calendars and begin with the events; active leases are compared with the cloud afterwards.
+
+        Raises KindDisabled where a kind is not enabled that leases still need."""
+        require_kinds(self._database, self._kinds)
         self._calendars.load(*self._pools)
         self._events.bring_forward()
-        self._events.converge_all()
         self._relay.start()
         self.loop.start()
+        self._upkeep.start()
+        if self._purge:
+            self._purge.start()
+        for monitoring in self._monitoring:
+            monitoring.start()
 
     def stop(self) -> None:
-        """Let what is under way finish, for as long as the operator gives it; the rest is repeated by another manager."""
+        """Let what is under way finish, for as long as the operator gives it; the rest is repeated by another
+        manager."""
+        for monitoring in self._monitoring:
+            monitoring.stop()
+        if self._purge:
+            self._purge.stop()
+        self._upkeep.stop()
         self.loop.stop(self._patience)
         self._relay.stop()
 
 
 def health_of(service: Service, **details: str) -> Callable[[], Health]:
-    """Able to work when a manager and its database answer, and there is room for changes; late events are told, and are for
-    the operator to judge."""
+    """Return how to check ``service``: it is healthy when a manager and its database answer, there is room
+    for changes, and each thread of the manager works. Late events are reported, for the operator to judge."""
 
     def health() -> Health:
-        vitals = service.vitals.read()
-        figures = {"event_lag_seconds": vitals.event_lag_seconds, "outbox": vitals.outbox}
+        found = service.health.read()
+        threads = {thread.name: str(thread.state) for thread in found.threads}
         return Health(
-            vitals.takes_changes, {"database": "OK" if vitals.takes_changes else "FULL", **details, **figures}
+            found.works,
+            {
+                "database": "OK" if found.takes_changes else "FULL",
+                **details,
+                "event_lag_seconds": found.event_lag_seconds,
+                "outbox": found.outbox,
+                **({"threads": threads} if threads else {}),  # a manager of the version before sends none
+            },
         )
 
     return health
 
 
-def build_api(conf: cfg.ConfigOpts, service: Service, figures: Figures, **health: str) -> WSGIApplication:
-    """The REST API over ``service``: the use cases of this process, or those of a manager elsewhere. ``health`` is what is
-    known to work as well when ``service`` answers."""
+def build_api(
+    conf: cfg.ConfigOpts, service: Service, metrics: PrometheusMetrics, **health: str
+) -> WSGIApplication:
+    """The REST API over ``service``: the use cases of this process, or those of a manager elsewhere.
+    ``health`` is what is known to work as well when ``service`` answers."""
+    plugins = load_plugins(conf)
     return make_app(
         service,
-        build_kinds(conf),
-        make_enforcer(conf),
+        plugins.kinds,
+        plugins.of_api,
+        make_enforcer(conf, plugins.policies),
         conf=conf,
         authenticate=keystone(conf),
         health=health_of(service, **health),
-        observer=figures,
-        metrics=figures.exposition if conf.api.metrics else None,
+        metrics=metrics,
+        exposition=metrics.exposition if conf.api.metrics else None,
     )
 
 
 def build_remote_api(conf: cfg.ConfigOpts) -> WSGIApplication:
     """The REST API of a process of its own: every use case is carried out by a manager over the broker."""
-    return build_api(conf, build_remote_service(conf), Figures(), broker="OK")
+    return build_api(conf, build_remote_service(conf), PrometheusMetrics(), broker="OK")
 
 
 def build_remote_service(conf: cfg.ConfigOpts) -> Service:
     """All use cases, carried out by a manager over the broker."""
     transport = build_transport(conf)
-    return remote_service(MessagingTransport(conf, transport, SystemClock(), conf.manager.rpc_topic))
+    carrier = MessagingTransport(conf, transport, SystemClock(), conf.manager.rpc_topic)
+    return remote_service(carrier, Codec(load_plugins(conf).interfaces))
 
 
-def build_dispatcher(manager: Manager, figures: Figures) -> Dispatcher:
-    return Dispatcher(manager.use_cases, SystemClock(), figures)
+def build_dispatcher(manager: Manager, metrics: PrometheusMetrics) -> Dispatcher:
+    return Dispatcher(manager.use_cases, manager.codec, SystemClock(), metrics, manager.deliveries)
 
 
-def build_manager(conf: cfg.ConfigOpts, database: Database, figures: Figures) -> Manager:
-    kinds, notifier = build_kinds(conf), chosen_notifier(conf)
-    manager = Manager(conf, database, build_cloud(conf, figures), kinds, SystemClock(), notifier, figures)
-    figures.watch(manager.use_cases.vitals.read)
+def build_manager(conf: cfg.ConfigOpts, database: Database, metrics: PrometheusMetrics) -> Manager:
+    plugins, notifier = load_plugins(conf), chosen_notifier(conf)
+    manager = Manager(conf, database, build_cloud(conf, metrics), plugins, SystemClock(), notifier, metrics)
+    metrics.show_health(manager.use_cases.health.read, manager.use_cases.health.threads)
     return manager
 
 
-def build_database(conf: cfg.ConfigOpts, observer: Observer = NOBODY) -> SqlDatabase:
+def build_database(conf: cfg.ConfigOpts, metrics: Metrics = NO_METRICS) -> SqlDatabase:
     settings = conf.database
     return SqlDatabase(
         settings.connection,
         pool_size=settings.max_pool_size,
         max_overflow=settings.max_overflow,
-        repeated=observer.transaction_repeated,
+        repeated=metrics.transaction_retried,
     )
 
 
-def build_cloud(conf: cfg.ConfigOpts, observer: Observer = NOBODY) -> Cloud:
+def build_cloud(conf: cfg.ConfigOpts, metrics: Metrics = NO_METRICS) -> Cloud:
     auth = loading.load_auth_from_conf_options(conf, "cloud")
-    http = pooled_http(conf.manager.event_workers + conf.api.threads)
+    http = pooled_http(engine_settings(conf).threads + conf.api.threads)
     settings = conf.cloud
     session = Session(
         auth=auth,
@@ -172,39 +211,38 @@ def build_cloud(conf: cfg.ConfigOpts, observer: Observer = NOBODY) -> Cloud:
         timeout=settings.timeout or 60,
         user_agent="blazar",
     )
-    return connect(session, settings.region_name, settings.interface, observer)
+    return connect(session, settings.region_name, settings.interface, metrics, settings.calls_at_once)
 
 
-def build_kinds(conf: cfg.ConfigOpts) -> Mapping[str, Kind]:
-    """The enabled kinds by resource_type. Raises LookupError where a name is unknown or two are of one type."""
-    wanted = conf.manager.plugins
-    found: NamedExtensionManager[Any] = NamedExtensionManager(
-        KINDS, wanted, on_missing_entrypoints_callback=_refuse_missing
-    )
-    kinds: dict[str, Kind] = {}
-    for extension in found:
-        kind: Kind = extension.plugin.from_conf(conf)
-        if kind.resource_type in kinds:
-            raise LookupError(f"two of the plugins {', '.join(wanted)} serve {kind.resource_type}")
-        kinds[kind.resource_type] = kind
-    return kinds
-
-
-def _refuse_missing(names: Iterable[str]) -> None:
-    raise LookupError(f"no such resource plugin: {', '.join(sorted(names))}")
-
-
-def selection(conf: cfg.ConfigOpts) -> Selection:
+def planning_settings(conf: cfg.ConfigOpts) -> PlanningSettings:
     random = conf["physical:host"].randomize_host_selection
-    return Selection(Order.RANDOM if random else Order.PACKED, timedelta(minutes=conf.cleaning_time))
+    return PlanningSettings(
+        Order.RANDOM if random else Order.PACKED,
+        timedelta(minutes=conf.cleaning_time),
+        conf.manager.max_reservations_per_lease,
+    )
 
 
-def lease_rules(conf: cfg.ConfigOpts) -> LeaseRules:
-    return LeaseRules(
-        notice=timedelta(minutes=conf.manager.minutes_before_end_lease),
+def healing_settings(conf: cfg.ConfigOpts) -> HealingSettings:
+    own, planning = conf["physical:host"], planning_settings(conf)
+    return HealingSettings(
+        interval=timedelta(minutes=own.healing_interval),
+        patience=timedelta(seconds=own.down_seconds_before_moving),
+        cleaning=planning.cleaning,
+        order=planning.order,
+    )
+
+
+def lease_settings(conf: cfg.ConfigOpts) -> LeaseSettings:
+    return LeaseSettings(
+        notification=timedelta(minutes=conf.manager.minutes_before_end_lease),
         delete_wait=timedelta(seconds=conf.manager.delete_wait),
     )
 
 
 def engine_settings(conf: cfg.ConfigOpts) -> EngineSettings:
-    return EngineSettings(conf.manager.event_workers, timedelta(seconds=conf.manager.claim_seconds))
+    return EngineSettings(
+        conf.manager.event_workers,
+        timedelta(seconds=conf.manager.claim_seconds),
+        reconcile=timedelta(seconds=conf.manager.reconcile_seconds),
+    )

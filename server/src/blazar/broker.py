@@ -1,6 +1,7 @@
-"""How oslo.messaging is used here: with threads, on a configuration of our own, and back soon after an outage.
+"""How oslo.messaging is used here: with threads, on a configuration of our own, and back soon after an
+outage.
 
-Whoever needs oslo.messaging imports this module before it.
+A module that needs oslo.messaging imports this one before it.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from oslo_messaging import opts  # noqa: E402
 from oslo_messaging._metrics.client import oslo_messaging_metrics  # noqa: E402
 from oslo_messaging._tracing.client import oslo_messaging_tracing  # noqa: E402
 
-__all__ = ["opts", "oslo_messaging", "register", "settle"]
+__all__ = ["opts", "oslo_messaging", "register", "set_defaults"]
 
 PREFETCH = 8
-"""Calls that the broker hands to a manager before it takes them up: those that a suspended manager holds back."""
+"""Calls that the broker hands to a manager before it takes them up: those that a suspended manager holds
+back."""
 LONGEST_PAUSE = 3
-"""Seconds between two attempts to reach a broker that is away: so long after it came back it is in use again."""
+"""Seconds between two attempts to reach a broker that is away: so long after it came back it is in use
+again."""
 
 
 def register(conf: cfg.ConfigOpts) -> None:
@@ -29,7 +32,7 @@ def register(conf: cfg.ConfigOpts) -> None:
     conf.register_opts(oslo_messaging_tracing, "oslo_messaging_tracing")
 
 
-def settle(conf: cfg.ConfigOpts) -> None:
+def set_defaults(conf: cfg.ConfigOpts) -> None:
     """Our defaults for the options that a transport has registered, where the operator has no others."""
     group = "oslo_messaging_rabbit"
     if group in conf:

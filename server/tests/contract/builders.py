@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
-from blazar.domain.event import Event, EventType
-from blazar.domain.lease import Lease, Reservation
-from blazar.domain.resource import WHOLE, Allocation, Claim, Inventory, Pool, Registration
+from blazar.domain.lease.event import Event, EventType
+from blazar.domain.lease.lease import Lease, Reservation
+from blazar.domain.resource import WHOLE, Allocation, Inventory, Pool, Registration, Usage
 from blazar.domain.time import Interval
 
 NOW = datetime(2030, 1, 1, 10, 0, 17, 123456, UTC)
@@ -33,12 +33,13 @@ def new_id() -> str:
 def host(id_: str = "1", **fields: Any) -> Registration:
     registration = Registration(
         id=id_,
-        pool=Pool.HOST,
+        pool=Pool("host"),
         name=f"compute-{id_}",
         facts={"vcpus": 16, "hypervisor_type": "QEMU", "cpu_info": None, "ratio": 1.5, "smt": True},
         capabilities={"gpu": "A100"},
         traits=frozenset({"HW_CPU_X86_AVX2", "CUSTOM_GOLD"}),
         inventory={"VCPU": Inventory(16, 8), "MEMORY_MB": Inventory(65536, 65536)},
+        generation=0,
     )
     return replace(registration, **fields)
 
@@ -47,7 +48,7 @@ def lease(
     *hosts: str,
     start: datetime = START,
     length: timedelta = HOUR,
-    claim: Claim = WHOLE,
+    usage: Usage = WHOLE,
     slots: int = 1,
     **fields: Any,
 ) -> Lease:
@@ -59,8 +60,8 @@ def lease(
         resource_id=new_id(),
         resource_type="physical:host",
         parameters={"min": 1, "max": 3, "resource_properties": [">=", "$vcpus", "4"], "note": None},
-        cloud={"aggregate": 7},
-        allocations=allocations_on(hosts, id_, reservation_id, interval, claim, slots),
+        cloud_state={"aggregate": 7},
+        allocations=allocations_on(hosts, id_, reservation_id, interval, usage, slots),
     )
     value = Lease(
         id=id_,
@@ -83,11 +84,12 @@ def allocations_on(
     lease_id: str,
     reservation_id: str,
     interval: Interval,
-    claim: Claim = WHOLE,
+    usage: Usage = WHOLE,
     slots: int = 1,
 ) -> tuple[Allocation, ...]:
     return tuple(
-        Allocation(new_id(), reservation_id, lease_id, resource_id, interval, claim, slots) for resource_id in hosts
+        Allocation(new_id(), reservation_id, lease_id, resource_id, interval, usage, slots)
+        for resource_id in hosts
     )
 
 

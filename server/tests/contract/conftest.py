@@ -1,5 +1,6 @@
-"""The databases and the clouds that the suite runs on. None is skipped: those that need a server carry the marker
-``servers``; the lab is one of the clouds where the environment names its clouds.yaml, as ``make test-lab`` does."""
+"""The databases and the clouds that the suite runs on. None is skipped: those that need a server carry the
+marker ``servers``; the lab is one of the clouds where the environment names its clouds.yaml, as ``make
+test-lab`` does."""
 
 from __future__ import annotations
 
@@ -48,12 +49,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "place" in getattr(item, "fixturenames", ()):
             for release in ("50", "60"):
-                item.add_marker(pytest.mark.filterwarnings(f"ignore::openstack.warnings.RemovedInSDK{release}Warning"))
+                item.add_marker(
+                    pytest.mark.filterwarnings(f"ignore::openstack.warnings.RemovedInSDK{release}Warning")
+                )
 
 
 @pytest.fixture(scope="session")
 def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Empty]:
-    """Makes empty databases of a dialect, with names that nobody else uses, and drops them at the end."""
+    """Makes empty databases of a dialect, with names of their own, and drops them at the end."""
     dropped_last: list[tuple[URL, str]] = []
 
     def make(dialect: str) -> URL:

@@ -1,9 +1,11 @@
-"""The clouds on which the ports are held to their contract, each with what tests need to do behind the ports' back."""
+"""The clouds on which the ports are held to their contract, each with what tests need to do behind the ports'
+back."""
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import cache, cached_property
@@ -71,6 +73,9 @@ class Place(Protocol):
     def remove_user(self) -> None:
         """The user is deleted in Keystone."""
 
+    def set_service(self, host: str, is_up: bool = True, is_enabled: bool = True) -> None:
+        """Let a host's nova-compute be up or not, and enabled or not, as Nova sees it."""
+
 
 def label() -> str:
     """A name that nothing else has."""
@@ -131,22 +136,27 @@ class MemoryPlace:
     def remove_user(self) -> None:
         self.cloud.state.gone_users.add(self.user)
 
+    def set_service(self, host: str, is_up: bool = True, is_enabled: bool = True) -> None:
+        self.cloud.set_service(host, is_up, is_enabled)
+
 
 class RealPlace:
-    """A cloud behind HTTP: ``own`` are the service's credentials, ``operator`` an administrator's."""
+    """A cloud behind HTTP: ``own`` are the service's credentials, ``operator`` an administrator's.
+
+    ``hosts`` names the two hosts to use; the cloud's first two by default."""
 
     addresses = ADDRESSES
 
-    def __init__(self, own: Session, operator: Session, password: str) -> None:
+    def __init__(self, own: Session, operator: Session, password: str, hosts: Sequence[str] = ()) -> None:
         self._admin = admin = Connection(session=operator, interface="public")
         self._password = password
         self._auth_url = operator.auth.auth_url
         self._ports: list[str] = []
+        self._changed_services: set[str] = set()
         admin.placement.default_microversion = "1.29"
-        self._providers = {provider.id for provider in admin.placement.resource_providers()}
+        self.hosts = tuple(hosts or sorted(h.name for h in admin.compute.hypervisors())[:2])
         self.clear()
         self.cloud = connect(own)
-        self.hosts = tuple(sorted(h.name for h in admin.compute.hypervisors())[:2])
         self.external, self.internal = (admin.network.find_network(name).id for name in ("public", "private"))
         self.project = admin.identity.find_project("demo").id
         self._image = admin.image.find_image("dummy").id
@@ -191,8 +201,17 @@ class RealPlace:
     def remove_user(self) -> None:
         self._admin.identity.delete_user(self.user)
 
+    def set_service(self, host: str, is_up: bool = True, is_enabled: bool = True) -> None:
+        (service,) = self._admin.compute.services(binary="nova-compute", host=host)
+        changed = {"status": "enabled" if is_enabled else "disabled", "forced_down": not is_up}
+        path, version = f"/os-services/{service.id}", {"OpenStack-API-Version": "compute 2.53"}
+        self._admin.compute.put(path, json=changed, headers=version).raise_for_status()
+        self._changed_services.add(host)
+
     def _settled(self, who: Connection, name: str, flavor: str, **more: Any) -> Any:
-        made = who.compute.create_server(name=name, image_id=self._image, flavor_id=flavor, networks="none", **more)
+        made = who.compute.create_server(
+            name=name, image_id=self._image, flavor_id=flavor, networks="none", **more
+        )
 
         def settled() -> Any:
             server = who.compute.get_server(made.id)
@@ -249,6 +268,9 @@ class RealPlace:
         for floating_ip in admin.network.ips():
             if floating_ip.floating_ip_address in ADDRESSES:
                 admin.network.delete_ip(floating_ip)
+        for host in sorted(self._changed_services):
+            self.set_service(host)
+        self._changed_services.clear()
         while self._ports:
             admin.network.delete_port(self._ports.pop())
         for user in admin.identity.users():
@@ -260,9 +282,13 @@ class RealPlace:
 
     def _clear_placement(self) -> None:
         placement = self._admin.placement
+        # Other tests may be at work on other hosts of the same cloud.
+        made = {f"blazar_{host}" for host in self.hosts}
         for provider in placement.resource_providers():
-            if provider.id not in self._providers:
-                placement.delete_resource_provider(provider)
+            if provider.name in made:
+                # Not the provider: nova-compute remembers it for minutes, and fails boots without it.
+                emptied = placement.delete(f"/resource_providers/{provider.id}/inventories")
+                emptied.raise_for_status()
         for resource_class in placement.resource_classes():
             if resource_class.name.startswith(f"CUSTOM_{LABEL.upper()}"):
                 placement.delete_resource_class(resource_class)
@@ -294,7 +320,8 @@ def lab(clouds_yaml: str) -> Callable[[], AbstractContextManager[Place]]:
             Session(password_of(url, user, password, project))
             for user, project in (("blazar", "service"), ("admin", "admin"))
         )
-        return RealPlace(own, operator, password)
+        hosts = os.environ.get("BLAZAR_TEST_HOSTS", "")
+        return RealPlace(own, operator, password, hosts.split(",") if hosts else ())
 
     @contextmanager
     def place() -> Iterator[Place]:

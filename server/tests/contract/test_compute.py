@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from blazar.domain.errors import CloudRefused, CloudUnavailable
@@ -33,7 +35,9 @@ def test_a_hypervisor_is_found_by_its_name_and_by_its_number(place: Place) -> No
     assert compute.find_hypervisor(other).id != found.id
 
 
-@pytest.mark.parametrize("nonsense", ["", "nope", "..", "a/b", "a?b=c", "ä", "%", "987654321", NOWHERE])
+@pytest.mark.parametrize(
+    "nonsense", ["", "nope", "detail", "..", "a/b", "a?b=c", "ä", "²", "%", "987654321", NOWHERE]
+)
 def test_what_is_no_hypervisor_is_none(place: Place, nonsense: str) -> None:
     assert place.cloud.compute.find_hypervisor(nonsense) is None
 
@@ -50,10 +54,42 @@ def test_the_facts_of_a_hypervisor_are_those_of_a_host_of_api_1_0(place: Place) 
         *("vcpus", "memory_mb", "local_gb", "cpu_info", "hypervisor_type", "hypervisor_version"),
         *("hypervisor_hostname", "service_name", "availability_zone"),
     }
-    assert all(isinstance(facts[size], int) and facts[size] > 0 for size in ("vcpus", "memory_mb", "local_gb"))
+    assert all(
+        isinstance(facts[size], int) and facts[size] > 0 for size in ("vcpus", "memory_mb", "local_gb")
+    )
     assert (facts["hypervisor_hostname"], facts["availability_zone"]) == (place.hosts[0], "nova")
     assert isinstance(facts["hypervisor_version"], int)
     assert isinstance(facts["cpu_info"], str)
+
+
+def test_all_hypervisors_are_listed_as_each_is_found(place: Place) -> None:
+    compute = place.cloud.compute
+    listed = {each.hypervisor_hostname: each for each in compute.hypervisors()}
+    for name in place.hosts:
+        found = compute.find_hypervisor(name)
+        assert (listed[name].id, listed[name].service_name) == (found.id, found.service_name)
+        seen, alone = ({**each.facts, "cpu_info": None} for each in (listed[name], found))
+        assert seen == alone
+        infos = (json.loads(str(each.facts["cpu_info"])) for each in (listed[name], found))
+        assert next(infos) == next(infos)
+
+
+@pytest.mark.parametrize(("is_up", "is_enabled"), [(False, True), (True, False), (False, False)])
+def test_a_hypervisor_tells_whether_it_is_up_and_enabled(place: Place, is_up: bool, is_enabled: bool) -> None:
+    compute, (host, other) = place.cloud.compute, place.hosts
+
+    def state(name: str) -> tuple[bool, bool]:
+        found = compute.find_hypervisor(name)
+        (listed,) = (each for each in compute.hypervisors() if each.hypervisor_hostname == name)
+        assert (listed.is_up, listed.is_enabled) == (found.is_up, found.is_enabled)
+        return found.is_up, found.is_enabled
+
+    assert state(host) == (True, True)
+    place.set_service(host, is_up, is_enabled)
+    assert until("the state of the service", lambda: state(host) == (is_up, is_enabled))
+    assert state(other) == (True, True)
+    place.set_service(host)
+    assert until("the host is back", lambda: state(host) == (True, True))
 
 
 # servers
@@ -228,7 +264,7 @@ def test_access_to_a_flavor_that_is_gone(place: Place) -> None:
         compute.grant_flavor(name, place.project)
 
 
-@pytest.mark.parametrize("nonsense", ["nope", "..", "a/b", "a?b=c", "ä", NOWHERE])
+@pytest.mark.parametrize("nonsense", ["nope", "detail", "..", "a/b", "a?b=c", "ä", NOWHERE])
 def test_what_is_no_flavor_is_none(place: Place, nonsense: str) -> None:
     assert place.cloud.compute.flavor(nonsense) is None
 
@@ -301,7 +337,7 @@ def test_a_token_that_is_not_good_is_refused(place: Place) -> None:
 
 def test_a_fence_stands_before_each_request(place: Place) -> None:
     def fallen() -> None:
-        raise CloudUnavailable(service="nobody", reason="fallen")
+        raise CloudUnavailable(service="fence", reason="fallen")
 
     compute, name, host = place.cloud.fenced(fallen).compute, label(), place.hosts[0]
     server = place.boot(name, place.add_flavor(), host)

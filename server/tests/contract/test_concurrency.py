@@ -1,4 +1,4 @@
-"""What happens when many threads want the same: exactly one of them gets it, and nobody loses anything."""
+"""Many threads want the same: exactly one of them gets it, and no thread loses anything."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import TypeVar
 
 import pytest
 
-from blazar.domain.event import EventType
+from blazar.domain.errors import ClaimLost, Stale
+from blazar.domain.lease.event import EventType
 from blazar.domain.resource import Pool
-from blazar.service.ports import ClaimLost, Database, Stale, UnitOfWork
+from blazar.service.ports import Database, UnitOfWork
 
 from .builders import NOW, START, event_of, host, lease, minutes, new_id
 
@@ -46,19 +47,20 @@ def test_one_of_many_bumps_the_same_generations(database: Database) -> None:
         )
         assert sum(not isinstance(outcome, Stale) for outcome in outcomes) == 1
     with database.read() as u:
-        assert set(u.resources.generations(Pool.HOST).values()) == {5}
+        assert set(u.resources.generations(Pool("host")).values()) == {5}
         assert len(u.leases.list()) == 5
 
 
 def test_nobody_loses_a_bump_of_overlapping_resources(database: Database) -> None:
-    """Every thread wants three of five resources, in an order of its own, and decides again where it was late."""
+    """Every thread wants three of five resources, in an order of its own, and decides again where it was
+    late."""
     database.transact(lambda u: [u.resources.add(host(str(n)), NOW) for n in range(5)])
 
     def until_done(number: int) -> int:
         wanted = [str((number * 3 + n * (1 if number % 2 else -1)) % 5) for n in range(3)]
 
         def work(u: UnitOfWork) -> None:
-            known = u.resources.generations(Pool.HOST)
+            known = u.resources.generations(Pool("host"))
             u.resources.bump({id_: known[id_] for id_ in wanted}, NOW)
 
         done = 0
@@ -72,7 +74,7 @@ def test_nobody_loses_a_bump_of_overlapping_resources(database: Database) -> Non
 
     assert all_at_once(until_done) == [10] * THREADS
     with database.read() as u:
-        assert sum(u.resources.generations(Pool.HOST).values()) == THREADS * 10 * 3
+        assert sum(u.resources.generations(Pool("host")).values()) == THREADS * 10 * 3
 
 
 def test_one_of_many_claims_an_event(database: Database) -> None:
@@ -87,7 +89,9 @@ def test_one_of_many_claims_an_event(database: Database) -> None:
         )
         assert sorted(outcomes) == [False] * (THREADS - 1) + [True]
         winner = str(outcomes.index(True))
-        assert database.transact(lambda u, e=event, w=winner: u.events.extend(e.id, w, START, START + minutes(2)))
+        assert database.transact(
+            lambda u, e=event, w=winner: u.events.extend(e.id, w, START, START + minutes(2))
+        )
 
 
 def test_one_of_many_claims_one_of_a_leases_events(database: Database) -> None:
@@ -110,9 +114,13 @@ def test_one_of_many_settles_after_the_claim_was_taken_over(database: Database) 
     database.transact(lambda u: u.leases.add(value, NOW))
     for number in range(THREADS):
         at = START + minutes(number)
-        assert database.transact(lambda u, n=number, at=at: u.events.claim(event.id, str(n), at, at + minutes(1)))
+        assert database.transact(
+            lambda u, n=number, at=at: u.events.claim(event.id, str(n), at, at + minutes(1))
+        )
     now = START + minutes(THREADS) - minutes(0.5)
-    outcomes = all_at_once(lambda n: database.transact(lambda u: u.events.settle(event.id, str(n), now)))
+    outcomes = all_at_once(
+        lambda n: database.transact(lambda u: u.events.release_claim(event.id, str(n), now))
+    )
     assert [isinstance(outcome, ClaimLost) for outcome in outcomes] == [True] * (THREADS - 1) + [False]
     assert until < now
 
@@ -123,7 +131,9 @@ def test_one_of_many_saves_a_lease(database: Database) -> None:
     with database.read() as u:
         old = u.leases.get(value.id)
     assert old is not None
-    outcomes = all_at_once(lambda n: database.transact(lambda u: u.leases.save(replace(old, name=f"by {n}"), old, NOW)))
+    outcomes = all_at_once(
+        lambda n: database.transact(lambda u: u.leases.save(replace(old, name=f"by {n}"), old, NOW))
+    )
     (winner,) = (n for n, outcome in enumerate(outcomes) if not isinstance(outcome, Stale))
     with database.read() as u:
         saved = u.leases.get(value.id)
@@ -155,7 +165,9 @@ def test_removing_and_saving_at_once(database: Database) -> None:
 
 def test_the_same_property_is_recorded_once(database: Database) -> None:
     outcomes = all_at_once(
-        lambda _: database.transact(lambda u: u.resources.add_properties("physical:host", ["gpu", "ssd"], NOW))
+        lambda _: database.transact(
+            lambda u: u.resources.add_properties("physical:host", ["gpu", "ssd"], NOW)
+        )
     )
     assert outcomes == [None] * THREADS
     with database.read() as u:

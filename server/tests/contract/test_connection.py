@@ -1,9 +1,11 @@
-"""How the cloud is reached: again later where it is in trouble at the start, where it has moved to, and through whom."""
+"""How the cloud is reached: again later where it is in trouble at the start, where it has moved to, and
+through whom."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -19,8 +21,8 @@ from blazar_sandbox.server import SandboxServer
 
 from .places import PASSWORD, password_of
 
-NOBODY = 9
-"""A port on which nobody listens."""
+CLOSED_PORT = 9
+"""A port on which no server listens."""
 pytestmark = pytest.mark.filterwarnings(
     "ignore::openstack.warnings.RemovedInSDK50Warning", "ignore::openstack.warnings.RemovedInSDK60Warning"
 )
@@ -40,7 +42,11 @@ def cloud(sandbox: Sandbox) -> Iterator[OpenStackCloud]:
 def asked(cloud: OpenStackCloud) -> list[object]:
     """What Nova and Placement say of a host that there is, and Neutron of a network that there is not."""
     name = "compute-01"
-    return [cloud.compute.find_hypervisor(name), cloud.placement.provider(name), cloud.network.network("nope")]
+    return [
+        cloud.compute.find_hypervisor(name),
+        cloud.placement.provider(name),
+        cloud.network.network("nope"),
+    ]
 
 
 @pytest.mark.parametrize("effect", [Effect.ERROR, Effect.GARBAGE])
@@ -58,15 +64,22 @@ def test_what_fails_at_the_start_is_asked_again(
     assert network is None
 
 
+def test_a_trust_waits_for_a_keystone_that_fails(sandbox: Sandbox, cloud: OpenStackCloud) -> None:
+    """Our own id comes with our own token, which may have to be renewed."""
+    sandbox.faults.add(Fault(service="identity", status=503))
+    with pytest.raises(CloudUnavailable, match="Keystone"):
+        cloud.identity.create_trust("user", "project", ("member",), datetime(2050, 1, 1, tzinfo=UTC))
+
+
 def test_a_service_that_moves_is_found_with_the_next_token(sandbox: Sandbox, cloud: OpenStackCloud) -> None:
     assert cloud.compute.find_aggregate("nope") is None
     catalog = sandbox.identity
     (nova,) = (service for service in catalog.services if service.type == "compute")
     for endpoint in [each for each in catalog.endpoints if each.service_id == nova.id]:
-        catalog.endpoints.put(endpoint.id, replace(endpoint, url=f"http://127.0.0.1:{NOBODY}/v2.1"))
+        catalog.endpoints.put(endpoint.id, replace(endpoint, url=f"http://127.0.0.1:{CLOSED_PORT}/v2.1"))
     assert cloud.compute.find_aggregate("nope") is None
     cloud.session.invalidate()
-    with pytest.raises(CloudUnavailable, match=f":{NOBODY}"):
+    with pytest.raises(CloudUnavailable, match=f":{CLOSED_PORT}"):
         cloud.compute.find_aggregate("nope")
 
 
@@ -77,7 +90,7 @@ def url(sandbox: Sandbox) -> Iterator[str]:
 
 
 def test_proxies_of_the_environment_are_used(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
-    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{NOBODY}")
+    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{CLOSED_PORT}")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with pooled_http(1) as http:
         assert http.get(url).ok
@@ -86,7 +99,9 @@ def test_proxies_of_the_environment_are_used(monkeypatch: pytest.MonkeyPatch, ur
         http.get(url)
 
 
-def test_passwords_of_netrc_are_sent_to_nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, url: str) -> None:
+def test_passwords_of_netrc_are_sent_to_nobody(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, url: str
+) -> None:
     netrc = tmp_path / "netrc"
     netrc.write_text("machine 127.0.0.1 login me password mine\n")
     monkeypatch.setenv("NETRC", str(netrc))

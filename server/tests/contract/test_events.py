@@ -1,4 +1,4 @@
-"""Does one manager at a time work on a lease, in the right order, and does nobody else's settlement count?"""
+"""One manager at a time works on a lease, in the right order, and only its settlement counts."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from blazar.domain.event import Event, EventStatus, EventType
-from blazar.domain.lease import Lease, LeaseStatus
-from blazar.service.ports import ClaimLost, Database, StandingClaim
+from blazar.domain.errors import ClaimLost
+from blazar.domain.lease.event import Event, EventStatus, EventType
+from blazar.domain.lease.lease import Lease, LeaseStatus
+from blazar.service.ports import Database, StandingClaim
 
 from .builders import HOUR, NOW, START, event_of, hours, lease, minutes, new_id, with_event
 
@@ -49,12 +50,14 @@ def due_ids(database: Database, now: datetime, limit: int = 100) -> list[str]:
     return [event.id for event in due(database, now, limit)]
 
 
-def claim(database: Database, event: Event, token: str = "me", now: datetime = START, until: datetime = UNTIL) -> bool:
+def claim(
+    database: Database, event: Event, token: str = "me", now: datetime = START, until: datetime = UNTIL
+) -> bool:
     return database.transact(lambda u: u.events.claim(event.id, token, now, until))
 
 
 def settle(database: Database, event: Event, token: str = "me", now: datetime = START) -> None:
-    database.transact(lambda u: u.events.settle(event.id, token, now))
+    database.transact(lambda u: u.events.release_claim(event.id, token, now))
 
 
 def next_due(database: Database, now: datetime) -> datetime | None:
@@ -106,6 +109,119 @@ def test_what_is_earlier_and_what_ends_comes_first(database: Database) -> None:
     ids = [value.events[0].id for value in expected]
     assert due_ids(database, START + HOUR) == ids
     assert due_ids(database, START + HOUR, limit=3) == ids[:3]
+
+
+def test_what_was_put_off_comes_after_what_was_due_before(database: Database) -> None:
+    """Leases that cannot end are tried again and again; they stay behind those that are due for the first
+    time."""
+    stuck = only(EventType.END, START - hours(9))
+    stuck = replace(stuck, events=(replace(stuck.events[0], due=START + minutes(1), attempts=40),))
+    values = [only(EventType.START, START), stuck, only(EventType.START, START + minutes(2))]
+    for value in reversed(values):
+        add(database, value)
+    first, again, last = (value.events[0].id for value in values)
+    assert due_ids(database, START + minutes(3)) == [first, again, last]
+    with database.read() as u:
+        assert [e.id for e in u.events.due(START + minutes(3), 9, retries=False)] == [first, last]
+        assert [e.id for e in u.events.due(START + minutes(3), 9, retries=True)] == [again]
+        assert [e.id for e in u.events.due(START + minutes(3), 1, retries=False)] == [first]
+
+
+def test_an_event_that_is_put_off_is_a_retry_and_free(database: Database, start: Event) -> None:
+    claim(database, start)
+    with pytest.raises(ClaimLost):
+        database.transact(lambda u: u.events.put_off(start.id, "other", START, START + minutes(2)))
+    database.transact(lambda u: u.events.put_off(start.id, "me", START, START + minutes(2)))
+    assert claims(database) == []
+    assert due(database, START + minutes(1)) == []
+    (later,) = due(database, START + minutes(2))
+    assert (later.id, later.due, later.attempts) == (start.id, START + minutes(2), 1)
+
+
+# --------------------------------------------------------------------------------- active leases and the
+# cloud
+
+
+def active(number: str, start: datetime = START) -> Lease:
+    return replace(lease(number, start=start), status=LeaseStatus.ACTIVE)
+
+
+def unreconciled(database: Database, before: datetime, now: datetime = START, limit: int = 9) -> list[str]:
+    with database.read() as u:
+        return list(u.events.unreconciled(before, now, limit))
+
+
+def claim_lease(
+    database: Database, value: Lease, before: datetime, now: datetime = START, token: str = "me"
+) -> bool:
+    until = now + minutes(1)
+    return database.transact(lambda u: u.events.claim_lease(value.id, token, now, until, before))
+
+
+def mark(database: Database, value: Lease, now: datetime) -> None:
+    database.transact(lambda u: u.events.mark_reconciled(value.id, now))
+
+
+def test_active_leases_are_compared_again_in_the_order_of_their_last_comparison(database: Database) -> None:
+    values = [add(database, active(str(n))) for n in range(1, 5)]
+    for status in set(LeaseStatus) - {LeaseStatus.ACTIVE}:
+        add(database, replace(lease("1"), status=status))
+    never, first, second, last = values
+    for value, moment in ((second, 3), (last, 7), (first, 2)):
+        mark(database, value, START + hours(moment))
+    now = START + hours(9)
+    assert unreconciled(database, START - minutes(1), now) == []
+    assert unreconciled(database, START, now) == [never.id]
+    assert unreconciled(database, START + hours(5), now) == [never.id, first.id, second.id]
+    assert unreconciled(database, START + hours(7), now, limit=2) == [never.id, first.id]
+    assert unreconciled(database, START + hours(7), now)[-1] == last.id
+
+
+def test_one_manager_claims_a_lease_to_compare_it(database: Database) -> None:
+    value = add(database, active("1"))
+    start = event_of(value, EventType.START)
+    assert not claim_lease(database, value, START - minutes(1))
+    assert claim_lease(database, value, START)
+    assert not claim_lease(database, value, START, token="other")
+    assert unreconciled(database, START) == []
+    assert claims(database) == [StandingClaim(value.id, "me", START + minutes(1))]
+    assert not claim(database, start), "its events wait"
+    assert due(database, START) == []
+    assert not database.transact(lambda u: u.events.extend(value.id, "other", START, UNTIL))
+    assert database.transact(lambda u: u.events.extend(value.id, "me", START, UNTIL + HOUR))
+    with pytest.raises(ClaimLost):
+        database.transact(lambda u: u.events.release_claim(value.id, "other", START))
+    database.transact(
+        lambda u: (u.events.release_claim(value.id, "me", START), u.events.mark_reconciled(value.id, START))
+    )
+    assert claims(database) == []
+    assert claim(database, start)
+    assert not claim_lease(database, value, START), "an event of it is worked on"
+
+
+def test_a_lease_that_was_compared_meanwhile_is_not_claimed(database: Database) -> None:
+    value = add(database, active("1"))
+    mark(database, value, START + minutes(1))
+    assert not claim_lease(database, value, START)
+    assert claim_lease(database, value, START + minutes(1))
+    assert not claim_lease(database, add(database, lease("2")), START + HOUR)
+
+
+def test_an_expired_claim_on_a_lease_is_taken_over(database: Database) -> None:
+    value = add(database, active("1"))
+    assert claim_lease(database, value, START)
+    later = START + minutes(2)
+    assert unreconciled(database, START, later) == [value.id]
+    assert claim_lease(database, value, START, later, "other")
+    with pytest.raises(ClaimLost):
+        database.transact(lambda u: u.events.release_claim(value.id, "me", later))
+
+
+def test_a_comparison_changes_nothing_that_users_see(database: Database) -> None:
+    value = add(database, active("1"))
+    mark(database, value, START + HOUR)
+    with database.read() as u:
+        assert u.leases.get(value.id) == value
 
 
 # ----------------------------------------------------------------------------------------------------- claims
@@ -170,7 +286,7 @@ def test_an_unknown_event_is_not_claimed(database: Database, start: Event) -> No
 def test_a_claim_is_extended_by_who_has_it(database: Database, value: Lease, start: Event) -> None:
     claim(database, start)
     later, end = UNTIL + HOUR, event_of(value, EventType.END)
-    assert not database.transact(lambda u: u.events.extend(start.id, "somebody", START, later))
+    assert not database.transact(lambda u: u.events.extend(start.id, "another", START, later))
     assert not database.transact(lambda u: u.events.extend(end.id, "me", START, later))
     assert not claim(database, start, "second", later - HOUR - minutes(0.01), later)
     assert database.transact(lambda u: u.events.extend(start.id, "me", UNTIL - minutes(0.01), later))
@@ -189,7 +305,9 @@ def claims(database: Database) -> list[StandingClaim]:
         return list(u.events.claims())
 
 
-def test_claims_stand_until_they_are_given_back_however_old_they_are(database: Database, start: Event) -> None:
+def test_claims_stand_until_they_are_given_back_however_old_they_are(
+    database: Database, start: Event
+) -> None:
     assert claims(database) == []
     claim(database, start)
     assert claims(database) == [StandingClaim(start.lease_id, "me", UNTIL)]
@@ -202,7 +320,11 @@ def test_claims_stand_until_they_are_given_back_however_old_they_are(database: D
 def test_a_void_claim_is_free_for_others(database: Database, start: Event) -> None:
     claim(database, start, until=START + hours(9))
     (standing,) = claims(database)
-    for other in (replace(standing, token="theirs"), replace(standing, until=UNTIL), replace(standing, lease_id="no")):
+    for other in (
+        replace(standing, token="theirs"),
+        replace(standing, until=UNTIL),
+        replace(standing, lease_id="no"),
+    ):
         assert not database.transact(lambda u, other=other: u.events.void(other))  # type: ignore[misc]
     assert not claim(database, start, "second")
     assert database.transact(lambda u: u.events.void(standing))
@@ -213,7 +335,8 @@ def test_a_void_claim_is_free_for_others(database: Database, start: Event) -> No
     assert claim(database, start, "second")
 
 
-# ----------------------------------------------------------------------------------- after a clock that was ahead
+# ----------------------------------------------------------------------------------- after a clock that was
+# ahead
 
 
 def bring_forward(database: Database, now: datetime) -> int:
@@ -272,7 +395,8 @@ def test_a_creation_under_way_is_left_its_time(database: Database, later: timede
     assert len(due(database, START)) == moved
 
 
-# -------------------------------------------------------------------------------------------------- settlement
+# --------------------------------------------------------------------------------------------------
+# settlement
 
 
 def test_settling_gives_the_claim_back(database: Database, start: Event) -> None:
@@ -283,7 +407,9 @@ def test_settling_gives_the_claim_back(database: Database, start: Event) -> None
 
 
 @pytest.mark.parametrize(
-    ("token", "now"), [("somebody", START), ("me", UNTIL), ("me", UNTIL + HOUR)], ids=["other", "expired", "late"]
+    ("token", "now"),
+    [("another", START), ("me", UNTIL), ("me", UNTIL + HOUR)],
+    ids=["other", "expired", "late"],
 )
 def test_settling_needs_a_valid_claim(database: Database, start: Event, token: str, now: datetime) -> None:
     claim(database, start)
@@ -304,15 +430,20 @@ def test_a_manager_that_was_asleep_writes_nothing(database: Database, value: Lea
     done = with_event(value, EventType.START, status=EventStatus.DONE)
     with pytest.raises(ClaimLost):
         database.transact(
-            lambda u: (u.leases.save(done, value, UNTIL), u.events.settle(start.id, "asleep", UNTIL + minutes(1)))
+            lambda u: (
+                u.leases.save(done, value, UNTIL),
+                u.events.release_claim(start.id, "asleep", UNTIL + minutes(1)),
+            )
         )
     with database.read() as u:
         assert u.leases.get(value.id) == value
 
 
-def test_settling_and_removing_the_lease_in_one_transaction(database: Database, value: Lease, start: Event) -> None:
+def test_settling_and_removing_the_lease_in_one_transaction(
+    database: Database, value: Lease, start: Event
+) -> None:
     claim(database, start)
-    database.transact(lambda u: (u.events.settle(start.id, "me", START), u.leases.remove(value)))
+    database.transact(lambda u: (u.events.release_claim(start.id, "me", START), u.leases.remove(value)))
     assert due(database, START + HOUR) == []
     with pytest.raises(ClaimLost):
         settle(database, start)
@@ -326,7 +457,8 @@ def test_saving_a_lease_leaves_its_claim_alone(database: Database, value: Lease,
     settle(database, start)
 
 
-# --------------------------------------------------------------------------------------------- what comes next
+# --------------------------------------------------------------------------------------------- what comes
+# next
 
 
 def test_nothing_is_due_in_an_empty_database(database: Database) -> None:
@@ -335,7 +467,9 @@ def test_nothing_is_due_in_an_empty_database(database: Database) -> None:
     assert lag(database, START) == 0.0
 
 
-def test_the_next_moment_is_that_of_the_next_open_event(database: Database, value: Lease, start: Event) -> None:
+def test_the_next_moment_is_that_of_the_next_open_event(
+    database: Database, value: Lease, start: Event
+) -> None:
     assert next_due(database, NOW) == START
     assert next_due(database, START + HOUR) == START
     done = with_event(value, EventType.START, status=EventStatus.DONE)
@@ -372,6 +506,15 @@ def test_no_next_moment_without_open_events(database: Database) -> None:
     value = lease("1")
     add(database, replace(value, events=tuple(replace(e, status=EventStatus.DONE) for e in value.events)))
     assert next_due(database, NOW) is None
+
+
+def test_an_event_that_was_made_after_its_time_is_late_since_then(database: Database) -> None:
+    """A lease that starts now has a start at the beginning of this minute."""
+    now = START + minutes(0.9)
+    value = lease("1")
+    database.transact(lambda u: u.leases.add(value, now))
+    assert lag(database, now) == 0.0
+    assert lag(database, now + minutes(0.5)) == 30.0
 
 
 def test_lag_is_how_late_the_oldest_free_event_is(database: Database, start: Event) -> None:

@@ -11,7 +11,7 @@ from blazar.domain.errors import CloudRefused, CloudUnavailable
 from .places import Place, label
 
 FAR = datetime(2099, 1, 1, tzinfo=UTC)
-NOBODY = "00000000000040008000000000000000"
+NO_TRUST = "00000000000040008000000000000000"
 
 
 def trust(place: Place, roles: tuple[str, ...] = ("member",), expires_at: datetime = FAR) -> str:
@@ -54,7 +54,7 @@ def test_a_trust_dies_with_its_user_and_is_deleted_all_the_same(place: Place) ->
         identity.delete_trust(trust_id)
 
 
-@pytest.mark.parametrize("nonsense", ["nope", NOBODY])
+@pytest.mark.parametrize("nonsense", ["nope", NO_TRUST])
 def test_what_is_no_trust_is_not_valid_and_needs_no_deletion(place: Place, nonsense: str) -> None:
     assert not place.cloud.identity.is_trust_valid(nonsense)
     place.cloud.identity.delete_trust(nonsense)
@@ -76,7 +76,7 @@ def test_only_roles_that_the_user_has_are_passed_on(place: Place, roles: tuple[s
 
 def test_a_fence_stands_before_each_request(place: Place) -> None:
     def fallen() -> None:
-        raise CloudUnavailable(service="nobody", reason="fallen")
+        raise CloudUnavailable(service="fence", reason="fallen")
 
     trust_id = trust(place)
     fenced = place.cloud.fenced(fallen).identity

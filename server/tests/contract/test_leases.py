@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from blazar.domain.event import EventStatus, EventType
-from blazar.domain.lease import Lease, LeaseStatus, Reservation, ReservationStatus
-from blazar.domain.resource import Claim
+from blazar.domain.errors import Stale
+from blazar.domain.lease.event import EventStatus, EventType
+from blazar.domain.lease.lease import Lease, LeaseKey, LeaseStatus, Reservation, ReservationStatus
+from blazar.domain.resource import Usage
 from blazar.domain.time import Interval
-from blazar.service.ports import Database, Stale
+from blazar.service.ports import LONGEST_TEXT, Database, ListPage
 
 from .builders import (
     NOW,
@@ -32,7 +33,8 @@ LATER = NOW + hours(1)
 def add(database: Database, *leases: Lease) -> None:
     for index, value in enumerate(leases):
         at = NOW + minutes(index)
-        database.transact(lambda u, value=value, at=at: u.leases.add(value, at))  # type: ignore[misc]
+        told = database.transact(lambda u, value=value, at=at: u.leases.add(value, at))  # type: ignore[misc]
+        assert told == read(database, value.id)
 
 
 def read(database: Database, lease_id: str) -> Lease:
@@ -43,8 +45,9 @@ def read(database: Database, lease_id: str) -> Lease:
 
 
 def save(database: Database, new: Lease, old: Lease) -> Lease:
-    database.transact(lambda u: u.leases.save(new, old, LATER))
-    return read(database, old.id)
+    told = database.transact(lambda u: u.leases.save(new, old, LATER))
+    assert told == read(database, old.id)
+    return told
 
 
 @pytest.fixture
@@ -59,8 +62,10 @@ def stored(database: Database) -> Lease:
     [
         lease("1", "2", "10"),
         lease(reservations=(), events=()),
-        lease("1", claim=Claim({"VCPU": 4, "MEMORY_MB": 2048}), slots=3),
-        lease("1", name="Mittagessen für 🙂 und Ω", trust_id="t" * 32, degraded=True, status_reason="x" * 5000),
+        lease("1", usage=Usage({"VCPU": 4, "MEMORY_MB": 2048}), slots=3),
+        lease(
+            "1", name="Mittagessen für 🙂 und Ω", trust_id="t" * 32, degraded=True, status_reason="x" * 5000
+        ),
         lease("1", name="x" * 255, status=LeaseStatus.ERROR, project_id="p" * 255, user_id="ü" * 255),
         with_reservation(
             lease("1"),
@@ -86,6 +91,28 @@ def test_reads_what_was_added(database: Database, value: Lease) -> None:
     assert plain(read(database, value.id)) == value
 
 
+@pytest.mark.parametrize(
+    ("reason", "kept"),
+    [
+        ("x" * LONGEST_TEXT, "x" * LONGEST_TEXT),
+        ("x" * (LONGEST_TEXT + 1), "x" * (LONGEST_TEXT - 1) + "…"),
+        ("🙂" * 70_000, "🙂" * (LONGEST_TEXT - 1) + "…"),
+        ("half a \ud83d, and \0", "half a ?, and ?"),
+    ],
+    ids=["longest", "longer", "many bytes", "what no text column holds"],
+)
+def test_reasons_are_cut_to_what_every_database_holds(
+    database: Database, stored: Lease, reason: str, kept: str
+) -> None:
+    def with_reasons(value: Lease, text: str) -> Lease:
+        value = with_reservation(replace(value, status_reason=text), status_reason=text)
+        return with_event(value, EventType.START, reason=text)
+
+    add(database, with_reasons(lease("7"), reason))
+    after = save(database, with_reasons(stored, reason), stored)
+    assert plain(after) == replace(plain(with_reasons(stored, kept)), revision=1)
+
+
 def test_stamps_everything_that_is_added(stored: Lease) -> None:
     children = (*stored.reservations, *stored.allocations, *stored.events)
     assert {child.created_at for child in (stored, *children)} == {NOW}
@@ -102,6 +129,9 @@ def test_knows_no_other_lease(database: Database, stored: Lease) -> None:
     with database.read() as u:
         assert u.leases.get(new_id()) is None
         assert u.leases.get(stored.id.upper()) is None
+        assert not u.leases.exists(new_id())
+        assert not u.leases.exists(stored.id.upper())
+        assert u.leases.exists(stored.id)
 
 
 def test_an_id_is_used_once(database: Database, stored: Lease) -> None:
@@ -125,6 +155,48 @@ def test_lists_those_of_one_moment_by_id(database: Database) -> None:
     database.transact(lambda u: [u.leases.add(value, NOW) for value in values])
     with database.read() as u:
         assert [value.id for value in u.leases.list()] == sorted(value.id for value in values)
+
+
+def pages(database: Database, limit: int, project_id: str | None = None) -> list[list[Lease]]:
+    """The list in pages, each read in a transaction of its own, up to the first empty one."""
+    found: list[list[Lease]] = []
+    after: LeaseKey | None = None
+    while True:
+        with database.read() as u:
+            page = list(u.leases.page(ListPage(limit, after), project_id))
+        if not page:
+            return found
+        found.append(page)
+        after = page[-1].key
+
+
+def without_allocations(value: Lease) -> Lease:
+    return replace(value, reservations=tuple(replace(r, allocations=()) for r in value.reservations))
+
+
+@pytest.mark.parametrize("project_id", [None, "project-1", "project-2", "absent"])
+def test_pages_are_the_list_in_parts(database: Database, project_id: str | None) -> None:
+    values = [lease("1", "2", project_id=f"project-{1 + n // 5}") for n in range(8)]
+    add(database, *values[:4])  # each at a moment of its own
+    database.transact(lambda u: [u.leases.add(value, LATER) for value in values[4:]])  # all at one moment
+    with database.read() as u:
+        everything = [without_allocations(value) for value in u.leases.list(project_id)]
+    for limit in (1, 3, 100):
+        found = pages(database, limit, project_id)
+        assert [value for page in found for value in page] == everything
+        assert all(len(page) == limit for page in found[:-1])
+
+
+def test_what_comes_and_goes_between_two_pages_moves_nothing_else(database: Database) -> None:
+    first, second, third, new = (lease(str(n)) for n in range(4))
+    add(database, first, second, third)
+    with database.read() as u:
+        (shown,) = u.leases.page(ListPage(1))
+    database.transact(lambda u: u.leases.remove(shown))
+    database.transact(lambda u: u.leases.add(new, LATER))
+    with database.read() as u:
+        rest = u.leases.page(ListPage(10, shown.key))
+    assert [value.id for value in (shown, *rest)] == [first.id, second.id, third.id, new.id]
 
 
 def test_finds_ids_by_status(database: Database) -> None:
@@ -156,7 +228,9 @@ def test_saves_the_leases_own_fields(database: Database, stored: Lease) -> None:
 
 
 def test_saves_a_changed_reservation_and_only_that(database: Database, stored: Lease) -> None:
-    new = with_reservation(stored, status=ReservationStatus.ACTIVE, cloud={"aggregate": 8}, parameters={"min": 2})
+    new = with_reservation(
+        stored, status=ReservationStatus.ACTIVE, cloud_state={"aggregate": 8}, parameters={"min": 2}
+    )
     after = save(database, new, stored)
     assert after == with_reservation(replace(new, revision=1, updated_at=LATER), updated_at=LATER)
 
@@ -171,7 +245,9 @@ def test_saves_an_event_whose_due_follows_its_time(database: Database, stored: L
 
 
 def test_a_due_of_its_own_stays_until_it_is_taken_back(database: Database, stored: Lease) -> None:
-    postponed = save(database, with_event(stored, EventType.START, due=START + minutes(1), attempts=1), stored)
+    postponed = save(
+        database, with_event(stored, EventType.START, due=START + minutes(1), attempts=1), stored
+    )
     assert event_of(postponed, EventType.START).due == START + minutes(1)
     again = save(database, with_event(postponed, EventType.START, due=None), postponed)
     assert event_of(again, EventType.START).due is None
@@ -247,7 +323,9 @@ def test_removes_everything_that_belongs_to_it(database: Database, stored: Lease
     with database.read() as u:
         assert u.leases.get(stored.id) is None
         assert [plain(value) for value in u.leases.list()] == [other]
-        assert u.leases.unfinished_on(["1", "2"], START + hours(99)) == list(read(database, other.id).allocations)
+        assert u.leases.unfinished_on(["1", "2"], START + hours(99)) == list(
+            read(database, other.id).allocations
+        )
         assert {event.lease_id for event in u.events.due(START + hours(99), 99)} == {other.id}
 
 
@@ -294,3 +372,79 @@ def test_unfinished_ends_in_time_and_is_on_these_resources(database: Database) -
         assert {allocation.lease_id for allocation in found} == {early.id}
         assert list(u.leases.unfinished_on(["1"], START + minutes(59))) == []
         assert list(u.leases.unfinished_on([], START + hours(9))) == []
+
+
+def test_leases_of_kinds_that_are_not_enabled(database: Database) -> None:
+    def of(resource_type: str, status: LeaseStatus) -> Lease:
+        value = replace(lease("1"), status=status)
+        others = tuple(replace(each, resource_type=resource_type) for each in value.reservations)
+        return replace(value, reservations=others)
+
+    ahead, under_way, failed = (
+        of("licence:token", status) for status in (LeaseStatus.PENDING, LeaseStatus.ACTIVE, LeaseStatus.ERROR)
+    )
+    add(database, ahead, under_way, failed, of("licence:token", LeaseStatus.TERMINATED), lease("2"))
+    (known,) = {each.resource_type for each in lease("2").reservations}
+    with database.read() as u:
+        found = u.leases.ids_of_other_kinds([known])
+        assert list(found) == sorted([ahead.id, under_way.id, failed.id])
+        assert list(u.leases.ids_of_other_kinds([known, "licence:token"])) == []
+        assert len(u.leases.ids_of_other_kinds([])) == 4
+
+
+# ----------------------------------------------------------------------------------------------- many at once
+
+
+def test_saves_many_as_it_saves_one(database: Database) -> None:
+    values = [lease("1"), lease("2", "3"), lease("4")]
+    add(database, *values)
+    with database.read() as u:
+        stored = u.leases.get_many([value.id for value in reversed(values)] + ["absent"])
+    assert [each.id for each in stored] == [value.id for value in values]
+    first, second, third = stored
+    moved = allocations_on(["9"], second.id, second.reservations[0].id, second.interval)
+    new = [
+        replace(first, degraded=True),
+        replace(with_reservation(second, allocations=moved, missing_resources=True), degraded=True),
+        with_event(third, EventType.END, attempts=1),
+    ]
+    database.transact(lambda u: u.leases.save_all(list(zip(new, stored, strict=True)), LATER))
+    for expected, old in zip(new, stored, strict=True):
+        found = read(database, old.id)
+        assert plain(found) == plain(replace(expected, revision=old.revision + 1))
+        assert found.updated_at == LATER
+
+
+def test_saves_none_of_many_where_one_has_changed(database: Database) -> None:
+    values = [lease("1"), lease("2")]
+    add(database, *values)
+    first, second = (read(database, value.id) for value in values)
+    save(database, replace(second, name="other"), second)
+    changes = [(replace(each, degraded=True), each) for each in (first, second)]
+    with pytest.raises(Stale):
+        database.transact(lambda u: u.leases.save_all(changes, LATER))
+    assert not read(database, first.id).degraded
+
+
+def test_finds_leases_ahead_on_resources(database: Database) -> None:
+    hour = Interval(START, START + hours(1))
+    inside, later = lease("1", "5"), lease("1", start=START + hours(1))
+    before = lease("1", start=START - hours(1))
+    elsewhere, active = lease("2"), lease("7", status=LeaseStatus.ACTIVE)
+    starting, over = lease("7", status=LeaseStatus.STARTING), lease("1", status=LeaseStatus.ERROR)
+    add(database, inside, later, before, elsewhere, active, starting, over)
+    with database.read() as u:
+        found = u.leases.on_resources(["1", "5", "7"], hour)
+        assert list(u.leases.on_resources([], hour)) == []
+    assert found == sorted([inside.id, active.id, starting.id])
+
+
+def test_finds_degraded_leases_ahead(database: Database) -> None:
+    ahead = [
+        lease("1", degraded=True, status=status)
+        for status in (LeaseStatus.PENDING, LeaseStatus.STARTING, LeaseStatus.ACTIVE)
+    ]
+    others = [lease("1", degraded=True, status=LeaseStatus.TERMINATED), lease("1")]
+    add(database, *ahead, *others)
+    with database.read() as u:
+        assert u.leases.degraded() == sorted(each.id for each in ahead)

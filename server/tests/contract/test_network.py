@@ -8,12 +8,16 @@ from blazar.domain.errors import CloudRefused
 
 from .places import Place
 
-TAGS = ("blazar", "reservation:r1")
+TAG = "contract"
+"""A tag that no lease sets: stories of the lab may be making floating IPs meanwhile."""
+TAGS = (TAG, "reservation:r1")
 
 
 def create(place: Place, address: str, description: str = "reservation:r1"):
     subnet = place.cloud.network.subnets(place.external)[0]
-    return place.cloud.network.create_floating_ip(place.external, subnet.id, address, place.project, description)
+    return place.cloud.network.create_floating_ip(
+        place.external, subnet.id, address, place.project, description
+    )
 
 
 @pytest.mark.parametrize("nonsense", ["", "nope", "..", "a/b", "a?b=c", "ä"])
@@ -30,7 +34,9 @@ def test_subnets_tell_which_addresses_neutron_gives_out(place):
     (subnet,) = place.cloud.network.subnets(place.external)
     assert subnet.cidr == "203.0.113.0/24"
     assert subnet.gateway == "203.0.113.1"
-    assert all(first.startswith("203.0.113.") and last.startswith("203.0.113.") for first, last in subnet.pools)
+    assert all(
+        first.startswith("203.0.113.") and last.startswith("203.0.113.") for first, last in subnet.pools
+    )
 
 
 def test_a_floating_ip_comes_and_goes(place):
@@ -72,9 +78,9 @@ def test_they_are_found_by_all_of_their_tags(place):
     network = place.cloud.network
     first, second = (create(place, address) for address in place.addresses)
     network.set_floating_ip_tags(first.id, TAGS)
-    network.set_floating_ip_tags(second.id, ("blazar", "reservation:r2"))
+    network.set_floating_ip_tags(second.id, (TAG, "reservation:r2"))
     assert [f.id for f in network.floating_ips(place.external, TAGS)] == [first.id]
-    assert {f.id for f in network.floating_ips(place.external, ["blazar"])} == {first.id, second.id}
+    assert {f.id for f in network.floating_ips(place.external, [TAG])} == {first.id, second.id}
     assert network.floating_ips(place.internal, TAGS) == []
     assert network.floating_ip(place.external, first.address).tags == frozenset(TAGS)
     network.set_floating_ip_tags(first.id, ["mine"])
@@ -105,7 +111,7 @@ def test_what_is_gone_can_be_changed_and_deleted_again(place):
 
 def test_a_fence_stands_before_each_request(place):
     def fallen() -> None:
-        raise CloudRefused(service="nobody", reason="fallen")
+        raise CloudRefused(service="fence", reason="fallen")
 
     network = place.cloud.fenced(fallen).network
     for call in (

@@ -1,22 +1,23 @@
-"""Do notifications wait in their order until somebody has delivered them?"""
+"""Notifications wait in their order until a relay has delivered them."""
 
 from __future__ import annotations
 
 import pytest
 
-from blazar.service.ports import Database, Notice, Stale
+from blazar.domain.errors import Stale
+from blazar.service.ports import Database, Notification
 
 from .builders import NOW, minutes
 from .test_concurrency import THREADS, all_at_once
 
 
-def put(database: Database, *event_types: str) -> list[Notice]:
+def put(database: Database, *event_types: str) -> list[Notification]:
     for event_type in event_types:
         database.transact(lambda u, t=event_type: u.outbox.put(t, {"about": t}, NOW))  # type: ignore[misc]
     return peek(database)
 
 
-def peek(database: Database, limit: int = 100) -> list[Notice]:
+def peek(database: Database, limit: int = 100) -> list[Notification]:
     with database.read() as u:
         return list(u.outbox.peek(limit))
 
@@ -28,18 +29,24 @@ def depth(database: Database) -> int:
 
 def test_waits_in_order(database: Database) -> None:
     assert (peek(database), depth(database)) == ([], 0)
-    notices = put(database, "lease.create", "lease.event.start_lease", "lease.delete")
-    assert [notice.payload["about"] for notice in notices] == [notice.event_type for notice in notices]
-    assert [notice.event_type for notice in notices] == ["lease.create", "lease.event.start_lease", "lease.delete"]
-    assert {notice.created_at for notice in notices} == {NOW}
-    assert peek(database, 2) == notices[:2]
+    notifications = put(database, "lease.create", "lease.event.start_lease", "lease.delete")
+    assert [notification.payload["about"] for notification in notifications] == [
+        notification.event_type for notification in notifications
+    ]
+    assert [notification.event_type for notification in notifications] == [
+        "lease.create",
+        "lease.event.start_lease",
+        "lease.delete",
+    ]
+    assert {notification.created_at for notification in notifications} == {NOW}
+    assert peek(database, 2) == notifications[:2]
     assert depth(database) == 3
 
 
 def test_keeps_the_payload_as_it_is(database: Database) -> None:
     payload = {"name": "🙂", "n": 1.5, "none": None, "list": [{"a": [True]}], "long": "x" * 100_000}
     database.transact(lambda u: u.outbox.put("lease.create", payload, NOW + minutes(1)))
-    assert [notice.payload for notice in peek(database)] == [payload]
+    assert [notification.payload for notification in peek(database)] == [payload]
 
 
 def test_delivers_and_forgets(database: Database) -> None:
@@ -53,7 +60,7 @@ def test_delivers_and_forgets(database: Database) -> None:
 def test_tells_the_id_of_a_new_one(database: Database) -> None:
     put(database, "a")
     told = database.transact(lambda u: u.outbox.put("b", {}, NOW))
-    assert [notice.event_type for notice in peek(database) if notice.id == told] == ["b"]
+    assert [notification.event_type for notification in peek(database) if notification.id == told] == ["b"]
 
 
 def test_never_uses_an_id_again(database: Database) -> None:
@@ -69,15 +76,15 @@ def test_is_committed_with_what_it_tells(database: Database) -> None:
     assert depth(database) == 0
 
 
-def take(database: Database, at: float = 0, limit: int = 100) -> list[Notice]:
+def take(database: Database, at: float = 0, limit: int = 100) -> list[Notification]:
     now = NOW + minutes(at)
     return list(database.transact(lambda u: u.outbox.take(limit, now, now + minutes(1))))
 
 
 def test_one_relay_at_a_time_has_the_notices(database: Database) -> None:
     assert take(database) == []
-    notices = put(database, "a", "b", "c")
-    assert take(database, limit=2) == notices[:2]
+    notifications = put(database, "a", "b", "c")
+    assert take(database, limit=2) == notifications[:2]
     put(database, "d")
     assert take(database, at=0.5) == []
     assert take(database, at=1) == peek(database)
@@ -91,16 +98,16 @@ def test_what_is_given_back_can_be_taken_at_once(database: Database) -> None:
 
 
 def test_a_clock_that_was_ahead_does_not_keep_them_back(database: Database) -> None:
-    notices = put(database, "a")
-    assert take(database, at=60) == notices
+    notifications = put(database, "a")
+    assert take(database, at=60) == notifications
     assert take(database, at=59) == []
-    assert take(database, at=58.9) == notices
+    assert take(database, at=58.9) == notifications
 
 
 def test_one_of_many_relays_takes_the_notices(database: Database) -> None:
     for _ in range(5):
-        notices = put(database, "a", "b", "c")
+        notifications = put(database, "a", "b", "c")
         outcomes = all_at_once(lambda _: take(database))
-        assert [o for o in outcomes if o and not isinstance(o, Stale)] == [notices]
+        assert [o for o in outcomes if o and not isinstance(o, Stale)] == [notifications]
         assert len(outcomes) == THREADS
-        database.transact(lambda u, ids=[n.id for n in notices]: u.outbox.remove(ids))  # type: ignore[misc]
+        database.transact(lambda u, ids=[n.id for n in notifications]: u.outbox.remove(ids))  # type: ignore[misc]

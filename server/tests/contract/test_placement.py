@@ -35,19 +35,24 @@ def test_what_is_no_provider_is_none(place: Place, nonsense: str) -> None:
 
 def test_a_reservation_provider_comes_and_goes(place: Place) -> None:
     placement, host = place.cloud.placement, place.hosts[0]
+    placement.remove_reservation_provider(host)
     assert placement.provider(f"blazar_{host}") is None
     for _ in range(2):
         placement.ensure_reservation_provider(host)
-    assert placement.provider(f"blazar_{host}").inventory == {}
-    for _ in range(2):
-        placement.remove_reservation_provider(host)
+    made = placement.provider(f"blazar_{host}")
+    assert made.inventory == {}
+    assert placement.remove_reservation_provider(host)
+    assert not placement.remove_reservation_provider(host)
     assert placement.provider(f"blazar_{host}") is None
+    # It is there again, with the same id, before nova-compute notices: it fails boots on a host without it.
+    placement.ensure_reservation_provider(host)
+    assert placement.provider(f"blazar_{host}") == made
 
 
 def test_there_is_none_below_a_host_that_is_not_there(place: Place) -> None:
     with pytest.raises(CloudRefused):
         place.cloud.placement.ensure_reservation_provider("nope")
-    place.cloud.placement.remove_reservation_provider("nope")
+    assert not place.cloud.placement.remove_reservation_provider("nope")
 
 
 def test_slots_are_set_and_changed_and_removed(place: Place) -> None:
@@ -140,7 +145,7 @@ def test_no_more_servers_than_slots_and_no_slot_is_taken_from_under_a_server(pla
 
 def test_a_fence_stands_before_each_request(place: Place) -> None:
     def fallen() -> None:
-        raise CloudUnavailable(service="nobody", reason="fallen")
+        raise CloudUnavailable(service="fence", reason="fallen")
 
     placement, host, resource_class = place.cloud.fenced(fallen).placement, place.hosts[0], class_of(label())
     for call in (

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 
-from blazar.domain.lease import LeaseStatus
-from blazar.domain.resource import Allocation, Claim, Inventory, Pool, Registration
-from blazar.service.ports import Database, Stale
+from blazar.domain.errors import Stale
+from blazar.domain.failure import Failure, FailureReason
+from blazar.domain.lease.lease import LeaseStatus
+from blazar.domain.resource import Allocation, Inventory, Pool, Registration, Usage
+from blazar.service.ports import Database
 
 from .builders import NOW, START, host, hours, lease, minutes
 
 LATER = NOW + hours(1)
-ADDRESS = replace(host("fip-1"), pool=Pool.FLOATING_IP, name="192.0.2.1", traits=frozenset(), inventory={})
+ADDRESS = replace(host("fip-1"), pool=Pool("floatingip"), name="192.0.2.1", traits=frozenset(), inventory={})
 
 
 def register(database: Database, *registrations: Registration) -> None:
-    database.transact(lambda u: [u.resources.add(registration, NOW) for registration in registrations])
+    told = database.transact(lambda u: [u.resources.add(registration, NOW) for registration in registrations])
+    with database.read() as u:
+        assert told == [u.resources.get(registration.id) for registration in registrations]
 
 
 def read(database: Database, resource_id: str) -> Registration:
@@ -34,22 +39,22 @@ def bump(database: Database, expected: Mapping[str, int]) -> None:
 
 def generations(database: Database) -> Mapping[str, int]:
     with database.read() as u:
-        return u.resources.generations(Pool.HOST)
+        return u.resources.generations(Pool("host"))
 
 
 def test_reads_what_was_registered(database: Database) -> None:
     register(database, host("1", generation=12))
-    assert read(database, "1") == replace(host("1"), generation=0, created_at=NOW)
+    assert read(database, "1") == replace(host("1"), generation=12, created_at=NOW)
     with database.read() as u:
-        assert u.resources.find(Pool.HOST, "compute-1") == read(database, "1")
+        assert u.resources.find(Pool("host"), "compute-1") == read(database, "1")
 
 
 def test_finds_exactly(database: Database) -> None:
     register(database, host("1"), ADDRESS)
     with database.read() as u:
-        assert u.resources.find(Pool.HOST, "compute-10") is None
-        assert u.resources.find(Pool.HOST, "Compute-1") is None
-        assert u.resources.find(Pool.FLOATING_IP, "compute-1") is None
+        assert u.resources.find(Pool("host"), "compute-10") is None
+        assert u.resources.find(Pool("host"), "Compute-1") is None
+        assert u.resources.find(Pool("floatingip"), "compute-1") is None
         assert u.resources.get("2") is None
 
 
@@ -59,16 +64,16 @@ def test_registers_once(database: Database, again: Registration) -> None:
     with pytest.raises(Stale):
         register(database, again)
     with database.read() as u:
-        assert [registration.name for registration in u.resources.list(Pool.HOST)] == ["compute-1"]
+        assert [registration.name for registration in u.resources.list(Pool("host"))] == ["compute-1"]
 
 
 def test_lists_a_pool_by_number(database: Database) -> None:
     register(database, host("10"), host("9"), host("b"), host("100"), host("a"), ADDRESS)
     with database.read() as u:
-        assert [r.id for r in u.resources.list(Pool.HOST)] == ["9", "10", "100", "a", "b"]
-        assert [r.id for r in u.resources.list(Pool.HOST, ["100", "9", "77", "fip-1"])] == ["9", "100"]
-        assert list(u.resources.list(Pool.HOST, [])) == []
-        assert [r.id for r in u.resources.list(Pool.FLOATING_IP)] == ["fip-1"]
+        assert [r.id for r in u.resources.list(Pool("host"))] == ["9", "10", "100", "a", "b"]
+        assert [r.id for r in u.resources.list(Pool("host"), ["100", "9", "77", "fip-1"])] == ["9", "100"]
+        assert list(u.resources.list(Pool("host"), [])) == []
+        assert [r.id for r in u.resources.list(Pool("floatingip"))] == ["fip-1"]
 
 
 def test_saves_what_the_cloud_and_the_operator_tell(database: Database) -> None:
@@ -81,8 +86,31 @@ def test_saves_what_the_cloud_and_the_operator_tell(database: Database) -> None:
         inventory={"VGPU": Inventory(2, 1)},
         reservable=False,
     )
-    database.transact(lambda u: u.resources.save(new, LATER))
-    assert read(database, "1") == replace(new, generation=1, updated_at=LATER)
+    told = database.transact(lambda u: u.resources.save(new, LATER))
+    assert told == read(database, "1") == replace(new, generation=1, updated_at=LATER)
+
+
+@pytest.mark.parametrize("reason", [FailureReason.DOWN, FailureReason.DISABLED])
+@pytest.mark.parametrize("back_since", [None, LATER])
+def test_keeps_a_failure_beside_what_the_operator_says(
+    database: Database, reason: FailureReason, back_since: datetime | None
+) -> None:
+    register(database, host("10"), host("9"), host("8"), ADDRESS)
+    failure = Failure(reason, NOW, back_since)
+    for name in ("10", "9", "fip-1"):
+        failed = replace(read(database, name), failure=failure)
+        database.transact(lambda u, f=failed: u.resources.save(f, LATER))  # type: ignore[misc]
+    found = read(database, "9")
+    assert (found.failure, found.reservable, found.can_be_reserved) == (failure, True, False)
+    assert not found.resource.reservable
+    with database.read() as u:
+        assert [r.id for r in u.resources.failed(Pool("host"))] == ["9", "10"]
+        (occupied,) = [r for r, _ in u.resources.occupancy(Pool("host"), ["9"])]
+    assert not occupied.resource.reservable
+    database.transact(lambda u: u.resources.save(replace(found, failure=None), LATER))
+    with database.read() as u:
+        assert [r.id for r in u.resources.failed(Pool("host"))] == ["10"]
+    assert read(database, "9").can_be_reserved
 
 
 def test_does_not_save_over_somebody_elses_change(database: Database) -> None:
@@ -139,7 +167,7 @@ def test_touches_whatever_the_generation_is(database: Database) -> None:
     database.transact(lambda u: u.resources.touch(["1", "2", "2", "absent"], LATER))
     assert generations(database) == {"0": 0, "1": 2, "2": 1}
     with database.read() as u:
-        assert u.resources.generations(Pool.HOST, LATER) == {"1": 2, "2": 1}
+        assert u.resources.generations(Pool("host"), LATER) == {"1": 2, "2": 1}
 
 
 def test_tells_what_changed_since(database: Database) -> None:
@@ -149,11 +177,11 @@ def test_tells_what_changed_since(database: Database) -> None:
     database.transact(lambda u: u.resources.save(second, NOW + minutes(2)))
     database.transact(lambda u: u.resources.add(host("5"), NOW + minutes(3)))
     with database.read() as u:
-        assert u.resources.generations(Pool.HOST, NOW + minutes(2)) == {"2": 1, "5": 0}
-        assert u.resources.generations(Pool.HOST, NOW + minutes(1)) == {"1": 1, "2": 1, "5": 0}
-        assert len(u.resources.generations(Pool.HOST, NOW)) == 5
-        assert u.resources.generations(Pool.HOST, NOW + minutes(4)) == {}
-        assert u.resources.generations(Pool.FLOATING_IP) == {"fip-1": 0}
+        assert u.resources.generations(Pool("host"), NOW + minutes(2)) == {"2": 1, "5": 0}
+        assert u.resources.generations(Pool("host"), NOW + minutes(1)) == {"1": 1, "2": 1, "5": 0}
+        assert len(u.resources.generations(Pool("host"), NOW)) == 5
+        assert u.resources.generations(Pool("host"), NOW + minutes(4)) == {}
+        assert u.resources.generations(Pool("floatingip")) == {"fip-1": 0}
     assert read(database, "1").updated_at is None
 
 
@@ -162,20 +190,22 @@ def test_tells_what_changed_since(database: Database) -> None:
 
 def occupancy(database: Database, ids: list[str] | None = None) -> dict[str, list[Allocation]]:
     with database.read() as u:
-        found = [(r.id, list(allocations)) for r, allocations in u.resources.occupancy(Pool.HOST, ids)]
+        found = [(r.id, list(allocations)) for r, allocations in u.resources.occupancy(Pool("host"), ids)]
     assert len(found) == len(dict(found))
     return dict(found)
 
 
 def test_occupancy_is_every_resource_with_what_is_on_it(database: Database) -> None:
     register(database, *(host(str(n)) for n in (1, 2, 9, 10, 11)), host("b"), ADDRESS)
-    first, second = lease("10", "2"), lease("10", start=START + hours(5), claim=Claim({"VCPU": 2}), slots=3)
+    first, second = lease("10", "2"), lease("10", start=START + hours(5), usage=Usage({"VCPU": 2}), slots=3)
     ended, elsewhere = lease("10", "11", status=LeaseStatus.TERMINATED), lease("fip-1", "unknown")
     database.transact(lambda u: [u.leases.add(value, NOW) for value in (first, second, ended, elsewhere)])
     everything = occupancy(database)
     assert everything.keys() == {"1", "2", "9", "10", "11", "b"}
     assert {a.lease_id for a in everything["10"]} == {first.id, second.id}
-    assert [replace(a, created_at=None) for a in everything["10"] if a.lease_id == second.id] == [*second.allocations]
+    assert [replace(a, created_at=None) for a in everything["10"] if a.lease_id == second.id] == [
+        *second.allocations
+    ]
     assert [a.lease_id for a in everything["2"]] == [first.id]
     assert [everything[id_] for id_ in ("1", "9", "11", "b")] == [[]] * 4
     assert occupancy(database, ["2", "11", "fip-1", "absent"]) == {"2": everything["2"], "11": []}
@@ -186,7 +216,7 @@ def test_occupancy_tells_the_generation(database: Database) -> None:
     register(database, host("1"))
     database.transact(lambda u: u.resources.bump({"1": 0}, LATER))
     with database.read() as u:
-        (whole,), (some,) = u.resources.occupancy(Pool.HOST), u.resources.occupancy(Pool.HOST, ["1"])
+        (whole,), (some,) = u.resources.occupancy(Pool("host")), u.resources.occupancy(Pool("host"), ["1"])
     assert whole == some == (replace(host("1"), generation=1, created_at=NOW), [])
 
 
@@ -202,7 +232,7 @@ def test_finds_allocations_by_all_conditions(database: Database) -> None:
     with database.read() as u:
 
         def found(**conditions: object) -> list[tuple[str, str]]:
-            allocations = u.resources.allocations(Pool.HOST, **conditions)  # type: ignore[arg-type]
+            allocations = u.resources.allocations(Pool("host"), **conditions)  # type: ignore[arg-type]
             return [(allocation.resource_id, allocation.lease_id) for allocation in allocations]
 
         assert found() == [("1", ended.id), ("2", early.id), ("2", late.id), ("10", early.id)]
@@ -212,7 +242,13 @@ def test_finds_allocations_by_all_conditions(database: Database) -> None:
         assert found(ending_after=START + hours(1), resource_id="2") == [("2", early.id), ("2", late.id)]
         assert found(ending_after=START + hours(1) + minutes(1)) == [("2", late.id)]
         assert found(resource_id="1", lease_id=early.id) == []
-        assert u.resources.allocations(Pool.FLOATING_IP) == []
+        assert found(resource_ids=["10", "1"]) == [("1", ended.id), ("10", early.id)]
+        assert found(resource_ids=["10", "1"], lease_id=early.id) == [("10", early.id)]
+        assert found(resource_ids=[]) == []
+        many = [str(n) for n in range(1, 1300)]
+        assert found(resource_ids=many, ending_after=START) == [*found(ending_after=START)]
+        assert u.resources.allocations(Pool("floatingip"), resource_ids=["10"]) == []
+        assert u.resources.allocations(Pool("floatingip")) == []
 
 
 # ------------------------------------------------------------------------------------------------- properties
@@ -235,14 +271,21 @@ def test_keeps_a_record_of_each_property(database: Database) -> None:
 
 def test_makes_a_property_private_and_public_again(database: Database) -> None:
     database.transact(lambda u: u.resources.add_properties("physical:host", ["gpu", "ssd"], NOW))
-    record = database.transact(lambda u: u.resources.set_property_private("physical:host", "gpu", True, LATER))
+    record = database.transact(
+        lambda u: u.resources.set_property_private("physical:host", "gpu", True, LATER)
+    )
     assert record is not None
     assert (record.private, record.updated_at) == (True, LATER)
     with database.read() as u:
         records = u.resources.private_properties("physical:host")
     assert (records["gpu"], records["ssd"].private) == (record, False)
-    record = database.transact(lambda u: u.resources.set_property_private("physical:host", "gpu", False, LATER))
+    record = database.transact(
+        lambda u: u.resources.set_property_private("physical:host", "gpu", False, LATER)
+    )
     assert record is not None
     assert not record.private
     assert database.transact(lambda u: u.resources.set_property_private("x", "gpu", True, LATER)) is None
-    assert database.transact(lambda u: u.resources.set_property_private("physical:host", "GPU", True, NOW)) is None
+    assert (
+        database.transact(lambda u: u.resources.set_property_private("physical:host", "GPU", True, NOW))
+        is None
+    )

@@ -1,4 +1,4 @@
-"""What do callers see when the connection is lost at the very end, and what becomes of transactions nobody goes on with?"""
+"""Callers whose connection is lost at the very end, and transactions that no caller goes on with."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from sqlalchemy import event, text
 
 from blazar.adapters.db import SqlDatabase
 from blazar.adapters.db.engine import IDLE
-from blazar.domain.errors import CloudUnavailable
+from blazar.domain.errors import CloudUnavailable, OutcomeUnknown
 from blazar.domain.resource import Pool
-from blazar.service.ports import OutcomeUnknown, UnitOfWork
+from blazar.service.ports import UnitOfWork
 
 from .builders import NOW, host, lease
 
@@ -60,4 +60,4 @@ def test_a_transaction_that_nobody_goes_on_with_frees_its_locks(sql: SqlDatabase
     assert not isinstance(raised.value, OutcomeUnknown)
     sql.transact(lambda u: u.resources.bump({"1": 0}, NOW))
     with sql.read() as u:
-        assert u.resources.generations(Pool.HOST) == {"1": 1}
+        assert u.resources.generations(Pool("host")) == {"1": 1}

@@ -1,4 +1,5 @@
-"""What do callers see when the database fails: is it repeated, reported as unavailable, or shown as a defect?"""
+"""What do callers see when the database fails: is it repeated, reported as unavailable, or shown as a
+defect?"""
 
 from __future__ import annotations
 
@@ -16,9 +17,9 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from blazar.adapters.db import SqlDatabase
 from blazar.adapters.db.schema import upgrade
-from blazar.domain.errors import Busy, CloudUnavailable
+from blazar.domain.errors import Busy, CloudUnavailable, OutcomeUnknown, Stale
 from blazar.domain.resource import Pool
-from blazar.service.ports import Stale, UnitOfWork
+from blazar.service.ports import UnitOfWork
 
 from .builders import NOW, host, lease
 
@@ -34,7 +35,8 @@ def file(tmp_path: Path) -> Iterator[SqlDatabase]:
     database.close()
 
 
-# -------------------------------------------------------------------------------------------------- unavailable
+# --------------------------------------------------------------------------------------------------
+# unavailable
 
 
 @pytest.mark.parametrize(
@@ -102,6 +104,11 @@ def test_a_full_disk_is_unavailable_and_nothing_is_half_written(file: SqlDatabas
         assert len(u.leases.list()) == 50
 
 
+def test_sqlite_acknowledges_what_survives_a_power_cut(file: SqlDatabase) -> None:
+    with file.engine.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar_one() == 2  # FULL
+
+
 def test_that_it_takes_no_changes_is_known_until_it_does_again(file: SqlDatabase) -> None:
     is_full = True
 
@@ -162,7 +169,8 @@ def test_a_connection_that_dies_in_a_transaction(sql: SqlDatabase) -> None:
         assert list(u.leases.list()) == []
 
 
-# ---------------------------------------------------------------------------------------------------- repetition
+# ----------------------------------------------------------------------------------------------------
+# repetition
 
 
 def broken(error: Exception) -> DBAPIError:
@@ -175,6 +183,10 @@ CONTENDED = {
     "postgresql deadlock": psycopg.errors.DeadlockDetected("deadlock detected"),
     "postgresql serialization": psycopg.errors.SerializationFailure("could not serialize access"),
     "postgresql lock timeout": psycopg.errors.LockNotAvailable("canceling statement due to lock timeout"),
+    "postgresql cancel": psycopg.errors.QueryCanceled("canceling statement due to statement timeout"),
+    "mysql interrupt": pymysql.err.OperationalError(1317, "Query execution was interrupted"),
+    "mariadb time limit": pymysql.err.OperationalError(1969, "max_statement_time exceeded"),
+    "mysql time limit": pymysql.err.OperationalError(3024, "maximum statement execution time exceeded"),
 }
 
 
@@ -205,7 +217,7 @@ def test_contention_is_repeated_with_growing_pauses_and_then_busy(tmp_path: Path
 def test_contention_that_passes_is_not_seen(tmp_path: Path) -> None:
     database = SqlDatabase(f"sqlite:///{tmp_path}/blazar.db", pause=lambda _: None)
     upgrade(database.engine)
-    errors = list(CONTENDED.values())
+    errors = list(CONTENDED.values())[-7:]  # one fewer than a transaction is tried
 
     def work(u: UnitOfWork) -> int:
         u.outbox.put("lease.create", {}, NOW)
@@ -217,9 +229,74 @@ def test_contention_that_passes_is_not_seen(tmp_path: Path) -> None:
     database.close()
 
 
+BROKEN = {
+    "postgresql io": psycopg.errors.IoError("could not read block 0"),
+    "postgresql missing file": psycopg.errors.UndefinedFile("could not open file"),
+    "postgresql internal": psycopg.errors.InternalError_("cache lookup failed"),
+    "postgresql unlisted": psycopg.errors.OperationalError("a failure of a later version"),
+    "mysql commit": pymysql.err.OperationalError(1180, "Got error 5 during COMMIT"),
+    "mysql unlisted": pymysql.err.OperationalError(4999, "a failure of a later version"),
+    "sqlite unlisted": sqlite3.OperationalError("a failure of a later version"),
+}
+
+
+@pytest.mark.parametrize("error", BROKEN.values(), ids=BROKEN.keys())
+def test_a_failure_of_the_databases_own_is_unavailable(file: SqlDatabase, error: Exception) -> None:
+    """Callers know it and ask again later, as they do when the database is away."""
+
+    def work(_: UnitOfWork) -> None:
+        raise broken(error)
+
+    with pytest.raises(CloudUnavailable):
+        file.transact(work)
+    with pytest.raises(CloudUnavailable), file.read() as u:
+        work(u)
+
+
+@pytest.mark.parametrize("name", ["postgresql cancel", "mysql interrupt", "mysql commit", "postgresql io"])
+def test_a_commit_that_is_cut_off_is_not_repeated(file: SqlDatabase, name: str) -> None:
+    runs: list[int] = []
+
+    @event.listens_for(file.engine, "commit")
+    def fail(_: object) -> None:
+        raise broken({**CONTENDED, **BROKEN}[name])
+
+    with pytest.raises(OutcomeUnknown):
+        file.transact(lambda u: runs.append(u.outbox.put("lease.create", {}, NOW)))
+    event.remove(file.engine, "commit", fail)
+    assert len(runs) == 1
+
+
+TRIPLED = [f"information_schema.columns c{n}" for n in range(3)]
+
+
+@pytest.mark.parametrize("dialect", SERVERS_ONLY)
+def test_a_real_time_limit_is_a_known_failure(sql: SqlDatabase) -> None:
+    limit, sleep = {
+        "postgresql": ("SET LOCAL statement_timeout = '50ms'", "SELECT pg_sleep(5)"),
+        "mariadb": ("SET max_statement_time = 0.05", f"SELECT COUNT(*) FROM {', '.join(TRIPLED)}"),
+    }["postgresql" if sql.engine.dialect.name == "postgresql" else "mariadb"]
+    runs = []
+
+    def work(u: UnitOfWork) -> None:
+        runs.append(1)
+        connection = u.events._connection  # type: ignore[attr-defined]
+        connection.exec_driver_sql(limit)
+        try:
+            connection.exec_driver_sql(sleep).all()
+        finally:
+            if not limit.startswith("SET LOCAL"):
+                connection.exec_driver_sql("SET max_statement_time = 0")
+
+    with pytest.raises(Busy):
+        sql.transact(work)
+    assert len(runs) == 8
+
+
 @pytest.mark.parametrize("dialect", SERVERS_ONLY)
 def test_a_real_deadlock_is_resolved(sql: SqlDatabase) -> None:
-    """Two transactions take the same two rows in opposite order, and meet between the first and the second."""
+    """Two transactions take the same two rows in opposite order, and meet between the first and the
+    second."""
     sql.transact(lambda u: [u.resources.add(host(id_), NOW) for id_ in ("1", "2")])
     meeting, runs = threading.Barrier(2, timeout=30), [0, 0]
 
@@ -238,7 +315,7 @@ def test_a_real_deadlock_is_resolved(sql: SqlDatabase) -> None:
         list(pool.map(run, range(2)))
     assert sum(runs) > 2
     with sql.read() as u:
-        assert u.resources.generations(Pool.HOST) == {"1": 2, "2": 2}
+        assert u.resources.generations(Pool("host")) == {"1": 2, "2": 2}
 
 
 def test_sqlite_kept_by_another_process_is_busy(file: SqlDatabase) -> None:
@@ -257,7 +334,8 @@ def test_sqlite_kept_by_another_process_is_busy(file: SqlDatabase) -> None:
     other.close()
 
 
-# ------------------------------------------------------------------------------------------------------- defects
+# -------------------------------------------------------------------------------------------------------
+# defects
 
 
 def test_a_defect_is_neither_repeated_nor_hidden(sql: SqlDatabase) -> None:
@@ -270,6 +348,12 @@ def test_a_defect_is_neither_repeated_nor_hidden(sql: SqlDatabase) -> None:
     with pytest.raises(IntegrityError):
         sql.transact(work)
     assert runs == [1]
+
+
+def test_a_wrong_statement_and_a_missing_table_are_defects(sql: SqlDatabase) -> None:
+    for statement in ("SELECT nothing FROM leases", "SELECT 1 FROM no_such_table", "SELEKT 1"):
+        with pytest.raises(DBAPIError), sql.read() as u:
+            u.events._connection.exec_driver_sql(statement)  # type: ignore[attr-defined]
 
 
 def test_stale_is_not_repeated(sql: SqlDatabase) -> None:

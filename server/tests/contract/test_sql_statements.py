@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import event
 
+from blazar.adapters.clock import SystemClock
 from blazar.adapters.db import SqlDatabase
-from blazar.domain.event import EventType
-from blazar.domain.lease import Lease, Reservation
+from blazar.domain.lease.event import EventType
+from blazar.domain.lease.lease import Lease, LeaseKey, Reservation
 from blazar.domain.resource import Pool
 from blazar.domain.time import Interval
-from blazar.service.ports import UnitOfWork
+from blazar.service.leases.store import LeaseStore
+from blazar.service.ports import ListPage, UnitOfWork
 
 from .builders import (
     NOW,
@@ -87,15 +90,26 @@ def test_adding_a_lease(counted: Counted) -> None:
 def test_reading_leases(counted: Counted, stored: Lease) -> None:
     assert counted(lambda u: u.leases.get(stored.id)) == ["SELECT"] * 4
     assert counted(lambda u: u.leases.get("absent")) == ["SELECT"]
+    assert counted(lambda u: u.leases.exists(stored.id)) == ["SELECT"]
     assert counted(lambda u: u.leases.list()) == ["SELECT"] * 4
     assert counted(lambda u: u.leases.list("project-1")) == ["SELECT"] * 4
+    assert counted(lambda u: u.leases.page(ListPage(5), "project-1")) == ["SELECT"] * 3
+    assert counted(lambda u: u.leases.page(ListPage(5, LeaseKey(NOW + hours(1), "")))) == ["SELECT"]
     assert counted(lambda u: u.leases.unfinished_on(IDS, START + hours(9))) == ["SELECT"]
+
+
+def test_looking_whether_a_deletion_is_done(counted: Counted, sql: SqlDatabase, stored: Lease) -> None:
+    clock = SystemClock()
+    store = LeaseStore(sql, {}, clock)
+    soon = timedelta(milliseconds=1)  # time for one look
+    assert counted(lambda _: store.wait_until_gone(stored.id, clock.now() + soon)) == ["SELECT"]
 
 
 def longer(value: Lease) -> Lease:
     interval = Interval(value.interval.start, value.interval.end + hours(1))
     reservations = tuple(
-        replace(r, allocations=tuple(replace(a, interval=interval) for a in r.allocations)) for r in value.reservations
+        replace(r, allocations=tuple(replace(a, interval=interval) for a in r.allocations))
+        for r in value.reservations
     )
     return replace(value, interval=interval, reservations=reservations)
 
@@ -112,7 +126,7 @@ def elsewhere(value: Lease) -> Lease:
         (lambda value: value, ["UPDATE"]),
         (lambda value: replace(value, name="other"), ["UPDATE"]),
         (longer, ["UPDATE", "UPDATE"]),
-        (lambda value: with_reservation(value, cloud={"aggregate": 9}), ["UPDATE", "UPDATE"]),
+        (lambda value: with_reservation(value, cloud_state={"aggregate": 9}), ["UPDATE", "UPDATE"]),
         (lambda value: with_event(value, EventType.END, attempts=1), ["UPDATE", "UPDATE"]),
         (lambda value: with_reservation(value, allocations=()), ["UPDATE", "DELETE"]),
         (elsewhere, ["UPDATE", "INSERT", "DELETE"]),
@@ -123,6 +137,32 @@ def test_saving_a_lease_writes_what_differs(
     counted: Counted, stored: Lease, change: Callable[[Lease], Lease], statements: list[str]
 ) -> None:
     assert counted(lambda u: u.leases.save(change(stored), stored, NOW)) == statements
+
+
+def test_saving_many_leases(counted: Counted, sql: SqlDatabase) -> None:
+    """As many statements for forty leases as for one."""
+    few = [lease("1"), lease("2")]
+    many = [lease(str(n)) for n in range(HOSTS)]
+    sql.transact(lambda u: [u.leases.add(each, NOW) for each in few + many])
+
+    def moved(u: UnitOfWork, leases: list[Lease]) -> None:
+        stored = u.leases.get_many([each.id for each in leases])
+        changed = [with_reservation(elsewhere(each), missing_resources=True) for each in stored]
+        degraded = [replace(with_event(each, EventType.END, attempts=1), degraded=True) for each in changed]
+        u.leases.save_all(list(zip(degraded, stored, strict=True)), NOW)
+
+    expected = ["SELECT"] * 4 + ["UPDATE"] * 3 + ["INSERT", "DELETE"]
+    assert sorted(counted(lambda u: moved(u, few))) == sorted(expected)
+    assert sorted(counted(lambda u: moved(u, many))) == sorted(expected)
+
+
+def test_finding_leases_for_healing(counted: Counted, stored: Lease) -> None:
+    assert counted(lambda u: u.leases.on_resources(IDS, Interval(START, START + hours(1)))) == ["SELECT"]
+    assert counted(lambda u: u.leases.degraded()) == ["SELECT"]
+    assert counted(lambda u: u.resources.failed(Pool("host"))) == ["SELECT"]
+    assert counted(lambda u: u.duties.take("monitor", "me", NOW, NOW + hours(1), NOW)) == ["SELECT", "INSERT"]
+    assert counted(lambda u: u.duties.extend("monitor", "me", NOW, NOW + hours(1))) == ["UPDATE"]
+    assert counted(lambda u: u.duties.give_back("monitor", "me", NOW)) == ["UPDATE"]
 
 
 def test_removing_a_lease(counted: Counted, stored: Lease) -> None:
@@ -138,13 +178,23 @@ def test_committing_a_plan(counted: Counted, stored: Lease) -> None:
     assert counted(work) == ["UPDATE"] + ["INSERT"] * 5
 
 
+def test_changing_a_resource(counted: Counted, stored: Lease) -> None:
+    """What is stored is told by the statement that stores it: nothing is read again."""
+
+    def work(u: UnitOfWork) -> None:
+        registered = u.resources.add(host("another"), NOW)
+        u.resources.save(replace(registered, reservable=False), NOW)
+
+    assert counted(work) == ["INSERT", "UPDATE"]
+
+
 def test_asking_for_resources(counted: Counted, stored: Lease) -> None:
     assert counted(lambda u: u.resources.get("1")) == ["SELECT"]
-    assert counted(lambda u: u.resources.list(Pool.HOST)) == ["SELECT"]
-    assert counted(lambda u: u.resources.generations(Pool.HOST, NOW)) == ["SELECT"]
-    assert counted(lambda u: list(u.resources.occupancy(Pool.HOST))) == ["SELECT"] * 2
-    assert counted(lambda u: list(u.resources.occupancy(Pool.HOST, IDS))) == ["SELECT"] * 2
-    assert counted(lambda u: u.resources.allocations(Pool.HOST, ending_after=NOW)) == ["SELECT"]
+    assert counted(lambda u: u.resources.list(Pool("host"))) == ["SELECT"]
+    assert counted(lambda u: u.resources.generations(Pool("host"), NOW)) == ["SELECT"]
+    assert counted(lambda u: list(u.resources.occupancy(Pool("host")))) == ["SELECT"] * 2
+    assert counted(lambda u: list(u.resources.occupancy(Pool("host"), IDS))) == ["SELECT"] * 2
+    assert counted(lambda u: u.resources.allocations(Pool("host"), ending_after=NOW)) == ["SELECT"]
     assert counted(lambda u: u.resources.touch(IDS, NOW)) == ["UPDATE"]
 
 
@@ -155,4 +205,4 @@ def test_the_engines_questions(counted: Counted, stored: Lease) -> None:
     assert counted(lambda u: u.events.extend(event_id, "me", START, until)) == ["UPDATE"]
     assert counted(lambda u: u.events.next_due(START)) == ["SELECT"] * 3
     assert counted(lambda u: u.events.lag(START)) == ["SELECT"]
-    assert counted(lambda u: u.events.settle(event_id, "me", START)) == ["UPDATE"]
+    assert counted(lambda u: u.events.release_claim(event_id, "me", START)) == ["UPDATE"]

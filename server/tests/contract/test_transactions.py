@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from blazar.domain.errors import InvalidStatus
+from blazar.domain.errors import InvalidStatus, Stale
 from blazar.domain.resource import Pool
-from blazar.service.ports import Database, Stale, UnitOfWork
+from blazar.service.ports import Database, UnitOfWork
 
 from .builders import NOW, host, lease, plain
 
@@ -27,8 +27,8 @@ def test_the_work_sees_what_it_wrote(database: Database) -> None:
         stored = u.leases.get(value.id)
         assert stored is not None
         u.leases.save(replace(stored, name="other"), stored, NOW)
-        assert u.resources.generations(Pool.HOST) == {"1": 1}
-        ((_, allocations),) = u.resources.occupancy(Pool.HOST)
+        assert u.resources.generations(Pool("host")) == {"1": 1}
+        ((_, allocations),) = u.resources.occupancy(Pool("host"))
         assert len(allocations) == 1
 
     database.transact(work)
@@ -58,7 +58,7 @@ def test_an_error_takes_everything_back_and_comes_through(database: Database, er
     assert raised.value is error
     with database.read() as u:
         assert [plain(value) for value in u.leases.list()] == [old]
-        assert u.resources.generations(Pool.HOST) == {"1": 0}
+        assert u.resources.generations(Pool("host")) == {"1": 0}
         assert u.resources.private_properties("physical:host") == {}
         assert u.outbox.depth() == 0
         assert len(u.events.due(old.interval.end, 10)) == 3
@@ -71,7 +71,7 @@ def test_a_reader_sees_one_moment(database: Database) -> None:
         database.transact(lambda w: (w.leases.add(value, NOW), w.resources.add(host("1"), NOW)))
         assert list(u.leases.list()) == []
         assert u.leases.get(value.id) is None
-        assert list(u.resources.occupancy(Pool.HOST)) == []
+        assert list(u.resources.occupancy(Pool("host"))) == []
     with database.read() as u:
         assert u.leases.get(value.id) is not None
 

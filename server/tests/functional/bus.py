@@ -13,12 +13,15 @@ from oslo_config import cfg
 
 from blazar import conf as options
 from blazar.adapters.clock import SystemClock
+from blazar.plugins import load_plugins
+from blazar.rpc.codec import Codec
 from blazar.rpc.dispatcher import Dispatcher
 from blazar.rpc.messaging import MessagingTransport, build_server, build_transport
 from blazar.rpc.proxy import remote_service
 from blazar.service.interface import Service
 from blazar.service.ports import Clock
 
+CODEC = Codec(load_plugins(options.load(files=[])).interfaces)
 RABBITMQ = os.environ.get("BLAZAR_TEST_RABBITMQ", "rabbit://guest:guest@127.0.0.1:5672/")
 
 
@@ -45,15 +48,20 @@ class Bus:
         self._servers: list[Any] = []
         self._transports: list[Any] = []
 
-    def listen(self, service: Service) -> None:
+    def listen(self, service: Service, deliveries: Any = None) -> None:
         """Carry out the calls to the topic with ``service``."""
-        server = build_server(self._transport(), Dispatcher(service, SystemClock()), uuid4().hex, self.name)
+        server = build_server(
+            self._transport(),
+            Dispatcher(service, CODEC, SystemClock(), deliveries=deliveries),
+            uuid4().hex,
+            self.name,
+        )
         server.start()
         self._servers.append(server)
 
     def client(self, clock: Clock | None = None) -> Service:
         transport = MessagingTransport(self.conf, self._transport(), clock or SystemClock(), self.name)
-        return remote_service(transport)
+        return remote_service(transport, CODEC)
 
     def _transport(self) -> Any:
         self._transports.append(build_transport(self.conf))

@@ -1,23 +1,36 @@
-"""A Service with fixed contents: what the edge shows of them, and what it lets through, is what its tests look at."""
+"""A Service with fixed contents: what the edge shows of them, and what it lets through, is what its tests
+look at."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from blazar.domain.errors import FloatingIPNotFound, NotFound, PropertyNotFound
-from blazar.domain.event import Event, EventType
-from blazar.domain.floatingip import ADDRESS, NETWORK_ID, SUBNET_ID
-from blazar.domain.lease import Lease, Reservation
-from blazar.domain.resource import Allocation, Pool, Registration
+from blazar.domain.errors import NotFound
+from blazar.domain.lease.event import Event, EventType
+from blazar.domain.lease.lease import BEGINNING, Lease, Reservation
+from blazar.domain.resource import Allocation, Pool, Registration, database_order
 from blazar.domain.time import Interval
-from blazar.service.commands import CreateLease, RegisterFloatingIP, RegisterHost, UpdateLease
+from blazar.kinds.floatingip.commands import RegisterFloatingIP
+from blazar.kinds.floatingip.errors import FloatingIPNotFound
+from blazar.kinds.floatingip.names import ADDRESS, NETWORK_ID, SUBNET_ID
+from blazar.kinds.hosts.commands import RegisterHost
+from blazar.kinds.hosts.errors import PropertyNotFound
+from blazar.kinds.hosts.views import (
+    AllocationsPage,
+    PropertyView,
+    ResourceAllocations,
+    of_rows,
+    to_rows,
+)
+from blazar.service.commands import CreateLease, UpdateLease
 from blazar.service.context import Caller
-from blazar.service.ports import PropertyRecord
-from blazar.service.views import PropertyView, ResourceAllocations
-from blazar.service.vitals import Vitals
+from blazar.service.health import ManagerHealth
+from blazar.service.pages import ResourcePage
+from blazar.service.ports import ListPage, PropertyRecord
 
 LEASE_ID = "051ec3b5-33a7-49a3-90fa-ebbb92c7439c"
 RESERVATION_ID = "feb5b3ab-1f0c-4f2b-8f0e-0d7cb6a3a111"
@@ -65,7 +78,7 @@ LEASE = Lease(
 
 HOST = Registration(
     id="1",
-    pool=Pool.HOST,
+    pool=Pool("host"),
     name="compute-0001",
     facts={
         "vcpus": 4,
@@ -84,7 +97,7 @@ HOST = Registration(
 
 FLOATING_IP = Registration(
     id="5f4c2a9e-6e1b-5a0e-9a4f-2d8b5d7c3333",
-    pool=Pool.FLOATING_IP,
+    pool=Pool("floatingip"),
     name="net1/172.24.4.102",
     facts={NETWORK_ID: "net1", SUBNET_ID: "subnet1", ADDRESS: "172.24.4.102"},
     created_at=MADE,
@@ -97,35 +110,42 @@ ALLOCATED = ResourceAllocations(
 
 @dataclass
 class Canned:
-    """Knows one lease, host and floating IP, and two properties; remembers the commands; raises ``failure`` if there is
-    one."""
+    """Knows one lease, host and floating IP, and two properties; remembers the commands; raises ``failure``
+    if there is one."""
 
     commands: list[Any] = field(default_factory=list)
-    callers: list[Caller] = field(default_factory=list)
+    callers: list[Caller | None] = field(default_factory=list)
+    caller: Caller | None = None
     failure: Exception | None = None
+    stored: Sequence[Lease] = (LEASE,)
+    hosts: Sequence[Registration] = (HOST,)
+    floatingips: Sequence[Registration] = (FLOATING_IP,)
+    allocated: Sequence[ResourceAllocations] = (ALLOCATED, ResourceAllocations("2", ()))
 
     @property
     def leases(self) -> CannedLeases:
         return CannedLeases(self)
 
     @property
-    def hosts(self) -> CannedHosts:
-        return CannedHosts(self)
-
-    @property
-    def floatingips(self) -> CannedFloatingIPs:
-        return CannedFloatingIPs(self)
-
-    @property
-    def allocations(self) -> CannedAllocations:
-        return CannedAllocations(self)
-
-    @property
-    def vitals(self) -> CannedVitals:
+    def health(self) -> CannedVitals:
         return CannedVitals()
 
-    def note(self, caller: Caller, command: Any = None) -> None:
-        self.callers.append(caller)
+    def noun(self, name: str) -> Any:
+        return {
+            "leases": self.leases,
+            "health": self.health,
+            "hosts": CannedHosts(self),
+            "floatingips": CannedFloatingIPs(self),
+            "allocations": CannedAllocations(self),
+        }[name]
+
+    def called_by(self, caller: Caller) -> Canned:
+        bound = copy(self)
+        bound.caller = caller
+        return bound
+
+    def note(self, caller: Caller | None = None, command: Any = None) -> None:
+        self.callers.append(caller or self.caller)
         if command is not None:
             self.commands.append(command)
         if self.failure is not None:
@@ -140,58 +160,61 @@ class CannedLeases:
         self.service.note(caller, command)
         return LEASE
 
-    def get(self, lease_id: str, caller: Caller) -> Lease:
-        self.service.note(caller)
+    def get(self, lease_id: str) -> Lease:
+        self.service.note()
         if lease_id != LEASE_ID:
             raise NotFound(object=str({"lease_id": lease_id}))
         return LEASE
 
-    def list(self, caller: Caller, project_id: str | None) -> Sequence[Lease]:
-        self.service.note(caller)
-        return [LEASE] if project_id in (None, LEASE.project_id) else []
+    def list(self, project_id: str | None, page: ListPage | None = None) -> Sequence[Lease]:
+        self.service.note(command=page)
+        found = [lease for lease in self.service.stored if project_id in (None, lease.project_id)]
+        if page is None:
+            return found
+        return [lease for lease in found if page.after is None or lease.key > page.after][: page.limit]
 
     def update(self, lease_id: str, command: UpdateLease, caller: Caller) -> Lease:
         self.service.note(caller, command)
-        return self.get(lease_id, caller)
+        return self.get(lease_id)
 
     def delete(self, lease_id: str, caller: Caller) -> None:
         self.service.note(caller, ("delete", lease_id))
-        self.get(lease_id, caller)
+        self.get(lease_id)
 
 
 @dataclass
 class CannedHosts:
     service: Canned
 
-    def register(self, command: RegisterHost, caller: Caller) -> Registration:
+    def register(self, command: RegisterHost, caller: Caller | None = None) -> Registration:
         self.service.note(caller, command)
         return HOST
 
-    def get(self, host_id: str, caller: Caller) -> Registration:
+    def get(self, host_id: str, caller: Caller | None = None) -> Registration:
         self.service.note(caller)
         if host_id != HOST.id:
             raise NotFound(object=str({"host_id": host_id}))
         return HOST
 
-    def list(self, caller: Caller) -> Sequence[Registration]:
-        self.service.note(caller)
-        return [HOST]
+    def list(self, caller: Caller, page: ResourcePage | None = None) -> Sequence[Registration]:
+        self.service.note(caller, page)
+        return _on_page(self.service.hosts, page)
 
-    def set_capabilities(self, host_id: str, capabilities: Mapping[str, str | None], caller: Caller) -> Registration:
-        self.service.note(caller, capabilities)
-        return self.get(host_id, caller)
+    def set_capabilities(self, host_id: str, capabilities: Mapping[str, str | None]) -> Registration:
+        self.service.note(command=capabilities)
+        return self.get(host_id)
 
-    def unregister(self, host_id: str, caller: Caller) -> None:
+    def unregister(self, host_id: str, caller: Caller | None = None) -> None:
         self.service.note(caller, ("unregister", host_id))
-        self.get(host_id, caller)
+        self.get(host_id)
 
-    def properties(self, caller: Caller, include_private: bool) -> Sequence[PropertyView]:
-        self.service.note(caller, include_private)
+    def properties(self, include_private: bool) -> Sequence[PropertyView]:
+        self.service.note(command=include_private)
         shown = [PropertyView("gpu", private=False, values=("False", "True"))]
         return [*shown, PropertyView("rack", private=True, values=("r1",))] if include_private else shown
 
-    def set_property_private(self, name: str, private: bool, caller: Caller) -> PropertyRecord:
-        self.service.note(caller, (name, private))
+    def set_property_private(self, name: str, private: bool) -> PropertyRecord:
+        self.service.note(command=(name, private))
         if name != "gpu":
             raise PropertyNotFound(name=name)
         return PropertyRecord("8161", "physical:host", "gpu", private, MADE, CHANGED)
@@ -201,23 +224,23 @@ class CannedHosts:
 class CannedFloatingIPs:
     service: Canned
 
-    def register(self, command: RegisterFloatingIP, caller: Caller) -> Registration:
+    def register(self, command: RegisterFloatingIP, caller: Caller | None = None) -> Registration:
         self.service.note(caller, command)
         return FLOATING_IP
 
-    def get(self, floatingip_id: str, caller: Caller) -> Registration:
-        self.service.note(caller)
+    def get(self, floatingip_id: str) -> Registration:
+        self.service.note()
         if floatingip_id != FLOATING_IP.id:
             raise FloatingIPNotFound(floatingip=floatingip_id)
         return FLOATING_IP
 
-    def list(self, caller: Caller) -> Sequence[Registration]:
-        self.service.note(caller)
-        return [FLOATING_IP]
+    def list(self, page: ResourcePage | None = None) -> Sequence[Registration]:
+        self.service.note(command=page)
+        return _on_page(self.service.floatingips, page)
 
-    def unregister(self, floatingip_id: str, caller: Caller) -> None:
-        self.service.note(caller, ("unregister", floatingip_id))
-        self.get(floatingip_id, caller)
+    def unregister(self, floatingip_id: str) -> None:
+        self.service.note(command=("unregister", floatingip_id))
+        self.get(floatingip_id)
 
 
 @dataclass
@@ -225,23 +248,42 @@ class CannedAllocations:
     service: Canned
 
     def list_for_hosts(
-        self, caller: Caller, lease_id: str | None = None, reservation_id: str | None = None
+        self,
+        lease_id: str | None = None,
+        reservation_id: str | None = None,
+        page: AllocationsPage | None = None,
     ) -> Sequence[ResourceAllocations]:
-        self.service.note(caller, ("allocations", lease_id, reservation_id))
-        return [ALLOCATED, ResourceAllocations("2", ())]
+        self.service.note(command=("allocations", lease_id, reservation_id))
+        if page is None:
+            return self.service.allocated
+        place = database_order(page.after or ""), page.after_start or BEGINNING, page.after_allocation or ""
+        rows = [row for row in to_rows(self.service.allocated) if page.after is None or row.key > place]
+        return list(of_rows(rows[: page.limit]))
 
     def get_for_host(
-        self, host_id: str, caller: Caller, lease_id: str | None = None, reservation_id: str | None = None
+        self, host_id: str, lease_id: str | None = None, reservation_id: str | None = None
     ) -> ResourceAllocations:
-        self.service.note(caller, ("allocation", host_id, lease_id, reservation_id))
+        self.service.note(command=("allocation", host_id, lease_id, reservation_id))
         if host_id != HOST.id:
             raise NotFound(object=str({"host_id": host_id}))
         return ALLOCATED
 
 
+def _on_page(registrations: Sequence[Registration], page: ResourcePage | None) -> Sequence[Registration]:
+    if page is None:
+        return registrations
+    in_order = sorted(registrations, key=lambda each: database_order(each.id))
+    after = [
+        each
+        for each in in_order
+        if page.after is None or database_order(each.id) > database_order(page.after)
+    ]
+    return after[: page.limit]
+
+
 class CannedVitals:
-    def read(self) -> Vitals:
-        return Vitals(event_lag_seconds=1.5, outbox=2)
+    def read(self) -> ManagerHealth:
+        return ManagerHealth(event_lag_seconds=1.5, outbox=2)
 
 
 class ShownKind:

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from wsgiref.types import WSGIApplication
 
 import pytest
-
-with warnings.catch_warnings():
-    # Not ours to mend: WebOb imports the old cgi module, oslo.messaging a deprecated module of oslo.utils.
-    warnings.filterwarnings("ignore", "'cgi' is deprecated", DeprecationWarning)
-    warnings.filterwarnings("ignore", "eventletutils module is deprecated", DeprecationWarning)
-    import oslo_middleware  # noqa: F401
-
-    import blazar.rpc.messaging  # noqa: F401
-
 from falcon.testing import Result, TestClient
 from oslo_config import cfg
+from oslo_policy import policy
 
 from blazar import conf as options
 from blazar.adapters.clock import SystemClock
@@ -29,14 +20,25 @@ from blazar.adapters.memory.cloud import MemoryCloud
 from blazar.adapters.notifications import LogNotifier
 from blazar.api.app import make_app
 from blazar.api.health import Health
-from blazar.bootstrap import Manager, build_database, build_kinds
+from blazar.bootstrap import Manager, build_database
+from blazar.kinds.floatingip.extension import FloatingIPExtension
+from blazar.kinds.hosts import HostsExtension
+from blazar.plugins import load_plugins
 from blazar.policies import make_enforcer
+from blazar.service.interface import INTERFACES as CORE
 from blazar.service.ports import Subnet
 
 from .canned import Canned, ShownKind
 from .personas import PERSONAS, believe
 
 Send = Callable[..., Result]
+EXTENSIONS = (HostsExtension(), FloatingIPExtension())
+INTERFACES = {**CORE, **HostsExtension.interfaces, **FloatingIPExtension.interfaces}
+
+
+def enforcer(conf: cfg.ConfigOpts) -> policy.Enforcer:
+    """The rules of the core and of both extensions."""
+    return make_enforcer(conf, [rule for extension in EXTENSIONS for rule in extension.policies])
 
 
 def configured(directory: Path, text: str = "") -> cfg.ConfigOpts:
@@ -46,7 +48,7 @@ def configured(directory: Path, text: str = "") -> cfg.ConfigOpts:
 
 
 def sender(app: WSGIApplication) -> Send:
-    """Sends requests as a persona: a member unless told, nobody with None."""
+    """Return a function that sends requests as a persona: a member by default, without a token for None."""
     client = TestClient(lambda environ, start_response: app(environ, start_response))
 
     def send(method: str, path: str, persona: str | None = "member", **more: Any) -> Result:
@@ -62,7 +64,8 @@ def edge(service: Canned, conf: cfg.ConfigOpts, health: Callable[[], Health] | N
         make_app(
             service,
             {"physical:host": ShownKind()},  # type: ignore[dict-item]  # the edge only renders
-            make_enforcer(conf),
+            EXTENSIONS,
+            enforcer(conf),
             conf=conf,
             authenticate=believe,
             health=health or (lambda: Health(healthy=True, details={"database": "OK"})),
@@ -86,7 +89,8 @@ def send(service: Canned, conf: cfg.ConfigOpts) -> Send:
 
 
 class House:
-    """The real service on SQLite and a cloud in memory, behind the real edge. There is an external network ``public``."""
+    """The real service on SQLite and a cloud in memory, behind the real edge. There is an external network
+    ``public``."""
 
     def __init__(self, conf: cfg.ConfigOpts, hosts: int) -> None:
         self.cloud = MemoryCloud(f"compute-{n}" for n in range(1, hosts + 1))
@@ -96,12 +100,13 @@ class House:
             self.cloud.add_token(token, who["HTTP_X_USER_ID"], who.get("HTTP_X_PROJECT_ID", ""))
         self.database: SqlDatabase = build_database(conf)
         upgrade(self.database.engine)
-        kinds = build_kinds(conf)
-        self.manager = Manager(conf, self.database, self.cloud, kinds, SystemClock(), LogNotifier())
+        plugins = load_plugins(conf)
+        self.manager = Manager(conf, self.database, self.cloud, plugins, SystemClock(), LogNotifier())
         self.app = make_app(
             self.manager.use_cases,
-            kinds,
-            make_enforcer(conf),
+            plugins.kinds,
+            EXTENSIONS,
+            enforcer(conf),
             conf=conf,
             authenticate=believe,
             health=lambda: Health(healthy=True),

@@ -1,9 +1,10 @@
-"""Everything real but the hardware: the service as bootstrap builds it, on SQLite, against the sandbox cloud over HTTP."""
+"""Everything real but the hardware: the service as bootstrap builds it, on SQLite, against the sandbox cloud
+over HTTP."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,16 @@ from typing import Any
 import requests
 from keystoneauth1.identity.v3 import Password
 from keystoneauth1.session import Session
+from sqlalchemy import select
 
 from blazar.adapters.clock import SystemClock
+from blazar.adapters.db import tables
 from blazar.adapters.db.schema import upgrade
-from blazar.adapters.metrics import Figures
+from blazar.adapters.metrics import PrometheusMetrics
 from blazar.adapters.notifications import LogNotifier
-from blazar.bootstrap import Manager, build_api, build_cloud, build_database, build_kinds
+from blazar.adapters.openstack.bulkhead import CALLS_AT_ONCE
+from blazar.bootstrap import Manager, build_api, build_cloud, build_database
+from blazar.plugins import load_plugins
 from blazar_sandbox.cloud import Cloud
 from blazar_sandbox.server import SandboxServer
 from blazarnova import rule
@@ -29,7 +34,13 @@ PEOPLE = {
     "viewer": ("demo", ("reader",)),
     "outsider": ("demo", ("manager",)),
 }
-"""Users beside those of the sandbox's first day: project and roles."""
+"""Users beside those of the sandbox's initial content: project and roles."""
+
+SCOPES: dict[str, tuple[str, dict[str, Any]]] = {
+    "system": ("admin", {"system_scope": "all"}),
+    "unscoped": ("demo", {"unscoped": True}),
+}
+"""Tokens without a project: their users and their scopes."""
 
 
 def credentials(cloud: SandboxServer, user: str, project: str) -> dict[str, str]:
@@ -61,7 +72,16 @@ class LeapingClock(SystemClock):
 class Sandboxed:
     """A sandbox cloud and a service on it; requests are sent by the name of a user."""
 
-    def __init__(self, directory: Path, hosts: int = 4, settings: rule.Settings | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        hosts: int = 4,
+        settings: rule.Settings | None = None,
+        calls_at_once: int = CALLS_AT_ONCE,
+        monitoring: Mapping[str, Any] | None = None,
+        **manager: Any,
+    ) -> None:
+        """``manager`` has options of the section of that name, ``monitoring`` those of ``physical:host``."""
         self.state = Cloud(hosts=hosts, password=PASSWORD, settings=settings)
         self.cloud = SandboxServer(self.state).start()
         self.http = requests.Session()
@@ -69,18 +89,26 @@ class Sandboxed:
         self.conf = configured(
             directory,
             section("database", connection=f"sqlite:///{directory}/blazar.db")
-            + section("cloud", interface="public", **own)
-            + section("keystone_authtoken", interface="public", www_authenticate_uri=self.cloud.auth_url, **own),
+            + section("manager", **manager)
+            + section("physical:host", **(monitoring or {}))
+            + section("cloud", interface="public", calls_at_once=calls_at_once, **own)
+            + section(
+                "keystone_authtoken", interface="public", www_authenticate_uri=self.cloud.auth_url, **own
+            ),
         )
         self.database = build_database(self.conf)
         upgrade(self.database.engine)
         self.clock = LeapingClock()
-        kinds = build_kinds(self.conf)
-        self.manager = Manager(self.conf, self.database, build_cloud(self.conf), kinds, self.clock, LogNotifier())
-        self._send = sender(build_api(self.conf, self.manager.use_cases, Figures()))
+        self.service_cloud = build_cloud(self.conf)
+        plugins = load_plugins(self.conf)
+        self.manager = Manager(
+            self.conf, self.database, self.service_cloud, plugins, self.clock, LogNotifier()
+        )
+        self.app = build_api(self.conf, self.manager.use_cases, PrometheusMetrics())
+        self._send = sender(self.app)
         self._tokens: dict[str, str] = {}
         self.host_id = ""
-        self._projects = {user: project for user, (project, _) in PEOPLE.items()}
+        self._projects = {"blazar": "service"} | {user: project for user, (project, _) in PEOPLE.items()}
         for user, (project, roles) in PEOPLE.items():
             self.add_user(user, project, *roles)
         self.manager.start()
@@ -95,15 +123,16 @@ class Sandboxed:
         return self._send(method, path, self.token(user), **more)
 
     def token(self, user: str) -> str:
+        """Return the user's token for the user's project; ``system`` is the administrator of the system,
+        ``unscoped`` the user demo without a project."""
         if user not in self._tokens:
-            scope: dict[str, Any] = (
-                {"system_scope": "all"}
-                if user == "system"
-                else {"project_name": self._projects.get(user, user), "project_domain_id": "default"}
+            name, scope = SCOPES.get(
+                user,
+                (user, {"project_name": self._projects.get(user, user), "project_domain_id": "default"}),
             )
             auth = Password(
                 auth_url=self.cloud.auth_url,
-                username="admin" if user == "system" else user,
+                username=name,
                 password=PASSWORD,
                 user_domain_id="default",
                 **scope,
@@ -111,12 +140,34 @@ class Sandboxed:
             self._tokens[user] = str(Session(session=self.http).get_token(auth))
         return self._tokens[user]
 
+    def stored(self) -> dict[str, Any]:
+        """Return all that the service and the cloud keep, but what changes by itself: notifications on their
+        way, claims, and tokens."""
+        claims = {"claimed_event_id", "claim_token", "claimed_until", "reconciled_at"}
+        found: dict[str, Any] = {}
+        with self.database.engine.connect() as connection:
+            for table in tables.metadata.sorted_tables:
+                if table is not tables.outbox:
+                    columns = [column for column in table.columns if column.name not in claims]
+                    found[table.name] = sorted(connection.execute(select(*columns)).all(), key=repr)
+        with self.state.lock:
+            for part in (self.state.compute, self.state.placement, self.state.network):
+                found |= {f"cloud: {table.name}": dict(table.items()) for table in part.tables}
+        return found
+
     def openstack(self, method: str, path: str, user: str = "admin", version: str = "", **more: Any) -> Any:
-        """Ask the cloud itself, as its administrator or somebody else; raises requests.HTTPError."""
+        """Ask the cloud itself, as its administrator or another user; raises requests.HTTPError."""
         headers = {"X-Auth-Token": self.token(user)} | ({"OpenStack-API-Version": version} if version else {})
         answer = self.http.request(method, f"{self.cloud.url}{path}", headers=headers, timeout=30, **more)
         answer.raise_for_status()
         return answer.json() if answer.content else None
+
+    def set_power(self, host: str, is_on: bool) -> None:
+        """Switch a compute host on or off: its nova-compute falls silent, and Nova says that it is down."""
+        answer = self.http.put(
+            f"{self.cloud.url}/sandbox/hosts/{host}", json={"silent": not is_on}, timeout=30
+        )
+        answer.raise_for_status()
 
     def boot(self, user: str, flavor: str, **hints: str) -> Any:
         """Ask Nova for a server, as a user does; the server when it is known what became of it."""
@@ -150,7 +201,7 @@ class Sandboxed:
         return {each["floating_ip_address"]: each for each in found}
 
     def add_user(self, user: str, project: str, *roles: str) -> str:
-        """Somebody new; the id."""
+        """Make a new user and return the id."""
         self._projects[user] = project
         body = {"user": {"name": user, "password": PASSWORD, "domain_id": "default"}}
         user_id = str(self.openstack("POST", "/v3/users", json=body)["user"]["id"])
@@ -159,7 +210,8 @@ class Sandboxed:
         return user_id
 
     def assign(self, method: str, user: str, user_id: str, role: str) -> None:
-        """Give a role in the user's project (PUT), or take it away (DELETE); the next request comes with a new token."""
+        """Give a role in the user's project (PUT), or take it away (DELETE); the next request comes with a
+        new token."""
         (found,) = (each for each in self.openstack("GET", "/v3/roles")["roles"] if each["name"] == role)
         project_id = self.state.project_id(self._projects[user])
         self.openstack(method, f"/v3/projects/{project_id}/users/{user_id}/roles/{found['id']}")

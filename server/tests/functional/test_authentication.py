@@ -1,4 +1,5 @@
-"""Tokens: the real keystonemiddleware asks the sandbox's Keystone, seldom, and every refusal is one sentence."""
+"""Tokens: the real keystonemiddleware asks the sandbox's Keystone, seldom, and every refusal is one
+sentence."""
 
 from __future__ import annotations
 
@@ -19,12 +20,11 @@ from blazar.api.app import make_app
 from blazar.api.authentication import keystone
 from blazar.api.health import Health
 from blazar.api.token_cache import TokenCache
-from blazar.policies import make_enforcer
 from blazar_sandbox.cloud import Cloud
 from blazar_sandbox.server import SandboxServer
 
 from .canned import Canned, ShownKind
-from .conftest import Send, configured, sender
+from .conftest import EXTENSIONS, Send, configured, enforcer, sender
 
 PASSWORD = "sandbox"
 REFUSED = {"error": 401, "error_message": "The request you have made requires authentication."}
@@ -64,7 +64,8 @@ def behind_keystone(service: Canned, conf: cfg.ConfigOpts) -> Send:
     app = make_app(
         service,
         {"physical:host": ShownKind()},  # type: ignore[dict-item]  # the edge only renders
-        make_enforcer(conf),
+        EXTENSIONS,
+        enforcer(conf),
         conf=conf,
         authenticate=keystone(conf),
         health=lambda: Health(healthy=True),
@@ -82,12 +83,16 @@ def token(cloud: SandboxServer, user: str, **scope: Any) -> str:
     scope = scope or {"project_name": user, "project_domain_id": "default"}
     if scope.get("unscoped"):
         scope = {"unscoped": True}
-    auth = Password(auth_url=cloud.auth_url, username=user, password=PASSWORD, user_domain_id="default", **scope)
+    auth = Password(
+        auth_url=cloud.auth_url, username=user, password=PASSWORD, user_domain_id="default", **scope
+    )
     with requests.Session() as http:
         return str(Session(session=http).get_token(auth))
 
 
-@pytest.mark.parametrize("path", ["/v1/leases", "/v1/os-hosts/1", "/v2", "/nope", "/v1/leases/", "/v1/plugins"])
+@pytest.mark.parametrize(
+    "path", ["/v1/leases", "/v1/os-hosts/1", "/v2", "/nope", "/v1/leases/", "/v1/plugins"]
+)
 @pytest.mark.parametrize("bad", [None, "", "gAAAAnope", "x" * 5000, "é"])
 def test_everything_else_needs_a_token(
     send: Send, service: Canned, cloud: SandboxServer, path: str, bad: str | None
@@ -102,14 +107,21 @@ def test_everything_else_needs_a_token(
 
 @pytest.mark.parametrize("path", ["/", "/versions", "/v1", "/v1/", "/healthcheck", "/v1/openapi.json"])
 @pytest.mark.parametrize("shown", [None, "gAAAAnope"])
-def test_discovery_and_health_need_none(send: Send, cloud: SandboxServer, path: str, shown: str | None) -> None:
+def test_discovery_and_health_need_none(
+    send: Send, cloud: SandboxServer, path: str, shown: str | None
+) -> None:
     cloud.cloud.journal.clear()
     assert send("GET", path, shown).status_code in (200, 300)
     assert cloud.cloud.journal.total("identity") == 0
 
 
 def test_the_caller_is_who_keystone_says(send: Send, service: Canned, cloud: SandboxServer) -> None:
-    spoofed = {"X-User-Id": "root", "X-Project-Id": "p1", "X-Roles": "admin", "X-Identity-Status": "Confirmed"}
+    spoofed = {
+        "X-User-Id": "root",
+        "X-Project-Id": "p1",
+        "X-Roles": "admin",
+        "X-Identity-Status": "Confirmed",
+    }
     assert send("GET", "/v1/leases", token(cloud, "demo"), headers=spoofed).status_code == 200
     (caller,) = service.callers
     assert caller.user_id == cloud.cloud.user_id("demo")
@@ -144,7 +156,9 @@ def test_a_warm_request_asks_keystone_nothing(send: Send, cloud: SandboxServer) 
     assert cloud.cloud.journal.total("identity") == 0
 
 
-def test_without_a_cache_time_keystone_is_always_asked(service: Canned, cloud: SandboxServer, tmp_path: Path) -> None:
+def test_without_a_cache_time_keystone_is_always_asked(
+    service: Canned, cloud: SandboxServer, tmp_path: Path
+) -> None:
     send = behind_keystone(service, authenticated(cloud, tmp_path, "[api]\ntoken_cache_time = 0"))
     shown = token(cloud, "demo")
     assert send("GET", "/v1/leases", shown).status_code == 200
@@ -184,7 +198,8 @@ def test_while_keystone_is_away_known_tokens_work_and_others_are_told(
     assert answer.status_code == 503
     assert answer.json == {
         "error": 503,
-        "error_message": "The identity service is not available, so nobody can be authenticated. Please try again.",
+        "error_message": "The identity service is not available, so nobody can be authenticated. "
+        "Please try again.",
     }
     assert answer.headers["retry-after"] == "10"
     assert send("GET", "/healthcheck", None).status_code == 200

@@ -1,4 +1,5 @@
-"""Every mistake that upstream's users have made, on the real service: a 4xx with a sentence, and nothing is stored."""
+"""Every mistake that upstream's users have made, on the real service: a 4xx with a sentence, and nothing is
+stored."""
 
 from __future__ import annotations
 
@@ -129,7 +130,9 @@ UPDATES: dict[str, dict[str, Any]] = {
 @pytest.fixture(scope="module")
 def used_house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     directory: Path = tmp_path_factory.mktemp("house")
-    house = House(configured(directory, f"[database]\nconnection = sqlite:///{directory}/blazar.db\n"), hosts=3)
+    house = House(
+        configured(directory, f"[database]\nconnection = sqlite:///{directory}/blazar.db\n"), hosts=3
+    )
     house.manager.start()
     house.register("compute-1", "compute-2", "compute-3")
     house.send("PUT", "/v1/os-hosts/1", "admin", json={"gpu": 2})

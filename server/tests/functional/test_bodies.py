@@ -1,4 +1,5 @@
-"""Request bodies: whatever comes, the answer is a 4xx with a sentence, and nothing behind the edge is called."""
+"""Request bodies: whatever comes, the answer is a 4xx with a sentence, and nothing behind the edge is
+called."""
 
 from __future__ import annotations
 
@@ -39,7 +40,10 @@ BAD = {
     "a number of 5000 digits": (b'{"min": ' + b"9" * 5000 + b"}", "is not valid JSON"),
     "nested 65 deep": (b'{"a":' * 65 + b"1" + b"}" * 65, "nested deeper than 64"),
     "nested 2000 deep": (b'{"a":' + b"[" * 2000 + b"]" * 2000 + b"}", "nested deeper than 64"),
-    "nested 100000 deep": (b"[" * 100_000, "nested deeper than 64"),
+    "nested 19000 deep": (b"[" * 19_000, "nested deeper than 64"),
+    "nested 100000 deep": (b"[" * 100_000, "more than 20000 values"),
+    "a megabyte of lists": (b'{"name": [' + b"[]," * 300_000 + b"[]]}", "more than 20000 values"),
+    "a megabyte of keys": (b'{"a":1' + b',"b":{}' * 100_000 + b"}", "more than 20000 values"),
 }
 
 
@@ -132,6 +136,31 @@ def test_a_body_shorter_than_promised_is_400(send: Send) -> None:
     answer = send("POST", "/v1/leases", **_environ(**short))
     assert answer.status_code == 400
     assert answer.json["error_message"] == "The request body is shorter than its Content-Length."
+
+
+@pytest.mark.parametrize("failure", [ValueError("bad chunk"), OSError("gone"), ConnectionResetError()])
+def test_a_body_that_the_server_cannot_read_is_400(send: Send, service: Canned, failure: Exception) -> None:
+    class Broken(io.RawIOBase):
+        def read(self, size: int = -1, /) -> bytes:
+            raise failure
+
+    chunked = {"HTTP_TRANSFER_ENCODING": "chunked", "wsgi.input": Broken()}
+    answer = send("POST", "/v1/leases", **_environ(**chunked))
+    assert answer.status_code == 400
+    assert answer.json["error_message"] == "The request body is broken off, or its chunks are malformed."
+    assert not service.commands
+
+
+def test_a_body_with_two_lengths_is_400() -> None:
+    body = json.dumps(GOOD).encode()
+    both = {"CONTENT_LENGTH": str(len(body)), "HTTP_TRANSFER_ENCODING": "chunked"}
+    with pytest.raises(falcon.HTTPBadRequest, match="400") as refused:
+        read_object({**both, "wsgi.input": io.BytesIO(body)})
+    assert refused.value.description == "Content-Length and Transfer-Encoding exclude each other."
+
+
+def test_a_large_but_reasonable_body_is_still_read(send: Send) -> None:
+    assert send("POST", "/v1/leases", json={**GOOD, "comment": ["x, y"] * 4_000}).status_code == 201
 
 
 def test_the_largest_body_is_still_read(send: Send, service: Canned) -> None:

@@ -14,15 +14,18 @@ import pytest
 from blazar.adapters.clock import SystemClock
 from blazar.adapters.notifications import LogNotifier, MessagingNotifier, chosen_notifier
 from blazar.broker import oslo_messaging
-from blazar.domain.errors import CloudUnavailable, NotFound
-from blazar.service.context import Caller, TooLate
-from blazar.service.ports import Notice
+from blazar.domain.errors import CloudUnavailable, NotFound, TooLate
+from blazar.service.commands import UpdateLease
+from blazar.service.context import Caller
+from blazar.service.ports import Notification
 
 from .bus import Bus, free_port
 from .canned import LEASE, LEASE_ID, Canned
 
 CALLER = Caller("u1", "p1", ("member",))
-NOTICE = Notice(1, "lease.create", {"lease_id": LEASE_ID, "name": "🙂"}, datetime(2030, 1, 1, tzinfo=UTC))
+NOTICE = Notification(
+    1, "lease.create", {"lease_id": LEASE_ID, "name": "🙂"}, datetime(2030, 1, 1, tzinfo=UTC)
+)
 NewBus = Callable[..., Bus]
 # oslo.messaging leaves its sockets to the garbage collector
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -41,6 +44,28 @@ def new_bus(tmp_path: Path) -> Iterator[NewBus]:
         bus.close()
 
 
+class Begun:
+    """The ids of the calls that were begun."""
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+
+    def require_first(self, call_id: str, deadline: datetime | None) -> None:
+        assert deadline is not None
+        self.ids.append(call_id)
+
+
+@pytest.mark.servers
+def test_every_message_that_changes_something_has_an_id(new_bus: NewBus) -> None:
+    bus, begun = new_bus(), Begun()
+    bus.listen(Canned(), begun)
+    leases = bus.client().called_by(CALLER).leases
+    for _ in range(2):
+        leases.update(LEASE_ID, UpdateLease(), CALLER)
+    leases.get(LEASE_ID)
+    assert len(set(begun.ids)) == len(begun.ids) == 2
+
+
 @pytest.mark.servers
 def test_any_manager_that_listens_answers(new_bus: NewBus) -> None:
     bus, services = new_bus(), [Canned(), Canned()]
@@ -48,18 +73,19 @@ def test_any_manager_that_listens_answers(new_bus: NewBus) -> None:
         bus.listen(service)
     client = bus.client()
     for _ in range(20):
-        assert client.leases.get(LEASE_ID, CALLER) == LEASE
+        assert client.called_by(CALLER).leases.get(LEASE_ID) == LEASE
     with pytest.raises(NotFound):
-        client.leases.get("nope", CALLER)
+        client.called_by(CALLER).leases.get("nope")
     counts = [len(service.callers) for service in services]
     assert sum(counts) == 21
     assert min(counts) > 0
 
 
 class Mute(Canned):
-    """Does what it is asked, and answers when nobody waits any more; as a manager that dies with the call."""
+    """Does what it is asked, and answers when the caller has given up; as a manager that dies with the
+    call."""
 
-    def note(self, caller: Caller, command: Any = None) -> None:
+    def note(self, caller: Caller | None = None, command: Any = None) -> None:
         super().note(caller, command)
         time.sleep(5)
 
@@ -69,7 +95,9 @@ def test_a_call_that_a_manager_took_with_it_is_made_again(new_bus: NewBus) -> No
     bus, mute = new_bus(timeout=12), Mute()
     bus.listen(mute)
     answer: list[Any] = []
-    asking = threading.Thread(target=lambda: answer.append(bus.client().leases.get(LEASE_ID, CALLER)))
+    asking = threading.Thread(
+        target=lambda: answer.append(bus.client().called_by(CALLER).leases.get(LEASE_ID))
+    )
     asking.start()
     while not mute.callers:
         time.sleep(0.01)
@@ -86,19 +114,20 @@ def test_a_call_that_a_manager_took_with_it_is_made_again(new_bus: NewBus) -> No
 def test_nobody_listens(new_bus: NewBus) -> None:
     bus, began = new_bus(timeout=3), time.monotonic()
     with pytest.raises(CloudUnavailable) as told:
-        bus.client().leases.get(LEASE_ID, CALLER)
+        bus.client().called_by(CALLER).leases.get(LEASE_ID)
     assert told.value.fields["service"] == "blazar-manager"
     assert time.monotonic() - began < 10
 
 
-# oslo.messaging goes on trying for as long as the process lives, and logs it: not among tests that read what is logged.
+# oslo.messaging goes on trying for as long as the process lives, and logs it: not among tests that read what
+# is logged.
 @pytest.mark.servers
 def test_a_broker_that_is_not_there(new_bus: NewBus) -> None:
     bus, began = new_bus(url=f"rabbit://guest:guest@127.0.0.1:{free_port()}/", timeout=3), time.monotonic()
     client = bus.client()
     for _ in range(3):
         with pytest.raises(CloudUnavailable) as told:
-            client.leases.get(LEASE_ID, CALLER)
+            client.called_by(CALLER).leases.get(LEASE_ID)
         assert told.value.fields["service"] == "the message broker"
     assert time.monotonic() - began < 20
 
@@ -119,12 +148,13 @@ def test_a_caller_by_another_clock_is_refused(new_bus: NewBus, ahead: float, tol
     bus, service = new_bus(), Canned()
     bus.listen(service)
     with pytest.raises(told):
-        bus.client(OtherClock(ahead)).leases.get(LEASE_ID, CALLER)
+        bus.client(OtherClock(ahead)).called_by(CALLER).leases.get(LEASE_ID)
     assert not service.callers
-    assert bus.client(OtherClock(0)).leases.get(LEASE_ID, CALLER) == LEASE
+    assert bus.client(OtherClock(0)).called_by(CALLER).leases.get(LEASE_ID) == LEASE
 
 
-# ----------------------------------------------------------------------------------------------- notifications
+# -----------------------------------------------------------------------------------------------
+# notifications
 
 
 class Listening:
@@ -134,7 +164,9 @@ class Listening:
         self.heard: list[tuple[str, str, dict[str, Any]]] = []
         self.was_heard = threading.Event()
 
-    def info(self, ctxt: Any, publisher_id: str, event_type: str, payload: dict[str, Any], metadata: Any) -> None:
+    def info(
+        self, ctxt: Any, publisher_id: str, event_type: str, payload: dict[str, Any], metadata: Any
+    ) -> None:
         self.heard.append((publisher_id, event_type, payload))
         self.was_heard.set()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from blazar.service.commands import RegisterFloatingIP
+from blazar.kinds.floatingip.commands import RegisterFloatingIP
 
 from .canned import FLOATING_IP, Canned
 from .conftest import Send
@@ -14,7 +14,9 @@ from .conftest import Send
 NEW = {"floating_network_id": "net1", "floating_ip_address": "172.24.4.102"}
 
 
-@pytest.mark.parametrize("more", [{}, {"id": "mine", "reservable": False, "subnet_id": "s", "project_id": "p"}])
+@pytest.mark.parametrize(
+    "more", [{}, {"id": "mine", "reservable": False, "subnet_id": "s", "project_id": "p"}]
+)
 def test_registering(send: Send, service: Canned, more: dict[str, Any]) -> None:
     assert send("POST", "/v1/floatingips", "admin", json={**NEW, **more}).status_code == 201
     assert service.commands == [RegisterFloatingIP("net1", "172.24.4.102")]
@@ -55,7 +57,11 @@ def test_one_that_is_not_there(send: Send) -> None:
     for method in ("GET", "DELETE"):
         answer = send(method, "/v1/floatingips/nope", "admin")
         assert answer.status_code == 404
-        assert answer.json == {"error_code": 404, "error_message": "Floating IP nope not found.", "error_name": 404}
+        assert answer.json == {
+            "error_code": 404,
+            "error_message": "Floating IP nope not found.",
+            "error_name": 404,
+        }
 
 
 @pytest.mark.parametrize("floatingip_id", ["%00", "a%20b", "%ff%fe", "x" * 300])

@@ -1,4 +1,5 @@
-"""What clients go through with floating IPs, on the real service: from the registration to the end of the lease."""
+"""What clients go through with floating IPs, on the real service: from the registration to the end of the
+lease."""
 
 from __future__ import annotations
 
@@ -28,7 +29,12 @@ def lease(*reservations: dict[str, Any], start: str = "2050-12-26 10:00") -> dic
 
 
 def reservation(**fields: Any) -> dict[str, Any]:
-    asked = {"resource_type": "virtual:floatingip", "network_id": "public", "amount": 1, "required_floatingips": []}
+    asked = {
+        "resource_type": "virtual:floatingip",
+        "network_id": "public",
+        "amount": 1,
+        "required_floatingips": [],
+    }
     return asked | fields
 
 
@@ -51,7 +57,9 @@ def test_floating_ips_are_registered_listed_and_given_up(house: House) -> None:
             "updated_at": None,
         }
     )
-    assert [each["id"] for each in send("GET", "/v1/floatingips", "stranger").json["floatingips"]] == [made["id"]]
+    assert [each["id"] for each in send("GET", "/v1/floatingips", "stranger").json["floatingips"]] == [
+        made["id"]
+    ]
     assert send("DELETE", f"/v1/floatingips/{made['id']}", "admin").status_code == 204
     assert send("GET", "/v1/floatingips").json == {"floatingips": []}
     gone = send("DELETE", f"/v1/floatingips/{made['id']}", "admin")
@@ -71,7 +79,9 @@ def test_floating_ips_are_registered_listed_and_given_up(house: House) -> None:
         ("public", "203.0.113.200", 409, "is in use in Neutron."),
     ],
 )
-def test_what_cannot_be_registered(house: House, network_id: str, address: str, status: int, message: str) -> None:
+def test_what_cannot_be_registered(
+    house: House, network_id: str, address: str, status: int, message: str
+) -> None:
     house.cloud.add_network("inside", is_external=False)
     house.cloud.state.used_addresses.add(("public", "203.0.113.200"))
     house.register_floating_ip(ADDRESSES[0])
@@ -118,7 +128,9 @@ def test_a_lease_of_floating_ips_from_its_making_to_its_end(house: House) -> Non
 
     busy = send("POST", "/v1/leases", "stranger", json=lease(reservation()))
     assert busy.status_code == 400
-    assert busy.json["error_message"].startswith("Not enough floating IPs available: 3 floating IPs match, none of")
+    assert busy.json["error_message"].startswith(
+        "Not enough floating IPs available: 3 floating IPs match, none of"
+    )
     kept = send("DELETE", f"/v1/floatingips/{ids[0]}", "admin")
     assert (kept.status_code, kept.json["error_message"]) == (
         409,
@@ -170,7 +182,12 @@ def test_a_refused_update_leaves_an_active_lease_active(house: House) -> None:
     path, own = f"/v1/leases/{made['id']}", made["reservations"][0]["id"]
     assert until(lambda: send("GET", path).json["lease"]["status"] == "ACTIVE")
     before = send("GET", path).json
-    for change in ({"amount": 2}, {"amount": 0}, {"network_id": "other"}, {"required_floatingips": [ADDRESSES[0]]}):
+    for change in (
+        {"amount": 2},
+        {"amount": 0},
+        {"network_id": "other"},
+        {"required_floatingips": [ADDRESSES[0]]},
+    ):
         assert send("PUT", path, json={"reservations": [{"id": own, **change}]}).status_code == 400
         assert send("GET", path).json == before
 
@@ -178,6 +195,8 @@ def test_a_refused_update_leaves_an_active_lease_active(house: House) -> None:
 def test_one_address_is_promised_once_however_many_ask_at_once(house: House) -> None:
     house.register_floating_ip(ADDRESSES[0])
     with ThreadPoolExecutor(8) as people:
-        answers = list(people.map(lambda _: house.send("POST", "/v1/leases", json=lease(reservation())), range(8)))
+        answers = list(
+            people.map(lambda _: house.send("POST", "/v1/leases", json=lease(reservation())), range(8))
+        )
     assert sorted(answer.status_code for answer in answers) == [201, *[400] * 7]
     assert len(house.send("GET", "/v1/leases").json["leases"]) == 1

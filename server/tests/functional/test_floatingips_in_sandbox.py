@@ -1,4 +1,5 @@
-"""Reserved floating IPs in the sandbox cloud's Neutron, over HTTP: given to the project, used, and taken back."""
+"""Reserved floating IPs in the sandbox cloud's Neutron, over HTTP: given to the project, used, and taken
+back."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ NETWORK = "/network/v2.0"
 
 @pytest.fixture
 def sandboxed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandboxed]:
-    sandboxed = Sandboxed(tmp_path_factory.mktemp("sandboxed"), hosts=1)
+    sandboxed = Sandboxed(tmp_path_factory.mktemp("sandboxed"), hosts=1, start_retry_seconds=0)
     for address in (FIRST, SECOND, THIRD):
         body = {"floating_network_id": sandboxed.network_id("public"), "floating_ip_address": address}
         assert sandboxed.send("POST", "/v1/floatingips", "admin", json=body).status_code == 201
@@ -35,7 +36,12 @@ def reserve(sandboxed: Sandboxed, *others: dict[str, Any], user: str = "demo", *
         "amount": 1,
         **fields,
     }
-    body = {"name": "web", "start_date": "now", "end_date": "2050-01-01 11:00", "reservations": [*others, asked]}
+    body = {
+        "name": "web",
+        "start_date": "now",
+        "end_date": "2050-01-01 11:00",
+        "reservations": [*others, asked],
+    }
     return sandboxed.send("POST", "/v1/leases", user, json=body)
 
 

@@ -1,4 +1,5 @@
-"""What requests about hosts and properties may say: what the service is told, and how mistakes are refused."""
+"""What requests about hosts and properties may say: what the service is told, and how mistakes are
+refused."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from blazar.service.commands import RegisterHost
+from blazar.kinds.hosts.commands import RegisterHost
 
 from .canned import LEASE_ID, RESERVATION_ID, Canned
 from .conftest import Send
@@ -26,7 +27,10 @@ from .conftest import Send
         ),
         ({"name": "c", "k" * 64: "v"}, RegisterHost("c", {"k" * 64: "v"})),
         ({"name": "c", "architecture.smp_size": 2}, RegisterHost("c", {"architecture.smp_size": "2"})),
-        ({"name": "c", "model_extra": 1, "command": 2}, RegisterHost("c", {"model_extra": "1", "command": "2"})),
+        (
+            {"name": "c", "model_extra": 1, "command": 2},
+            RegisterHost("c", {"model_extra": "1", "command": "2"}),
+        ),
     ],
 )
 def test_registering(send: Send, service: Canned, body: Any, command: RegisterHost) -> None:
@@ -141,7 +145,9 @@ def test_a_property_that_is_not_there(send: Send, name: str) -> None:
         ("colour=red", False, False),
     ],
 )
-def test_property_flags_are_booleans(send: Send, service: Canned, query: str, detail: bool, everything: bool) -> None:
+def test_property_flags_are_booleans(
+    send: Send, service: Canned, query: str, detail: bool, everything: bool
+) -> None:
     answer = send("GET", "/v1/os-hosts/properties", "admin", query_string=query)
     assert answer.status_code == 200
     assert ("values" in answer.json["resource_properties"][0]) is detail
@@ -177,7 +183,9 @@ def test_a_filter_must_be_an_id(send: Send, service: Canned, value: str) -> None
 
 
 @pytest.mark.parametrize("host_id", ["999", "%00", "a%20b", "%ff%fe", "x" * 300, "'", '"'])
-@pytest.mark.parametrize(("method", "tail"), [("GET", ""), ("PUT", ""), ("DELETE", ""), ("GET", "/allocation")])
+@pytest.mark.parametrize(
+    ("method", "tail"), [("GET", ""), ("PUT", ""), ("DELETE", ""), ("GET", "/allocation")]
+)
 def test_a_host_that_is_not_there(send: Send, host_id: str, method: str, tail: str) -> None:
     answer = send(method, f"/v1/os-hosts/{host_id}{tail}", "admin", body=b'{"gpu": 1}')
     assert answer.status_code == 404
@@ -190,3 +198,10 @@ def test_a_lease_that_is_not_there(send: Send, lease_id: str, method: str) -> No
     answer = send(method, f"/v1/leases/{lease_id}", body=b"{}")
     assert answer.status_code == 404
     assert answer.json["error_message"].startswith("Object with {'lease_id': ")
+
+
+def test_a_query_has_a_largest_length(send: Send, service: Canned) -> None:
+    answer = send("GET", "/v1/os-hosts/properties", "admin", query_string="all=true&x=" + "a" * 8192)
+    assert answer.status_code == 414
+    assert answer.json == {"error_message": "The query is longer than 8192 characters.", "error": 414}
+    assert not service.callers

@@ -143,7 +143,9 @@ def test_now_is_no_before_end_date(send: Send) -> None:
     assert answer.json["error_message"].startswith("now is an invalid date.")
 
 
-@pytest.mark.parametrize("name", ["x", " ", "x" * 80, "Größe/день", "名前", "a'b\"c", "￿"])
+@pytest.mark.parametrize(
+    "name", ["x", " x ", "x" * 80, "שלום עולם", "\u200fab", "a\u200db", "Größe/день", "名前", "a'b\"c", "￿"]
+)
 def test_names_that_are_accepted(send: Send, service: Canned, name: str) -> None:
     assert send("POST", "/v1/leases", json={**GOOD, "name": name}).status_code == 201
     assert send("PUT", f"/v1/leases/{LEASE_ID}", json={"name": name}).status_code == 200
@@ -154,6 +156,10 @@ def test_names_that_are_accepted(send: Send, service: Canned, name: str) -> None
     ("name", "sentence"),
     [
         ("", "The name must have between 1 and 80 characters."),
+        (" ", "The name must have a character that can be seen."),
+        ("\u200b\u2060\ufeff\u00a0\u3164", "The name must have a character that can be seen."),
+        ("a\u202egnp.exe", "The name must not contain characters that override the direction of text."),
+        ("\u2066a\u2069", "The name must not contain characters that override the direction of text."),
         ("x" * 81, "The name must have between 1 and 80 characters."),
         (None, "The name must be a string."),
         (5, "The name must be a string."),
@@ -212,7 +218,9 @@ def test_what_is_missing_is_told_first(send: Send, body: Any, message: str) -> N
     ],
 )
 @pytest.mark.parametrize(("method", "path"), [("POST", "/v1/leases"), ("PUT", f"/v1/leases/{LEASE_ID}")])
-def test_lists_that_are_none(send: Send, service: Canned, method: str, path: str, field: str, value: Any) -> None:
+def test_lists_that_are_none(
+    send: Send, service: Canned, method: str, path: str, field: str, value: Any
+) -> None:
     answer = send(method, path, json={**GOOD, field: value})
     assert answer.status_code == 400
     assert len(answer.json["error_message"]) < 300
@@ -251,7 +259,13 @@ def test_an_update_names_each_reservation_once(send: Send) -> None:
 
 
 def test_every_creation_has_an_id_by_which_it_can_be_asked_for_twice(send: Send, service: Canned) -> None:
-    body = {"name": "a", "start_date": "now", "end_date": "2050-12-26 11:00", "reservations": [], "events": []}
+    body = {
+        "name": "a",
+        "start_date": "now",
+        "end_date": "2050-12-26 11:00",
+        "reservations": [],
+        "events": [],
+    }
     for _ in range(2):
         assert send("POST", "/v1/leases", json=body).status_code == 201
     first, second = (command.id for command in service.commands)

@@ -10,7 +10,16 @@ HEADER = "OpenStack-API-Version"
 
 
 @pytest.mark.parametrize(
-    "asked", [None, "", "reservation 1.0", "reservation latest", "compute 2.79", "1.5", "compute 2.1, reservation 1.0"]
+    "asked",
+    [
+        None,
+        "",
+        "reservation 1.0",
+        "reservation latest",
+        "compute 2.79",
+        "1.5",
+        "compute 2.1, reservation 1.0",
+    ],
 )
 def test_served_as_1_0(send: Send, asked: str | None) -> None:
     answer = send("GET", "/v1/leases", headers={HEADER: asked} if asked is not None else {})
@@ -23,6 +32,7 @@ def test_served_as_1_0(send: Send, asked: str | None) -> None:
 def test_out_of_range_is_406(send: Send, asked: str) -> None:
     answer = send("GET", "/v1/leases", headers={HEADER: f"reservation {asked}"})
     assert answer.status_code == 406
+    assert next(iter(answer.json)) == "error_message"
     assert answer.json == {
         "error": 406,
         "error_message": f"Version {asked} is not supported by the API. Minimum is 1.0 and maximum is 1.0.",
@@ -36,7 +46,8 @@ def test_malformed_is_400(send: Send, asked: str) -> None:
     assert answer.status_code == 400
     assert answer.json == {
         "error": 400,
-        "error_message": f"API Version String {asked} is of invalid format. Must be of format MajorNum.MinorNum.",
+        "error_message": f"API Version String {asked} is of invalid format. Must be of format "
+        "MajorNum.MinorNum.",
     }
 
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from blazar.api.app import routes
 from blazar.api.authorization import Authorizer
 from blazar.api.health import Health
-from blazar.policies import make_enforcer
 
 from .canned import FLOATING_IP, LEASE_ID, Canned
-from .conftest import Send
+from .conftest import EXTENSIONS, Send, enforcer
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def document(send: Send) -> Any:
 
 
 def test_every_route_is_described(document: Any, service: Canned, conf: Any) -> None:
-    table = routes(service, {}, Authorizer(make_enforcer(conf)), lambda: Health(healthy=True))
+    table = routes(service, {}, EXTENSIONS, Authorizer(enforcer(conf)), lambda: Health(healthy=True))
     assert {(path, method) for path, methods in document["paths"].items() for method in methods} == {
         (route.path, route.method.lower()) for route in table
     }
@@ -46,7 +46,10 @@ def test_every_reference_leads_somewhere(document: Any) -> None:
 
 def test_only_discovery_and_health_are_open_to_all(document: Any) -> None:
     open_to_all = {
-        path for path, methods in document["paths"].items() for o in methods.values() if o.get("security") == []
+        path
+        for path, methods in document["paths"].items()
+        for o in methods.values()
+        if o.get("security") == []
     }
     assert open_to_all == {"/", "/versions", "/v1", "/healthcheck", "/v1/openapi"}
     assert document["security"] == [{"token": []}]
@@ -65,7 +68,12 @@ ANSWERS = [
     ("GET", "/v1/os-hosts/allocations", "/v1/os-hosts/allocations", {}),
     ("GET", "/v1/os-hosts/{host_id}/allocation", "/v1/os-hosts/1/allocation", {}),
     ("GET", "/v1/os-hosts/properties", "/v1/os-hosts/properties", {"query_string": "detail=1"}),
-    ("PATCH", "/v1/os-hosts/properties/{property_name}", "/v1/os-hosts/properties/gpu", {"json": {"private": True}}),
+    (
+        "PATCH",
+        "/v1/os-hosts/properties/{property_name}",
+        "/v1/os-hosts/properties/gpu",
+        {"json": {"private": True}},
+    ),
     ("GET", "/v1/floatingips", "/v1/floatingips", {}),
     ("GET", "/v1/floatingips/{floatingip_id}", f"/v1/floatingips/{FLOATING_IP.id}", {}),
     ("GET", "/v1/floatingips/{floatingip_id}", "/v1/floatingips/nope", {}),
@@ -93,8 +101,50 @@ def test_answers_are_as_described(
     jsonschema_rs.validator_for(schema).validate(answer.json)
 
 
+def test_query_parameters_have_their_types(document: Any) -> None:
+    def described(path: str) -> dict[str, Any]:
+        parameters = document["paths"][path]["get"]["parameters"]
+        return {each["name"]: each["schema"] for each in parameters if each["in"] == "query"}
+
+    an_id = {"type": "string", "pattern": "^[\\x21-\\x7e]{0,255}$"}
+    filters = {"lease_id": an_id, "reservation_id": an_id}
+    assert described("/v1/os-hosts/properties") == {"detail": {"type": "boolean"}, "all": {"type": "boolean"}}
+    assert described("/v1/os-hosts/allocations") == filters
+    assert described("/v1/os-hosts/{host_id}/allocation") == filters
+    assert described("/v1/leases") == {}
+
+
 def test_request_bodies_are_described_by_their_models(document: Any) -> None:
     schemas = document["components"]["schemas"]
     assert set(schemas["LeaseCreate"]["required"]) == {"name", "start_date", "end_date"}
     assert schemas["LeaseCreate"]["properties"]["name"]["maxLength"] == 80
     assert schemas["PropertyPatch"]["properties"]["private"]["type"] == "boolean"
+
+
+def test_the_document_is_valid_by_the_specification(document: Any) -> None:
+    OpenAPIV31SpecValidator(document).validate()
+
+
+def test_everything_is_described(document: Any) -> None:
+    """Each property of each body, each parameter and each body itself."""
+    silent = [
+        f"{name}.{key}"
+        for name, schema in document["components"]["schemas"].items()
+        for key, value in schema.get("properties", {}).items()
+        if not _description(value, document)
+    ]
+    silent += [
+        f"{method} {path} {parameter['name']}"
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+        for parameter in operation["parameters"]
+        if not parameter.get("description")
+    ]
+    assert silent == []
+
+
+def _description(schema: dict[str, Any], document: Any) -> str:
+    """Return the description of a schema, or of the one that it refers to."""
+    if "description" in schema or "$ref" not in schema:
+        return str(schema.get("description", ""))
+    return _description(document["components"]["schemas"][schema["$ref"].rpartition("/")[2]], document)

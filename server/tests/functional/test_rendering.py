@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from blazar.api.views.leases import lease_view
-from blazar.domain.lease import LeaseStatus, ReservationStatus
+from blazar.domain.lease.lease import LeaseStatus, ReservationStatus
 from blazar.service.context import Caller
 
 from .canned import FLOATING_IP, LEASE, LEASE_ID, RESERVATION_ID, Canned, ShownKind
@@ -22,7 +22,7 @@ def event(name: str, hour: int) -> dict[str, Any]:
         "event_type": name,
         "time": f"2050-01-01T{hour}:00:00.000000",
         "status": "UNDONE",
-        "created_at": "2026-11-20 14:58:06.496404",
+        "created_at": "2026-11-20 14:58:06",
         "updated_at": None,
     }
 
@@ -35,7 +35,7 @@ RESERVATION_BODY = {
     "status": "pending",
     "missing_resources": False,
     "resources_changed": False,
-    "created_at": "2026-11-20 14:58:06.496404",
+    "created_at": "2026-11-20 14:58:06",
     "updated_at": None,
     "hypervisor_properties": "",
     "resource_properties": "",
@@ -53,7 +53,7 @@ LEASE_BODY = {
     "trust_id": None,
     "status": "PENDING",
     "degraded": False,
-    "created_at": "2026-11-20 14:58:06.496404",
+    "created_at": "2026-11-20 14:58:06",
     "updated_at": "2026-11-20 14:58:07",
     "reservations": [RESERVATION_BODY],
     "events": [event("before_end_lease", 10), event("end_lease", 11), event("start_lease", 10)],
@@ -72,7 +72,7 @@ HOST_BODY = {
     "availability_zone": "nova",
     "trust_id": None,
     "reservable": True,
-    "created_at": "2026-11-20 14:58:06.496404",
+    "created_at": "2026-11-20 14:58:06",
     "updated_at": None,
     "n": "5",
     "gpu": "True",
@@ -83,7 +83,7 @@ FLOATING_IP_BODY = {
     "subnet_id": "subnet1",
     "floating_ip_address": "172.24.4.102",
     "reservable": True,
-    "created_at": "2026-11-20 14:58:06.496404",
+    "created_at": "2026-11-20 14:58:06",
     "updated_at": None,
 }
 NEW_FLOATING_IP = {"floating_network_id": "net1", "floating_ip_address": "172.24.4.102"}
@@ -167,7 +167,7 @@ def test_leases_as_their_owner_sees_them(
                     "resource_type": "physical:host",
                     "property_name": "gpu",
                     "private": True,
-                    "created_at": "2026-11-20T14:58:06.496404",
+                    "created_at": "2026-11-20T14:58:06",
                     "updated_at": "2026-11-20T14:58:07",
                 }
             },
@@ -191,7 +191,7 @@ def test_hosts_as_an_administrator_sees_them(
             "/v1/floatingips",
             NEW_FLOATING_IP,
             201,
-            {"floatingip": {**FLOATING_IP_BODY, "created_at": "2026-11-20T14:58:06.496404"}},
+            {"floatingip": {**FLOATING_IP_BODY, "created_at": "2026-11-20T14:58:06"}},
         ),
         ("GET", f"/v1/floatingips/{FLOATING_IP.id}", None, 200, {"floatingip": FLOATING_IP_BODY}),
     ],
@@ -204,7 +204,9 @@ def test_floating_ips_as_an_administrator_sees_them(
     assert (answer.status_code, answer.json) == (status, body)
 
 
-@pytest.mark.parametrize("path", [f"/v1/leases/{LEASE_ID}", "/v1/os-hosts/1", f"/v1/floatingips/{FLOATING_IP.id}"])
+@pytest.mark.parametrize(
+    "path", [f"/v1/leases/{LEASE_ID}", "/v1/os-hosts/1", f"/v1/floatingips/{FLOATING_IP.id}"]
+)
 def test_deletions_answer_without_a_body(send: Send, path: str) -> None:
     answer = send("DELETE", path, "admin")
     assert (answer.status_code, answer.content) == (204, b"")
@@ -226,7 +228,10 @@ def test_a_reason_is_shown_only_where_there_is_one() -> None:
         degraded=True,
         reservations=(
             replace(
-                LEASE.reservations[0], status=ReservationStatus.ERROR, status_reason="gone", missing_resources=True
+                LEASE.reservations[0],
+                status=ReservationStatus.ERROR,
+                status_reason="gone",
+                missing_resources=True,
             ),
         ),
     )
@@ -236,7 +241,9 @@ def test_a_reason_is_shown_only_where_there_is_one() -> None:
         "status": "ERROR",
         "status_reason": "host4 is not in the freepool",
         "degraded": True,
-        "reservations": [{**RESERVATION_BODY, "status": "error", "status_reason": "gone", "missing_resources": True}],
+        "reservations": [
+            {**RESERVATION_BODY, "status": "error", "status_reason": "gone", "missing_resources": True}
+        ],
     }
 
 

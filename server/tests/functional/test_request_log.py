@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from falcon.testing import TestClient
@@ -78,7 +82,10 @@ def test_a_healthy_service_says_so(send: Send) -> None:
 def test_an_unhealthy_service_says_so(service: Canned, conf: cfg.ConfigOpts) -> None:
     send = edge(service, conf, lambda: Health(healthy=False, details={"event_lag": 120.0}))
     answer = send("GET", "/healthcheck", None)
-    assert (answer.status_code, answer.json) == (503, {"status": "UNAVAILABLE", "details": {"event_lag": 120.0}})
+    assert (answer.status_code, answer.json) == (
+        503,
+        {"status": "UNAVAILABLE", "details": {"event_lag": 120.0}},
+    )
 
 
 def test_a_failing_health_check_tells_no_secrets(service: Canned, conf: cfg.ConfigOpts) -> None:
@@ -88,3 +95,28 @@ def test_a_failing_health_check_tells_no_secrets(service: Canned, conf: cfg.Conf
     answer = edge(service, conf, health)("GET", "/healthcheck", None)
     assert answer.status_code == 503
     assert answer.json == {"status": "UNAVAILABLE", "details": {"database": "UNAVAILABLE"}}
+
+
+def test_what_a_client_sends_is_cut(send: Send, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    send("GET", f"/v1/leases/{'x' * 100_000}")
+    app = request_log(lambda environ, start_response: [])
+    app({"REQUEST_METHOD": "M" * 10_000, "PATH_INFO": "/"}, lambda *_: lambda _: None)  # type: ignore[arg-type,misc]
+    assert len(caplog.records) >= 2
+    assert all(len(record.getMessage()) < 1_000 for record in caplog.records)
+
+
+def test_lines_in_json_carry_what_machines_read(tmp_path: Path) -> None:
+    program = (
+        "import logging, sys; from blazar.cmd.process import configured\n"
+        "configured(sys.argv[1:])\n"
+        "logging.getLogger('blazar.x').info('A %s.', 'word', extra={'action': 'request', 'status': '200'})\n"
+        "logging.getLogger('blazar.x').info('Nothing else.')\n"
+    )
+    conf = tmp_path / "blazar.conf"
+    conf.write_text(f"[DEFAULT]\nuse_json = true\nlog_file = {tmp_path}/log\n")
+    words = [sys.executable, "-c", program, "--config-file", str(conf)]
+    subprocess.run(words, timeout=60, check=True)
+    first, second = (json.loads(line) for line in (tmp_path / "log").read_text().splitlines())
+    assert (first["message"], first["extra"]) == ("A word.", {"action": "request", "status": "200"})
+    assert second["extra"] == {}

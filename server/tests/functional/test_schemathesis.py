@@ -1,13 +1,16 @@
-"""Requests that a machine makes up from the API's own description: never a 5xx, never an answer that is not described."""
+"""Requests that a machine makes up from the API's own description: never a 5xx, never an answer that is not
+described."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import schemathesis
+from effort import EFFORT, FACTORS, examples
 from hypothesis import HealthCheck, given, settings
 from oslo_config.cfg import ConfigOpts
 from oslo_policy.policy import Enforcer
@@ -25,10 +28,11 @@ from blazar.api.authorization import Authorizer
 from blazar.api.health import Health
 
 from .canned import Canned
-from .conftest import House, configured
+from .conftest import EXTENSIONS, House, configured
 
-EXAMPLES = 25
-"""For each operation and mode; a run stays far below a minute."""
+EXAMPLES = examples(83)
+"""For each operation and mode: the usual effort stays below a minute, the thorough one sends more than 20,000
+requests."""
 LEASE = {"name": "a", "start_date": "2050-01-01 10:00", "end_date": "2050-01-01 11:00"}
 CHECKS = [
     not_a_server_error,
@@ -37,24 +41,30 @@ CHECKS = [
     response_schema_conformance,
     status_code_conformance,
 ]
+SENT: Counter[str] = Counter()
+"""Requests by case."""
 
 
 @pytest.fixture(scope="module")
 def described_house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     directory: Path = tmp_path_factory.mktemp("house")
-    house = House(configured(directory, f"[database]\nconnection = sqlite:///{directory}/blazar.db\n"), hosts=3)
+    house = House(
+        configured(directory, f"[database]\nconnection = sqlite:///{directory}/blazar.db\n"), hosts=3
+    )
     house.manager.start()
     house.register("compute-1", "compute-2")
     house.send("PUT", "/v1/os-hosts/1", "admin", json={"gpu": 2})
     house.floatingip_id = house.register_floating_ip("203.0.113.101")["id"]
     yield house
+    # pytest shows it with -s, and where a test fails.
+    print(f"\n{SENT.total()} requests: {dict(SENT)}")
     house.manager.stop()
     house.database.engine.dispose()
 
 
 def cases() -> list[tuple[str, str, GenerationMode]]:
     """Every operation, and every one that takes anything also with what its description forbids."""
-    table = routes(Canned(), {}, Authorizer(Enforcer(ConfigOpts())), lambda: Health(healthy=True))
+    table = routes(Canned(), {}, EXTENSIONS, Authorizer(Enforcer(ConfigOpts())), lambda: Health(healthy=True))
     right = [(route.method, route.path, GenerationMode.POSITIVE) for route in table]
     takes_anything = [route for route in table if "{" in route.path or route.body or route.query]
     return right + [(route.method, route.path, GenerationMode.NEGATIVE) for route in takes_anything]
@@ -72,10 +82,27 @@ def test_described_requests(described_house: House, method: str, path: str, mode
     schema = schemathesis.openapi.from_wsgi("/v1/openapi.json", described_house.app)
 
     @given(case=schema[path][method].as_strategy(generation_mode=mode))
-    @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        derandomize=EFFORT != "thorough",
+    )
     def sent_and_answered(case: schemathesis.Case[Any]) -> None:
         if mode is GenerationMode.POSITIVE:
             case.path_parameters = {name: present[name] for name in case.path_parameters or {}}
+        SENT[f"{method} {path} {mode.value}"] += 1
         case.call_and_validate(headers={"X-Auth-Token": "admin"}, checks=CHECKS)
 
     sent_and_answered()
+    assert SENT[f"{method} {path} {mode.value}"] >= least(path)
+
+
+def least(path: str) -> int:
+    """Return how many different requests there are at least: a public path without anything in it has one."""
+    return 1 if path in ("/", "/versions", "/v1", "/healthcheck", "/v1/openapi") else EXAMPLES
+
+
+def test_the_thorough_form_sends_20000_requests() -> None:
+    in_all = sum(least(path) for _, path, _ in cases())
+    assert in_all * FACTORS["thorough"] / FACTORS[EFFORT] > 20_000

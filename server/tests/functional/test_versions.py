@@ -1,4 +1,4 @@
-"""Discovery: anybody may ask which versions there are, wherever the API is mounted."""
+"""Discovery: every caller may ask which versions there are, wherever the API is mounted."""
 
 from __future__ import annotations
 

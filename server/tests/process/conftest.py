@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,14 @@ def free_port() -> int:
 
 
 class Standalone:
-    """One blazar-standalone; ``start`` again after ``stop`` or ``kill`` is the next day with the same folder."""
+    """One blazar-standalone; ``start`` again after ``stop`` or ``kill`` is the next day with the same
+    folder."""
 
-    def __init__(self, var: Path, hosts: int = 8) -> None:
+    def __init__(
+        self, var: Path, hosts: int = 8, more: Sequence[object] = (), env: Mapping[str, str] | None = None
+    ) -> None:
+        self.more = more
+        self.env = env
         self.var = var
         self.hosts = hosts
         self.port, self.cloud_port = free_port(), free_port()
@@ -49,9 +55,14 @@ class Standalone:
             self.hosts,
             "--var",
             self.var,
+            *self.more,
         ]
         self.process = subprocess.Popen(
-            [str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            [str(word) for word in words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=self.env and {**os.environ, **self.env},
         )
         ready = threading.Event()
         self._reader = threading.Thread(target=self._read, args=(ready,), daemon=True)

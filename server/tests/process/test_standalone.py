@@ -13,7 +13,13 @@ import requests
 
 from .conftest import PATIENCE, PROGRAM, Standalone, eventually
 
-HOST = {"resource_type": "physical:host", "min": 1, "max": 1, "hypervisor_properties": "", "resource_properties": ""}
+HOST = {
+    "resource_type": "physical:host",
+    "min": 1,
+    "max": 1,
+    "hypervisor_properties": "",
+    "resource_properties": "",
+}
 
 
 def in_minutes(minutes: float) -> str:
@@ -33,6 +39,10 @@ def run(*words: object) -> subprocess.CompletedProcess[str]:
 
 
 def test_it_is_ready_with_all_but_two_hosts_registered(standalone):
+    log = standalone.var / "blazar.log"  # an earlier version let others read it
+    log.parent.mkdir(exist_ok=True)
+    log.touch()
+    log.chmod(0o644)
     standalone.start()
     health = requests.get(f"{standalone.url}/healthcheck", timeout=PATIENCE)
     assert (health.status_code, health.json()["status"]) == (200, "OK")
@@ -42,6 +52,11 @@ def test_it_is_ready_with_all_but_two_hosts_registered(standalone):
     assert {"rack", "ssd"} <= set(hosts[0])
     mode = stat.S_IMODE((standalone.var / "clouds.yaml").stat().st_mode)
     assert mode == 0o600
+    files = [path for path in standalone.var.iterdir() if path.is_file()]
+    assert {"blazar.db", "sandbox.db", "blazar.log", "blazar.conf"} <= {path.name for path in files}
+    assert {path.name: oct(stat.S_IMODE(path.stat().st_mode)) for path in files} == {
+        path.name: "0o600" for path in files
+    }
     assert any("openstack reservation host list" in line for line in standalone.output)
 
 
@@ -95,7 +110,9 @@ def test_there_are_floating_ips_to_reserve_and_others_to_register(standalone):
     network = known[0]["floating_network_id"]
     more = {"floating_network_id": network, "floating_ip_address": "203.0.113.105"}
     assert admin.call("POST", "/floatingips", json=more).status_code == 201
-    lease = create(demo, reservation={"resource_type": "virtual:floatingip", "network_id": network, "amount": 5})
+    lease = create(
+        demo, reservation={"resource_type": "virtual:floatingip", "network_id": network, "amount": 5}
+    )
     eventually(lambda: demo.lease(lease["id"])["status"] == "ACTIVE")
     assert standalone.stop() == 0
 
@@ -136,16 +153,16 @@ def test_kill_9_loses_no_lease(standalone):
     demo = standalone.user("demo")
     active, future = create(demo), create(demo, "future", in_minutes(60 * 24), 60 * 48)
     eventually(lambda: demo.lease(active["id"])["status"] == "ACTIVE")
-    doomed = create(demo, "doomed")
+    marked_for_deletion = create(demo, "marked_for_deletion")
     standalone.kill()
 
     standalone.start()
     demo = standalone.user("demo")
     assert demo.lease(future["id"])["status"] == "PENDING"
-    eventually(lambda: demo.lease(doomed["id"])["status"] == "ACTIVE")
+    eventually(lambda: demo.lease(marked_for_deletion["id"])["status"] == "ACTIVE")
     aggregates = standalone.user("admin").compute("GET", "/os-aggregates").json()["aggregates"]
     names = {aggregate["name"] for aggregate in aggregates if aggregate["hosts"]}
-    assert {lease["reservations"][0]["id"] for lease in (active, doomed)} <= names
+    assert {lease["reservations"][0]["id"] for lease in (active, marked_for_deletion)} <= names
 
 
 def test_what_the_sandbox_forgot_is_put_back(standalone):

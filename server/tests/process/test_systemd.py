@@ -1,4 +1,5 @@
-"""Is systemd told that the programs run, as the unit of the operator's guide expects? Neither broker nor cloud is there."""
+"""Is systemd told that the programs run, as the unit of the operator's guide expects? Neither broker nor
+cloud is there."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ host = 127.0.0.1
 port = {port}
 transport_url = rabbit://guest:guest@127.0.0.1:9/
 [manager]
-watch_port = {port}
+metrics_port = {port}
 [database]
 connection = sqlite:///{folder}/blazar.db
 [cloud]

@@ -1,5 +1,5 @@
-"""Leases of all kinds on hosts, made, changed and deleted in random histories: nothing is ever given twice, and nothing is
-refused that brute force can still place beside the allocations as they stand.
+"""Leases of all kinds on hosts, made, changed and deleted in random histories: nothing is ever given twice,
+and nothing is refused that brute force can still place beside the allocations as they stand.
 
 What a request needs is written down here a second time, apart from the kinds and the planner."""
 
@@ -9,16 +9,16 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
+from effort import examples
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from service.world import ADMIN
 from service.world import World as Service
 
-from blazar.domain.demand import Demand, Grouping, Request
 from blazar.domain.errors import NotEnoughResources
-from blazar.domain.lease import Lease
-from blazar.domain.requirement import parse
-from blazar.domain.resource import WHOLE, Allocation, Claim, Inventory, Pool, Resource
+from blazar.domain.lease.lease import Lease
+from blazar.domain.planning.demand import Demand, Grouping, PlanRequest
+from blazar.domain.requirement.language import parse
+from blazar.domain.resource import WHOLE, Allocation, Inventory, Pool, Resource, Usage
 from blazar.service.commands import ReservationChange, ReservationRequest
 from blazar.service.ports import Flavor
 
@@ -47,7 +47,9 @@ class Host:
 
     def resource(self, number: int) -> Resource:
         inventory = {name: Inventory(n, n) for name, n in self.sizes.items()}
-        return Resource(str(number), Pool.HOST, {"rank": str(self.rank)}, frozenset(self.traits), inventory)
+        return Resource(
+            str(number), Pool("host"), {"rank": str(self.rank)}, frozenset(self.traits), inventory
+        )
 
 
 hosts = st.builds(
@@ -69,21 +71,31 @@ hosts = st.builds(
 def flavors(draw: st.DrawFn, number: int) -> tuple[Flavor, Demand]:
     """A flavor, and what one server of it needs."""
     vcpus, ram = draw(st.integers(1, 3)), draw(st.integers(1, 3))
-    disk, ephemeral, swap = draw(st.integers(0, 1)), draw(st.integers(0, 1)), draw(st.sampled_from((0, 0, 700)))
+    disk, ephemeral, swap = (
+        draw(st.integers(0, 1)),
+        draw(st.integers(0, 1)),
+        draw(st.sampled_from((0, 0, 700))),
+    )
     dedicated = draw(st.sampled_from((False, False, True)))
     wanted = draw(
-        st.sampled_from((*[{}] * 6, *({trait: word} for trait in TRAITS for word in ("required", "forbidden"))))
+        st.sampled_from(
+            (*[{}] * 6, *({trait: word} for trait in TRAITS for word in ("required", "forbidden")))
+        )
     )
     specs = {f"trait:{trait}": word for trait, word in wanted.items()}
     specs |= {"hw:cpu_policy": "dedicated"} if dedicated else {}
-    amounts = {"PCPU" if dedicated else "VCPU": vcpus, "MEMORY_MB": ram, "DISK_GB": disk + ephemeral + bool(swap)}
+    amounts = {
+        "PCPU" if dedicated else "VCPU": vcpus,
+        "MEMORY_MB": ram,
+        "DISK_GB": disk + ephemeral + bool(swap),
+    }
     return (
         Flavor(f"flavor-{number}", "f", vcpus, ram, disk, ephemeral, swap, extra_specs=specs),
         Demand(
             "",
             1,
             1,
-            claim=Claim({name: n for name, n in amounts.items() if n}),
+            usage=Usage({name: n for name, n in amounts.items() if n}),
             required_traits=frozenset(trait for trait, word in wanted.items() if word == "required"),
             forbidden_traits=frozenset(trait for trait, word in wanted.items() if word == "forbidden"),
         ),
@@ -108,9 +120,10 @@ def wishes(draw: st.DrawFn, known: list[tuple[Flavor, Demand]], kinds: tuple[str
         vcpus, ram, disk = (draw(st.sampled_from((least, 1, 2, 3))) for least in (1, 1, 0))
         asked |= {"vcpus": vcpus, "memory_mb": ram, "disk_gb": disk, "resource_properties": ranked}
         amounts = {"VCPU": vcpus, "MEMORY_MB": ram, "DISK_GB": disk}
-        one = Demand("", 1, 1, Claim({name: n for name, n in amounts.items() if n}), parse(ranked))
+        one = Demand("", 1, 1, Usage({name: n for name, n in amounts.items() if n}), parse(ranked))
     return Wish(
-        ReservationRequest(kind, asked), replace(one, minimum=amount, maximum=amount, grouping=GROUPINGS[affinity])
+        ReservationRequest(kind, asked),
+        replace(one, minimum=amount, maximum=amount, grouping=GROUPINGS[affinity]),
     )
 
 
@@ -130,10 +143,11 @@ class Promise:
         )
 
     def allocations(self) -> list[Allocation]:
-        """As they stand: which host serves what comes from the service, what that takes and when from the wishes."""
-        claims = {demand.reservation_id: demand.claim for demand in self.demands()}
+        """As they stand: which host serves what comes from the service, what that takes and when from the
+        wishes."""
+        claims = {demand.reservation_id: demand.usage for demand in self.demands()}
         return [
-            replace(row, interval=span(self.start, self.end), claim=claims[row.reservation_id])
+            replace(row, interval=span(self.start, self.end), usage=claims[row.reservation_id])
             for row in self.lease.allocations
         ]
 
@@ -149,7 +163,7 @@ class History:
             self.service.cloud.add_hypervisor(str(number), f"host{number}")
             self.service.cloud.set_provider(f"host{number}", host.sizes, host.traits)
             self.service.register(f"host{number}")
-            self.service.hosts.set_capabilities(str(number), {"rank": str(host.rank)}, ADMIN)
+            self.service.hosts.set_capabilities(str(number), {"rank": str(host.rank)})
         for flavor in known:
             self.service.cloud.add_flavor(flavor)
         self.promises: list[Promise] = []
@@ -173,7 +187,9 @@ class History:
     def update(self, old: Promise, start: int, end: int, number: int, wish: Wish | None) -> None:
         wanted = [wish if wish and at == number else kept for at, kept in enumerate(old.wishes)]
         changed = Promise(old.lease, start, end, wanted)
-        reservations = (ReservationChange(old.lease.reservations[number].id, wish.request.parameters),) if wish else ()
+        reservations = (
+            (ReservationChange(old.lease.reservations[number].id, wish.request.parameters),) if wish else ()
+        )
         dates = {"start": self.service.in_minutes(60 * start), "end": self.service.in_minutes(60 * end)}
         others = [promise for promise in self.promises if promise is not old]
         before = self.service.lease(old.lease)
@@ -196,17 +212,22 @@ class History:
 
     def brute(self, start: int, end: int, demands: tuple[Demand, ...], others: list[Promise]) -> BruteForce:
         taken = tuple(row for promise in others for row in promise.allocations())
-        return BruteForce(World(self.resources, taken, Request(span(start, end), demands, self.cleaning * HOUR)))
+        return BruteForce(
+            World(self.resources, taken, PlanRequest(span(start, end), demands, self.cleaning * HOUR))
+        )
 
     def is_possible(self, start: int, end: int, demands: tuple[Demand, ...], others: list[Promise]) -> bool:
         return self.brute(start, end, demands, others).is_possible()
 
     def check_beside(self, made: Promise) -> None:
-        """There is room for what was granted beside all others, the cleaning time before and after it included."""
+        """There is room for what was granted beside all others, the cleaning time before and after it
+        included."""
         brute = self.brute(made.start, made.end, made.demands(), self.promises)
         for resource in self.resources:
             here = [row for row in made.allocations() if row.resource_id == resource.id]
-            units = [sum(r.slots for r in here if r.reservation_id == d.reservation_id) for d in made.demands()]
+            units = [
+                sum(r.slots for r in here if r.reservation_id == d.reservation_id) for d in made.demands()
+            ]
             assert brute.holds(resource, units)
 
     def check(self) -> None:
@@ -216,7 +237,9 @@ class History:
         for promise in self.promises:
             assert promise.lease.interval.duration == (promise.end - promise.start) * HOUR
             for demand in promise.demands():
-                self.check_served(demand, [row for row in rows if row.reservation_id == demand.reservation_id])
+                self.check_served(
+                    demand, [row for row in rows if row.reservation_id == demand.reservation_id]
+                )
 
     def check_served(self, demand: Demand, rows: list[Allocation]) -> None:
         units: Counter[str] = Counter()
@@ -233,7 +256,7 @@ class History:
 
 
 @given(st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_nothing_is_given_twice_and_nothing_refused_that_fits(data: st.DataObject) -> None:
     known = [data.draw(flavors(number)) for number in range(2)]
     pool = data.draw(st.lists(hosts, min_size=1, max_size=data.draw(st.sampled_from((1, 1, 3, 4)))))

@@ -1,20 +1,27 @@
-"""The planner against brute force: never above capacity, never refused what fits, as much and as calm as promised."""
+"""The planner against brute force: never above capacity, never refused what fits, as much and as calm as
+promised."""
 
 from __future__ import annotations
 
 from collections import Counter
 
+from effort import examples
 from hypothesis import event, given, settings
 
-from blazar.domain.demand import Cause, Demand, Grouping, Plan, Request, Shortage
-from blazar.domain.planning import plan
+from blazar.domain.planning.demand import Demand, Grouping, PlanRequest
+from blazar.domain.planning.plan import Cause, Plan, Shortage
+from blazar.domain.planning.planner import Allowance, plan, with_first_fit
 from blazar.domain.resource import Allocation
 
 from .worlds import HOUR, LAST_HOUR, START, BruteForce, World, hours, is_within_capacity, worlds
 
 
 def outcome_of(world: World) -> Plan | Shortage:
-    return plan(world.calendar, world.request)
+    snapshot, allowance = world.calendar.snapshot(), Allowance()
+    outcome = plan(snapshot, world.request, allowance)
+    if isinstance(outcome, Shortage):
+        return with_first_fit(snapshot, world.request, outcome, allowance)
+    return outcome
 
 
 def committed(world: World, made: Plan) -> list[Allocation]:
@@ -23,7 +30,7 @@ def committed(world: World, made: Plan) -> list[Allocation]:
     rows = [row for row in world.allocations if row.id not in gone]
     rows += [kept.new for kept in made.kept]
     rows += [
-        Allocation(f"new-{n}", a.reservation_id, "own-lease", a.resource_id, made.interval, a.claim, a.slots)
+        Allocation(f"new-{n}", a.reservation_id, "own-lease", a.resource_id, made.interval, a.usage, a.slots)
         for n, a in enumerate(made.added)
     ]
     return rows
@@ -35,7 +42,7 @@ def check(world: World, made: Plan) -> None:
     after = committed(world, made)
     for demand in world.request.demands:
         own = [row for row in after if row.reservation_id == demand.reservation_id]
-        assert all(row.interval == made.interval and row.claim == demand.claim for row in own)
+        assert all(row.interval == made.interval and row.usage == demand.usage for row in own)
         by_resource: Counter[str] = Counter()
         for row in own:
             by_resource[row.resource_id] += row.slots
@@ -79,7 +86,7 @@ def check_generations(world: World, made: Plan) -> None:
 
 
 @given(worlds())
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=examples(1500), deadline=None)
 def test_a_request_is_planned_soundly_or_does_not_fit(world: World) -> None:
     outcome = outcome_of(world)
     event(f"{len(world.request.demands)} demands: {type(outcome).__name__}")
@@ -90,9 +97,10 @@ def test_a_request_is_planned_soundly_or_does_not_fit(world: World) -> None:
 
 
 @given(worlds(updates=False, wholes_only=True))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_whole_resources_are_shared_out_as_promised(world: World) -> None:
-    """The first demand gets the most that it can while the others have their minimum, then the second, and so on."""
+    """The first demand gets the most that it can while the others have their minimum, then the second, and so
+    on."""
     outcome = outcome_of(world)
     if not isinstance(outcome, Plan):
         assert not BruteForce(world).is_possible()
@@ -107,7 +115,7 @@ def test_whole_resources_are_shared_out_as_promised(world: World) -> None:
 
 
 @given(worlds(most_demands=1))
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 def test_one_demand_gets_all_it_can_and_keeps_all_it_can(world: World) -> None:
     outcome = outcome_of(world)
     if not isinstance(outcome, Plan):
@@ -131,7 +139,7 @@ def test_one_demand_gets_all_it_can_and_keeps_all_it_can(world: World) -> None:
 
 
 @given(worlds(updates=False))
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 def test_the_first_fit_is_the_earliest_start_at_which_the_request_fits(world: World) -> None:
     outcome = outcome_of(world)
     if not isinstance(outcome, Shortage):
@@ -144,7 +152,7 @@ def test_the_first_fit_is_the_earliest_start_at_which_the_request_fits(world: Wo
 
 
 @given(worlds())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_a_shortage_names_a_demand_that_fails_and_counts_rightly(world: World) -> None:
     outcome = outcome_of(world)
     if not isinstance(outcome, Shortage):
@@ -155,7 +163,7 @@ def test_a_shortage_names_a_demand_that_fails_and_counts_rightly(world: World) -
     alone = World(
         world.resources,
         world.allocations,
-        Request(request.interval, (demand,), request.cleaning),
+        PlanRequest(request.interval, (demand,), request.cleaning),
     )
     brute = BruteForce(alone)
     # What the other demands have now is not in the way either: the request would replace it.

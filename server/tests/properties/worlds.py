@@ -15,10 +15,10 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from blazar.domain.calendar import Calendar
-from blazar.domain.demand import Demand, Grouping, Order, Request
-from blazar.domain.requirement import ANYTHING, Requirement, parse
-from blazar.domain.resource import WHOLE, Allocation, Claim, Inventory, Pool, Resource
+from blazar.domain.calendar.calendar import Calendar
+from blazar.domain.planning.demand import Demand, Grouping, Order, PlanRequest
+from blazar.domain.requirement.language import ANYTHING, Requirement, parse
+from blazar.domain.resource import WHOLE, Allocation, Inventory, Pool, Resource, Usage
 from blazar.domain.time import Interval
 
 T = TypeVar("T")
@@ -28,7 +28,9 @@ HOUR = timedelta(hours=1)
 LAST_HOUR = 14
 """No allocation lasts longer."""
 TRAITS = ("GPU", "SSD")
-REQUIREMENTS = tuple(map(parse, ('[">=", "$rank", "2"]', '["not", ["==", "$rank", "1"]]', '["==", "$missing", "x"]')))
+REQUIREMENTS = tuple(
+    map(parse, ('[">=", "$rank", "2"]', '["not", ["==", "$rank", "1"]]', '["==", "$missing", "x"]'))
+)
 
 
 def span(start: int, end: int) -> Interval:
@@ -52,7 +54,7 @@ def load_at(allocations: Iterable[Allocation], hour: int) -> Counter[str] | None
 
 
 def is_within_capacity(resource: Resource, allocations: Sequence[Allocation]) -> bool:
-    """Never above capacity at one instant, nothing beside a whole claim."""
+    """Never above capacity at one instant, nothing beside a whole usage."""
     for hour in range(-LAST_HOUR, 3 * LAST_HOUR):
         here = [a for a in allocations if hour in hours(a.interval)]
         load = load_at(here, hour)
@@ -74,7 +76,9 @@ class World:
 
     resources: tuple[Resource, ...]
     allocations: tuple[Allocation, ...]
-    request: Request
+    request: PlanRequest
+    exempts: bool = True
+    """Whether cleaning time is not asked for again at edges within what the demands have already."""
 
     @cached_property
     def calendar(self) -> Calendar:
@@ -84,10 +88,15 @@ class World:
         return calendar
 
     def at(self, start: int) -> World:
-        """The same with the request moved to another hour."""
+        """The same with the request moved to another hour, where cleaning time is always asked for."""
         length = len(hours(self.request.interval))
         demands, cleaning = self.request.demands, self.request.cleaning
-        return World(self.resources, self.allocations, Request(span(start, start + length), demands, cleaning))
+        return World(
+            self.resources,
+            self.allocations,
+            PlanRequest(span(start, start + length), demands, cleaning),
+            exempts=False,
+        )
 
 
 @dataclass
@@ -95,20 +104,31 @@ class BruteForce:
     """What is possible in a world: every mixture of units on every host is tried."""
 
     world: World
-    blocked_hours: range = field(init=False)
+    others: Sequence[Allocation] = field(init=False)
 
     def __post_init__(self) -> None:
-        request = self.world.request
-        cleaning = request.cleaning // HOUR
-        inside = hours(request.interval)
-        self.blocked_hours = range(inside.start - cleaning, inside.stop + cleaning)
-        replaced = {demand.reservation_id for demand in request.demands}
+        replaced = {demand.reservation_id for demand in self.world.request.demands}
         self.others = [a for a in self.world.allocations if a.reservation_id not in replaced]
+
+    def blocked_hours(self, resource: Resource) -> range:
+        """The hours that must be free on the resource: the interval, and the cleaning time at each edge that
+        does not lie within what the demands have there now."""
+        request = self.world.request
+        inside = hours(request.interval)
+        own = [a.interval for d in request.demands for a in d.current if a.resource_id == resource.id]
+        first, last = inside.start - request.cleaning // HOUR, inside.stop + request.cleaning // HOUR
+        if own and self.world.exempts:
+            start, end = min(i.start for i in own), max(i.end for i in own)
+            if start <= request.interval.start < end:
+                first = inside.start
+            if start < request.interval.end <= end:
+                last = inside.stop
+        return range(first, last)
 
     def holds(self, resource: Resource, units: Sequence[int]) -> bool:
         """Whether the resource holds these units of the demands beside what others have, in every hour."""
         demands = self.world.request.demands
-        wholes = sum(n for demand, n in zip(demands, units, strict=True) if demand.claim.whole)
+        wholes = sum(n for demand, n in zip(demands, units, strict=True) if demand.usage.whole)
         if wholes and sum(units) > 1:
             return False
         for demand, n in zip(demands, units, strict=True):
@@ -116,10 +136,10 @@ class BruteForce:
                 return False
         own: Counter[str] = Counter()
         for demand, n in zip(demands, units, strict=True):
-            for name, amount in (demand.claim.amounts or {}).items():
+            for name, amount in (demand.usage.amounts or {}).items():
                 own[name] += n * amount
         theirs = [a for a in self.others if a.resource_id == resource.id]
-        for hour in self.blocked_hours:
+        for hour in self.blocked_hours(resource):
             load = load_at(theirs, hour)
             if sum(units) and (load is None or (wholes and any(hour in hours(a.interval) for a in theirs))):
                 return False
@@ -133,7 +153,7 @@ class BruteForce:
             return False
         if demand.resources is not None and resource.id not in demand.resources:
             return False
-        for name, amount in (demand.claim.amounts or {}).items():
+        for name, amount in (demand.usage.amounts or {}).items():
             if name not in resource.inventory or amount > resource.inventory[name].max_unit:
                 return False
         return (
@@ -143,12 +163,15 @@ class BruteForce:
         )
 
     def needed(self, resource: Resource, demand: Demand) -> int:
-        if demand.keep_current and (held := sum(a.slots for a in demand.current if a.resource_id == resource.id)):
+        if demand.keep_current and (
+            held := sum(a.slots for a in demand.current if a.resource_id == resource.id)
+        ):
             return held
         return int(resource.id in demand.must_include)
 
     def is_possible(self, at_least: Mapping[int, int] | None = None) -> bool:
-        """Whether all demands can have their minimum (or ``at_least``, by number) and no more than their maximum."""
+        """Whether all demands can have their minimum (or ``at_least``, by number) and no more than their
+        maximum."""
         demands = self.world.request.demands
         wanted = [demand.minimum for demand in demands]
         for number, n in (at_least or {}).items():
@@ -193,7 +216,8 @@ class BruteForce:
         )
 
 
-# ------------------------------------------------------------------------------------------------- random worlds
+# ------------------------------------------------------------------------------------------------- random
+# worlds
 
 
 def rarely(value: T, instead_of: U) -> st.SearchStrategy[T | U]:
@@ -209,7 +233,7 @@ def resources(draw: st.DrawFn, most: int = 4) -> tuple[Resource, ...]:
         found.append(
             Resource(
                 id=str(number + 8),
-                pool=Pool.HOST,
+                pool=Pool("host"),
                 properties={"rank": draw(st.sampled_from(("1", 2, 3)))},
                 traits=frozenset(draw(st.sampled_from((TRAITS, TRAITS, TRAITS[:1], TRAITS[1:], ())))),
                 inventory={
@@ -224,10 +248,10 @@ def resources(draw: st.DrawFn, most: int = 4) -> tuple[Resource, ...]:
 
 
 @st.composite
-def claims(draw: st.DrawFn) -> Claim:
+def usages(draw: st.DrawFn) -> Usage:
     if draw(st.booleans()):
         return WHOLE
-    return Claim({"VCPU": draw(st.integers(1, 3)), "DISK_GB": draw(st.integers(0, 2))})
+    return Usage({"VCPU": draw(st.integers(1, 3)), "DISK_GB": draw(st.integers(0, 2))})
 
 
 @st.composite
@@ -238,20 +262,21 @@ def spans(draw: st.DrawFn, last: int = LAST_HOUR) -> Interval:
 
 @st.composite
 def occupancy(draw: st.DrawFn, pool: Sequence[Resource], most: int = 6) -> list[Allocation]:
-    """Allocations of others that never exceed a resource; now and then all of them on one, one after the other."""
+    """Allocations of others that never exceed a resource; now and then all of them on one, one after the
+    other."""
     found: list[Allocation] = []
     is_row = draw(st.booleans())
     for number in range(draw(st.integers(0, most))):
         resource = pool[0] if is_row else draw(st.sampled_from(pool))
-        claim = Claim({"VCPU": draw(st.integers(1, 3)), "DISK_GB": 1}) if is_row else draw(claims())
+        usage = Usage({"VCPU": draw(st.integers(1, 3)), "DISK_GB": 1}) if is_row else draw(usages())
         candidate = Allocation(
             id=f"other-{number}",
             reservation_id=f"other-reservation-{number}",
             lease_id="other-lease",
             resource_id=resource.id,
             interval=span(2 * number, 2 * number + 2) if is_row else draw(spans()),
-            claim=claim,
-            slots=1 if claim.whole else draw(st.sampled_from((1, 1, 2))),
+            usage=usage,
+            slots=1 if usage.whole else draw(st.sampled_from((1, 1, 2))),
         )
         if is_within_capacity(resource, [*(a for a in found if a.resource_id == resource.id), candidate]):
             found.append(candidate)
@@ -264,7 +289,7 @@ def requirements(draw: st.DrawFn) -> Requirement:
 
 
 @st.composite
-def demands(draw: st.DrawFn, number: int, claim: Claim, pool: Sequence[Resource]) -> Demand:
+def demands(draw: st.DrawFn, number: int, usage: Usage, pool: Sequence[Resource]) -> Demand:
     minimum = draw(st.sampled_from((1, 1, 1, 2, 2, 3, 0)))
     traits = draw(st.sampled_from((*[((), ())] * 8, (("GPU",), ()), ((), ("GPU",)), (("SSD",), ("GPU",)))))
     ids = [resource.id for resource in pool]
@@ -273,7 +298,7 @@ def demands(draw: st.DrawFn, number: int, claim: Claim, pool: Sequence[Resource]
         reservation_id=f"own-reservation-{number}",
         minimum=minimum,
         maximum=minimum + draw(st.integers(0, 3)),
-        claim=claim,
+        usage=usage,
         requirement=draw(requirements()),
         required_traits=frozenset(traits[0]),
         forbidden_traits=frozenset(traits[1]),
@@ -284,12 +309,14 @@ def demands(draw: st.DrawFn, number: int, claim: Claim, pool: Sequence[Resource]
 
 
 @st.composite
-def worlds(draw: st.DrawFn, most_demands: int = 3, *, updates: bool = True, wholes_only: bool = False) -> World:
+def worlds(
+    draw: st.DrawFn, most_demands: int = 3, *, updates: bool = True, wholes_only: bool = False
+) -> World:
     pool = draw(resources())
     allocations = draw(occupancy(pool))
     asked = []
     for number in range(draw(st.integers(1, most_demands))):
-        demand = draw(demands(number, WHOLE if wholes_only else draw(claims()), pool))
+        demand = draw(demands(number, WHOLE if wholes_only else draw(usages()), pool))
         if wholes_only:
             # Overlapping choices: this is what makes it hard to share out whole resources.
             chosen = draw(st.sets(st.sampled_from([resource.id for resource in pool]), min_size=1))
@@ -300,7 +327,7 @@ def worlds(draw: st.DrawFn, most_demands: int = 3, *, updates: bool = True, whol
             keep = draw(st.sampled_from((False, False, True)))
             demand = replace(demand, current=tuple(current), keep_current=keep)
         asked.append(demand)
-    request = Request(
+    request = PlanRequest(
         interval=draw(spans()),
         demands=tuple(asked),
         cleaning=draw(st.integers(0, 2)) * HOUR,
@@ -314,9 +341,9 @@ def worlds(draw: st.DrawFn, most_demands: int = 3, *, updates: bool = True, whol
 def holdings(
     draw: st.DrawFn, pool: Sequence[Resource], allocations: Sequence[Allocation], demand: Demand
 ) -> list[Allocation]:
-    """What a reservation has already, in an interval of its own; its claim may have been another one."""
+    """What a reservation has already, in an interval of its own; its usage may have been another one."""
     interval = draw(spans())
-    claim = demand.claim if draw(st.sampled_from((True, True, True, False))) else draw(claims())
+    usage = demand.usage if draw(st.sampled_from((True, True, True, False))) else draw(usages())
     held: list[Allocation] = []
     for number in range(draw(st.integers(0, 3))):
         resource = draw(st.sampled_from(pool))
@@ -326,8 +353,8 @@ def holdings(
             lease_id="own-lease",
             resource_id=resource.id,
             interval=interval,
-            claim=claim,
-            slots=1 if claim.whole else draw(st.integers(1, 2)),
+            usage=usage,
+            slots=1 if usage.whole else draw(st.integers(1, 2)),
             bound=draw(st.booleans()),
         )
         here = [a for a in (*allocations, *held) if a.resource_id == resource.id]

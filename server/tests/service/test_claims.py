@@ -1,4 +1,5 @@
-"""Which claims does a manager still trust? One that slept, or whose clock was set, must not act on what it had."""
+"""Which claims does a manager still trust? One that slept, or whose clock was set, must not act on what it
+had."""
 
 from __future__ import annotations
 
@@ -7,9 +8,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from blazar.domain.event import EventType
-from blazar.engine.claims import Claims, Watch
-from blazar.service.ports import ClaimLost, StandingClaim
+from blazar.domain.errors import ClaimLost
+from blazar.domain.lease.event import EventType
+from blazar.engine.claims import ClaimMonitor, Claims
+from blazar.service.ports import StandingClaim
 
 from .world import START, World
 
@@ -49,77 +51,78 @@ def place() -> Place:
 
 
 def test_a_claim_holds_for_its_length(place: Place) -> None:
-    hold = place.claims.take(place.event, "mine")
-    assert hold
+    held_claim = place.claims.take(place.event, "mine")
+    assert held_claim
     place.times.pause(14.9)
-    hold.check()
+    held_claim.check()
     place.times.pause(0.2)
     with pytest.raises(ClaimLost):
-        hold.check()
+        held_claim.check()
 
 
 def test_one_that_is_extended_holds_on(place: Place) -> None:
-    hold = place.claims.take(place.event, "mine")
-    assert hold
+    held_claim = place.claims.take(place.event, "mine")
+    assert held_claim
     for _ in range(5):
         place.times.pause(10)
         place.claims._extend("mine", place.claims._grants["mine"])
-        hold.check()
+        held_claim.check()
 
 
 def test_a_manager_that_slept_does_not_extend_what_it_has_lost(place: Place) -> None:
-    hold = place.claims.take(place.event, "mine")
-    assert hold
+    held_claim = place.claims.take(place.event, "mine")
+    assert held_claim
     place.times.pause(60)
     other = Claims(place.database, place.times, LENGTH, monotonic=place.times.monotonic)
     assert other.take(place.event, "theirs")
     place.claims._extend("mine", place.claims._grants["mine"])
     with pytest.raises(ClaimLost):
-        hold.check()
+        held_claim.check()
 
 
 @pytest.mark.parametrize("jump", [-3600, -5, 5, 3600])
 def test_a_clock_that_was_set_ends_the_claims(place: Place, jump: float) -> None:
-    hold = place.claims.take(place.event, "mine")
-    assert hold
-    hold.check()
+    held_claim = place.claims.take(place.event, "mine")
+    assert held_claim
+    held_claim.check()
     place.times.shown += timedelta(seconds=jump)
     with pytest.raises(ClaimLost):
-        hold.check()
+        held_claim.check()
 
 
 def test_a_clock_that_was_set_back_does_not_make_an_old_claim_new(place: Place) -> None:
-    """By the clock the claim would hold again; by the time that passed it is long over."""
-    hold = place.claims.take(place.event, "mine")
-    assert hold
+    """By the clock the claim would held_claim again; by the time that passed it is long over."""
+    held_claim = place.claims.take(place.event, "mine")
+    assert held_claim
     place.times.pause(20)
     place.times.shown -= timedelta(seconds=18)
     with pytest.raises(ClaimLost):
-        hold.check()
+        held_claim.check()
 
 
 def test_what_was_dropped_or_taken_by_another_is_lost(place: Place) -> None:
-    hold = place.claims.take(place.event, "mine")
-    assert hold
+    held_claim = place.claims.take(place.event, "mine")
+    assert held_claim
     assert place.claims.take(place.event, "theirs") is None
-    place.claims.drop(hold)
+    place.claims.drop(held_claim)
     with pytest.raises(ClaimLost):
-        hold.check()
+        held_claim.check()
 
 
 def test_a_stop_gives_unfinished_events_back(place: Place) -> None:
-    hold = place.claims.take(place.event, "mine")
-    assert hold
+    held_claim = place.claims.take(place.event, "mine")
+    assert held_claim
     place.claims.start()
     stopping = threading.Thread(target=place.claims.stop)
     stopping.start()
     stopping.join(10)
     with pytest.raises(ClaimLost):
-        hold.check()
+        held_claim.check()
     assert place.claims.take(place.event, "theirs")
 
 
-# ------------------------------------------------------------------------------------------- the claims of others
+# ------------------------------------------------------------------------------------------- the claims of
+# others
 
 
 class Sight:
@@ -127,12 +130,12 @@ class Sight:
 
     def __init__(self) -> None:
         self.times = Times()
-        self.watch = Watch(LENGTH, self.times.monotonic)
+        self.watch = ClaimMonitor(LENGTH, self.times.monotonic)
 
     def look(self, *until: datetime, after: float = 0) -> tuple[bool, bool]:
         """Whether the claim is alive, and whether it is dead."""
         self.times.pause(after)
-        self.watch.look([StandingClaim("lease", "token", moment) for moment in until])
+        self.watch.observe([StandingClaim("lease", "token", moment) for moment in until])
         return bool(self.watch.alive()), bool(self.watch.dead())
 
 

@@ -1,4 +1,5 @@
-"""Clocks are set, or differ: nobody waits for a time that only a wrong one has shown, nobody takes away what is alive."""
+"""Clocks are set, or differ: no manager waits for a time that only a wrong one has shown, and none takes away
+what is alive."""
 
 from __future__ import annotations
 
@@ -8,11 +9,11 @@ from datetime import timedelta
 
 import pytest
 
-from blazar.domain.event import Event, EventType
-from blazar.domain.lease import Lease, LeaseStatus
-from blazar.domain.progress import enter, postpone
+from blazar.domain.lease.event import Event, EventType
+from blazar.domain.lease.lease import Lease, LeaseStatus
+from blazar.domain.lease.progress import enter, postpone
 from blazar.engine.loop import EngineSettings, EventLoop
-from blazar.service.waiting import until
+from blazar.service.waiting import DATABASE_PAUSES, until
 
 from .world import START, MovedClock, SetClock, World
 
@@ -104,9 +105,9 @@ def test_a_start_that_was_begun_too_early_is_finished(place: Place) -> None:
 def test_waiting_ends_in_time_wherever_the_clock_is_set(jump: timedelta, times: int) -> None:
     clock = MovedClock()
     waited = 0
-    for _ in until(START + timedelta(seconds=2), clock, 0.5):
+    for _ in until(START + timedelta(seconds=2), clock, DATABASE_PAUSES):
         waited += 1
         if waited == 1:
             clock.pause(jump.total_seconds())
     assert waited == times
-    assert list(until(START, MovedClock(), 0.5)) == []
+    assert list(until(START, MovedClock(), DATABASE_PAUSES)) == []

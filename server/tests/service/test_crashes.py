@@ -1,4 +1,5 @@
-"""kill -9 between any two steps of create, update, start, end and delete: nothing is lost, nothing is left behind."""
+"""kill -9 between any two steps of create, update, start, end and delete: nothing is lost, nothing is left
+behind."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from blazar.domain.errors import BlazarError, CloudRefused, CloudUnavailable, NotFound
-from blazar.domain.lease import LeaseStatus
+from blazar.domain.lease.lease import LeaseStatus
 from blazar.service.commands import ReservationChange
 
 from .world import CLAIM, Crash, Steps, World
@@ -17,7 +18,8 @@ HOSTS = {"host1", "host2", "host3", "host4"}
 
 
 def armed(world: World, steps: Steps) -> None:
-    """From now on each transaction's begin and end and each cloud call is a step at which the process can die."""
+    """From now on each transaction's begin and end and each cloud call is a step at which the process can
+    die."""
     world.database.step = steps.step
     world.cloud.before = lambda call: steps.step()
 
@@ -32,7 +34,8 @@ def dies_at_each_step(
     act: Callable[[World, object], None],
     make: Callable[[], World] = World,
 ) -> list[World]:
-    """A world for every step of ``act``, in which the process died there, was started anew and got over its claim."""
+    """A world for every step of ``act``, in which the process died there, was started anew and got over its
+    claim."""
     counted = Steps()
     world = make()
     subject = prepare(world)
@@ -48,7 +51,7 @@ def dies_at_each_step(
             act(world, world.subject)
         disarmed(world)
         world.restart()
-        world.events.converge_all()
+        world.reconcile_all()
         world.advance(seconds=CLAIM.total_seconds() * 2)
         worlds.append(world)
     return worlds
@@ -61,17 +64,17 @@ def nothing_left(world: World) -> None:
 
 def clean_up(world: World) -> None:
     """Whatever state the crash left, the user can delete every lease, and then nothing is left."""
-    for lease in world.leases.list(None, None):
+    for lease in world.leases.list(None):
         world.delete(lease)
     world.advance(seconds=60)
-    assert not world.leases.list(None, None)
+    assert not world.leases.list(None)
     nothing_left(world)
     world.create(min=4, max=4)
 
 
 def test_create():
     for world in dies_at_each_step(lambda w: None, lambda w, _: w.create(start=10, min=2, max=2)):
-        leases = world.leases.list(None, None)
+        leases = world.leases.list(None)
         assert len(leases) <= 1
         assert all(lease.status is LeaseStatus.PENDING and len(lease.allocations) == 2 for lease in leases)
         clean_up(world)
@@ -83,7 +86,7 @@ def test_start():
         assert lease.status is LeaseStatus.ACTIVE
         assert set(world.cloud.hosts_in(lease.reservations[0].id)) == {"host1", "host2"}
         assert world.in_freepool() == {"host3", "host4"}
-        assert world.notices().count("lease.event.start_lease") == 1
+        assert world.notifications().count("lease.event.start_lease") == 1
         clean_up(world)
 
 
@@ -102,7 +105,7 @@ def test_end():
         world.advance_to(world.subject.interval.end)
         world.advance(seconds=60)
         assert world.lease(world.subject).status is LeaseStatus.TERMINATED
-        assert world.notices().count("lease.event.end_lease") == 1
+        assert world.notifications().count("lease.event.end_lease") == 1
         assert not world.cloud.state.servers
         nothing_left(world)
 
@@ -129,8 +132,8 @@ def test_delete():
         with contextlib.suppress(NotFound):
             world.delete(world.subject)
         world.advance(seconds=30)
-        assert not world.leases.list(None, None)
-        assert world.notices().count("lease.delete") == 1
+        assert not world.leases.list(None)
+        assert world.notifications().count("lease.delete") == 1
         nothing_left(world)
 
 
@@ -143,7 +146,7 @@ def test_deletion_in_the_middle_of_a_start():
         world.delete(lease)
 
     for world in dies_at_each_step(lambda w: w.create(min=2, max=2, end=600), start_and_delete):
-        assert not world.leases.list(None, None)
+        assert not world.leases.list(None)
         nothing_left(world)
 
 
@@ -216,4 +219,4 @@ def test_no_error_of_the_cloud_breaks_the_list_of_leases():
         raise BlazarError("anything")
 
     world.cloud.before = broken
-    assert len(world.leases.list(None, None)) == 1
+    assert len(world.leases.list(None)) == 1

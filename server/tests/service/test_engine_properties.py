@@ -1,5 +1,5 @@
-"""Whatever users, time, crashes and a failing cloud do to leases of all kinds: no resource beyond its capacity, no start
-before the end it waits for, nothing lost, nothing left, nothing taken from others."""
+"""Whatever users, time, crashes and a failing cloud do to leases of all kinds: no resource beyond its
+capacity, no start before the end it waits for, nothing lost, nothing left, nothing taken from others."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import contextlib
 from dataclasses import replace
 from itertools import combinations
 
+from effort import examples
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from blazar.domain.errors import BlazarError, CloudRefused, CloudUnavailable
-from blazar.domain.event import EventStatus
-from blazar.domain.lease import LeaseStatus
+from blazar.domain.lease.event import EventStatus
+from blazar.domain.lease.lease import LeaseStatus
 from blazar.service.commands import ReservationChange
 
 from .test_slots import nothing_left
@@ -37,7 +38,9 @@ SLOTS = st.builds(
     st.integers(1, 9),
     AFFINITY,
     st.sampled_from(["", "snapshot"]),
-) | st.builds(lambda amount, affinity: servers(amount=amount, affinity=affinity), st.integers(1, 12), AFFINITY)
+) | st.builds(
+    lambda amount, affinity: servers(amount=amount, affinity=affinity), st.integers(1, 12), AFFINITY
+)
 ADDRESSES = [address(number) for number in (1, 2, 3)]
 FLOATING = st.builds(
     lambda amount, required: floating_ips(amount=amount, required_floatingips=required[:amount]),
@@ -47,8 +50,8 @@ FLOATING = st.builds(
 
 
 class Engine(RuleBasedStateMachine):
-    """Four hosts and three floating IPs, random requests and misfortunes; ``teardown`` lets everything end and looks for
-    leftovers."""
+    """Four hosts and three floating IPs, random requests and misfortunes; ``teardown`` lets everything end
+    and looks for leftovers."""
 
     def __init__(self):
         super().__init__()
@@ -56,10 +59,14 @@ class Engine(RuleBasedStateMachine):
         self.strangers = set()
 
     def some_lease(self, number):
-        leases = self.world.leases.list(None, None)
+        leases = self.world.leases.list(None)
         return leases[number % len(leases)] if leases else None
 
-    @rule(start=MINUTES, length=st.integers(1, 12), requests=st.lists(WHOLE | SLOTS | FLOATING, min_size=1, max_size=3))
+    @rule(
+        start=MINUTES,
+        length=st.integers(1, 12),
+        requests=st.lists(WHOLE | SLOTS | FLOATING, min_size=1, max_size=3),
+    )
     def create(self, start, length, requests):
         with contextlib.suppress(BlazarError):
             self.world.reserve(*requests, start=start, end=start + length)
@@ -149,7 +156,7 @@ class Engine(RuleBasedStateMachine):
         self.world.database.step = lambda: None
         self.world.cloud.before = lambda call: None
         self.world.restart()
-        self.world.events.converge_all()
+        self.world.reconcile_all()
 
     @rule(seconds=st.integers(1, 120), every=st.integers(2, 5), refused=st.booleans())
     def the_cloud_fails(self, seconds, every, refused):
@@ -168,12 +175,12 @@ class Engine(RuleBasedStateMachine):
     @invariant()
     def no_resource_gives_more_than_it_has(self):
         by_resource = {}
-        for lease in self.world.leases.list(None, None):
+        for lease in self.world.leases.list(None):
             for allocation in lease.allocations:
                 by_resource.setdefault(allocation.resource_id, []).append(allocation)
         for allocations in by_resource.values():
             for one, other in combinations(allocations, 2):
-                if one.claim.whole or other.claim.whole:
+                if one.usage.whole or other.usage.whole:
                     assert not one.interval.overlaps(other.interval)
             for moment in {a.interval.start for a in allocations}:
                 at_once = [a.amounts for a in allocations if a.interval.contains(moment) and a.amounts]
@@ -182,7 +189,12 @@ class Engine(RuleBasedStateMachine):
 
     @invariant()
     def no_host_is_in_two_host_reservations(self):
-        members = [host for a in self.world.cloud.state.aggregates.values() if a.availability_zone for host in a.hosts]
+        members = [
+            host
+            for a in self.world.cloud.state.aggregates.values()
+            if a.availability_zone
+            for host in a.hosts
+        ]
         assert len(members) == len(set(members))
 
     @invariant()
@@ -194,16 +206,18 @@ class Engine(RuleBasedStateMachine):
     @invariant()
     def active_leases_have_what_they_were_given(self):
         state = self.world.cloud.state
-        for lease in self.world.leases.list(None, None):
+        for lease in self.world.leases.list(None):
             if lease.status is not LeaseStatus.ACTIVE or lease.degraded:
                 continue
             for reservation in lease.reservations:
                 bound = [a for a in reservation.allocations if a.bound]
                 if reservation.resource_type == "virtual:floatingip":
-                    registered = (self.world.floatingips.get(a.resource_id, None) for a in bound)
+                    registered = (self.world.floatingips.get(a.resource_id) for a in bound)
                     assert {r.facts["floating_ip_address"] for r in registered} <= self.world.floating_ips()
                     continue
-                assert {f"host{a.resource_id}" for a in bound} <= set(self.world.cloud.hosts_in(reservation.id))
+                assert {f"host{a.resource_id}" for a in bound} <= set(
+                    self.world.cloud.hosts_in(reservation.id)
+                )
                 if reservation.resource_type != "physical:host":
                     assert "demo" in state.access[reservation.id]
 
@@ -220,7 +234,7 @@ class Engine(RuleBasedStateMachine):
         self.world.cloud.state.undying.clear()
         self.world.advance(minutes=60)
         self.world.advance(seconds=CLAIM.total_seconds() * 2 + 120)
-        for lease in self.world.leases.list(None, None):
+        for lease in self.world.leases.list(None):
             assert lease.status is LeaseStatus.TERMINATED
             assert not [e for e in lease.events if e.status in (EventStatus.UNDONE, EventStatus.IN_PROGRESS)]
             assert lease.trust_id is None
@@ -229,12 +243,12 @@ class Engine(RuleBasedStateMachine):
         self.world.cloud.state.trusts.clear()
         nothing_left(self.world)
         assert not self.world.floating_ips()
-        notices = self.world.notices()
+        notifications = self.world.notifications()
         for once in ("start_lease", "end_lease"):
-            assert notices.count(f"lease.event.{once}") <= notices.count("lease.create")
+            assert notifications.count(f"lease.event.{once}") <= notifications.count("lease.create")
 
 
 TestEngine = Engine.TestCase
 TestEngine.settings = settings(
-    max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=examples(60), stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
 )

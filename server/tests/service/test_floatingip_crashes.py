@@ -1,4 +1,5 @@
-"""kill -9 between any two steps in the life of reserved floating IPs: nothing is lost, nothing is left behind."""
+"""kill -9 between any two steps in the life of reserved floating IPs: nothing is lost, nothing is left
+behind."""
 
 from __future__ import annotations
 
@@ -7,12 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from blazar.domain.errors import CloudRefused, CloudUnavailable, FloatingIPAlreadyRegistered, NotFound
-from blazar.domain.lease import LeaseStatus
+from blazar.domain.errors import CloudRefused, CloudUnavailable, NotFound
+from blazar.domain.lease.lease import LeaseStatus
+from blazar.kinds.floatingip.errors import FloatingIPAlreadyRegistered
 from blazar.service.commands import ReservationChange
 
 from .test_crashes import dies_at_each_step
-from .world import ADMIN, PUBLIC, Crash, Steps, World, address, floating_ips, whole_hosts
+from .world import PUBLIC, Crash, Steps, World, address, floating_ips, whole_hosts
 
 TAKEN = address(3)
 
@@ -22,7 +24,7 @@ def small() -> World:
 
 
 def taken_by_another(world):
-    """Somebody else has one of the addresses, from the outset."""
+    """Another project has one of the addresses, from the outset."""
     return world.cloud.network.create_floating_ip(PUBLIC, "subnet", TAKEN, "alt", "mine")
 
 
@@ -33,10 +35,10 @@ def nothing_left(world):
 
 def clean_up(world):
     """Whatever state the crash left, the user can delete every lease, and then nothing is left."""
-    for lease in world.leases.list(None, None):
+    for lease in world.leases.list(None):
         world.delete(lease)
     world.advance(seconds=60)
-    assert not world.leases.list(None, None)
+    assert not world.leases.list(None)
     nothing_left(world)
     world.reserve(whole_hosts(), floating_ips(amount=4))
 
@@ -63,7 +65,7 @@ def has_all(world, lease, amount):
 
 def test_create():
     for world in dies_at_each_step(lambda w: None, lambda w, _: both(w, start=10, end=60), small):
-        leases = world.leases.list(None, None)
+        leases = world.leases.list(None)
         assert len(leases) <= 1
         assert all(lease.status is LeaseStatus.PENDING and len(lease.allocations) == 3 for lease in leases)
         clean_up(world)
@@ -72,7 +74,7 @@ def test_create():
 def test_start():
     for world in dies_at_each_step(lambda w: both(w, end=600), lambda w, _: w.run_due(), small):
         has_all(world, world.lease(world.subject), 2)
-        assert world.notices().count("lease.event.start_lease") == 1
+        assert world.notifications().count("lease.event.start_lease") == 1
         clean_up(world)
 
 
@@ -95,7 +97,7 @@ def test_end():
         world.advance_to(world.subject.interval.end)
         world.advance(seconds=60)
         assert world.lease(world.subject).status is LeaseStatus.TERMINATED
-        assert world.notices().count("lease.event.end_lease") == 1
+        assert world.notifications().count("lease.event.end_lease") == 1
         nothing_left(world)
 
 
@@ -108,8 +110,8 @@ def test_delete():
         with contextlib.suppress(NotFound):
             world.delete(world.subject)
         world.advance(seconds=30)
-        assert not world.leases.list(None, None)
-        assert world.notices().count("lease.delete") == 1
+        assert not world.leases.list(None)
+        assert world.notifications().count("lease.delete") == 1
         nothing_left(world)
 
 
@@ -122,7 +124,7 @@ def test_deletion_in_the_middle_of_a_start():
         world.delete(lease)
 
     for world in dies_at_each_step(lambda w: both(w, end=600), start_and_delete, small):
-        assert not world.leases.list(None, None)
+        assert not world.leases.list(None)
         nothing_left(world)
 
 
@@ -146,12 +148,15 @@ def test_registration():
     for world in dies_at_each_step(lambda w: None, register, small):
         with contextlib.suppress(FloatingIPAlreadyRegistered):
             world.register_floating_ip(address(9))
-        (known,) = (each for each in world.floatingips.list(ADMIN) if each.facts["floating_ip_address"] == address(9))
-        world.floatingips.unregister(known.id, ADMIN)
+        (known,) = (
+            each for each in world.floatingips.list() if each.facts["floating_ip_address"] == address(9)
+        )
+        world.floatingips.unregister(known.id)
 
 
 @pytest.mark.parametrize(
-    "failure", [CloudUnavailable(service="Neutron", reason="503"), CloudRefused(service="Neutron", reason="no")]
+    "failure",
+    [CloudUnavailable(service="Neutron", reason="503"), CloudRefused(service="Neutron", reason="no")],
 )
 @pytest.mark.parametrize("step", range(1, 9))
 def test_a_failing_cloud_call_is_repeated_or_reported(step, failure):

@@ -1,4 +1,5 @@
-"""Reserved floating IPs: what users get, what they are told when they can't, and that nobody else's are touched."""
+"""Reserved floating IPs: what users get, what they are told when they can't, and that those of others are
+not touched."""
 
 from __future__ import annotations
 
@@ -9,19 +10,21 @@ import pytest
 
 from blazar.domain.errors import (
     BlazarError,
-    CantUpdateFloatingIPReservation,
     CloudUnavailable,
-    FloatingIPNetworkNotExternal,
-    FloatingIPNetworkNotFound,
     InvalidInput,
     InvalidIPFormat,
     MalformedParameter,
     MissingParameter,
-    NotEnoughFloatingIPs,
     NotEnoughResources,
+)
+from blazar.domain.lease.lease import LeaseStatus, ReservationStatus
+from blazar.kinds.floatingip.errors import (
+    CantUpdateFloatingIPReservation,
+    FloatingIPNetworkNotExternal,
+    FloatingIPNetworkNotFound,
+    NotEnoughFloatingIPs,
     TooManyRequiredFloatingIPs,
 )
-from blazar.domain.lease import LeaseStatus, ReservationStatus
 from blazar.service.commands import NOW, ReservationChange, ReservationRequest
 from blazar.service.ports import Subnet
 
@@ -55,7 +58,7 @@ def at(world, number):
 
 def reserved(world, lease):
     """The addresses that the lease's reservations occupy."""
-    by_id = {each.id: each.facts["floating_ip_address"] for each in world.floatingips.list(DEMO)}
+    by_id = {each.id: each.facts["floating_ip_address"] for each in world.floatingips.list()}
     return {by_id[a.resource_id] for a in world.lease(lease).allocations if a.resource_id in by_id}
 
 
@@ -98,7 +101,7 @@ class TestLife:
         lease = active(world, amount=3)
         world.delete(lease)
         world.run_due()
-        assert not world.leases.list(DEMO, None)
+        assert not world.leases.list(None)
         assert not world.cloud.state.floating_ips
 
     def test_the_next_lease_gets_an_address_when_the_one_before_has_left_it(self, world):
@@ -188,7 +191,7 @@ class TestRefusal:
     def refused(self, world, **fields):
         with pytest.raises(BlazarError) as raised:
             world.reserve(floating_ips(**fields), end=60)
-        assert not world.leases.list(DEMO, None)
+        assert not world.leases.list(None)
         assert not world.cloud.state.floating_ips
         return raised.value
 
@@ -227,7 +230,9 @@ class TestRefusal:
         with pytest.raises(InvalidInput, match="token"):
             world.reserve(floating_ips(), caller=replace(DEMO, token=None))
 
-    @pytest.mark.parametrize("text", ["nope", "203.0.113.999", "203.0.113.0/24", "", 5, None, ["203.0.113.101"]])
+    @pytest.mark.parametrize(
+        "text", ["nope", "203.0.113.999", "203.0.113.0/24", "", 5, None, ["203.0.113.101"]]
+    )
     def test_of_what_is_no_address(self, world, text):
         assert isinstance(self.refused(world, required_floatingips=[text]), InvalidIPFormat)
 
@@ -244,7 +249,10 @@ class TestRefusal:
         assert reserved(world, lease) == {address(1)}
 
     def test_null_for_no_required_addresses_is_understood(self, world):
-        assert only(world.reserve(floating_ips(required_floatingips=None))).parameters["required_floatingips"] == []
+        assert (
+            only(world.reserve(floating_ips(required_floatingips=None))).parameters["required_floatingips"]
+            == []
+        )
 
     def test_of_a_required_address_that_is_not_registered(self, world):
         refusal = self.refused(world, required_floatingips=["203.0.113.250"])
@@ -256,12 +264,15 @@ class TestRefusal:
         with pytest.raises(NotEnoughFloatingIPs) as raised:
             world.reserve(floating_ips(amount=2, required_floatingips=[address(3)]), end=60)
         assert raised.value.message == (
-            "Not enough floating IPs available: 203.0.113.103 cannot be had; first possible start 2030-01-01 09:00."
+            "Not enough floating IPs available: 203.0.113.103 cannot be had; first possible start "
+            "2030-01-01 09:00."
         )
 
     def test_of_more_than_there_are(self, world):
         refusal = self.refused(world, amount=5)
-        assert refusal.message == "Not enough floating IPs available: 4 floating IPs match, 4 of them are free."
+        assert (
+            refusal.message == "Not enough floating IPs available: 4 floating IPs match, 4 of them are free."
+        )
 
     def test_of_more_than_are_free(self, world):
         world.reserve(floating_ips(amount=3), end=60)
@@ -305,7 +316,7 @@ class TestTogether:
     def test_nothing_is_kept_or_left_where_one_cannot_be_had(self, world, requests):
         with pytest.raises(BlazarError):
             world.reserve(*requests, end=60)
-        assert not world.leases.list(DEMO, None)
+        assert not world.leases.list(None)
         assert not world.cloud.state.groups
         assert not world.cloud.state.floating_ips
         world.reserve(whole_hosts(min=2, max=2), floating_ips(amount=4), end=60)
@@ -376,7 +387,11 @@ class TestUpdate:
     @pytest.mark.parametrize("is_active", [True, False])
     @pytest.mark.parametrize(
         "parameters",
-        [{"network_id": "other"}, {"required_floatingips": [address(3)]}, {"required_floatingips": [address(1)] * 2}],
+        [
+            {"network_id": "other"},
+            {"required_floatingips": [address(3)]},
+            {"required_floatingips": [address(1)] * 2},
+        ],
         ids=["network", "another address", "an address of two"],
     )
     def test_what_is_not_to_be_changed(self, world, is_active, parameters):
@@ -406,7 +421,9 @@ class TestUpdate:
         self.refused(world, lease, amount=amount)
 
     def test_fewer_than_are_required(self, world):
-        lease = world.reserve(floating_ips(amount=2, required_floatingips=[address(1), address(2)]), start=10, end=60)
+        lease = world.reserve(
+            floating_ips(amount=2, required_floatingips=[address(1), address(2)]), start=10, end=60
+        )
         assert isinstance(self.refused(world, lease, amount=1), TooManyRequiredFloatingIPs)
 
     def test_what_the_lease_has_already_is_not_counted_against_it(self, world):
@@ -511,7 +528,7 @@ class TestMisfortune:
         before = world.floating_ips()
         world.cloud.state.floating_ips.popitem()
         world.restart()
-        world.events.converge_all()
+        world.reconcile_all()
         world.run_due()
         assert world.floating_ips() == before
         assert world.lease(lease).status is LeaseStatus.ACTIVE
@@ -520,7 +537,7 @@ class TestMisfortune:
         lease = active(world)
         (made,) = world.cloud.state.floating_ips.values()
         world.cloud.state.floating_ips[made.id] = replace(made, description="web", tags=frozenset({"web"}))
-        world.events.converge_all()
+        world.reconcile_all()
         world.run_due()
         (kept,) = world.cloud.state.floating_ips.values()
         assert (kept.id, kept.description) == (made.id, "web")
@@ -559,7 +576,7 @@ class TestMisfortune:
         world.advance(minutes=61)
         assert world.lease(lease).status is LeaseStatus.TERMINATED
         world.delete(lease)
-        assert not world.leases.list(DEMO, None)
+        assert not world.leases.list(None)
 
     def test_neutron_is_away_at_the_start(self, world):
         def down(call: str) -> None:

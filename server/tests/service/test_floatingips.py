@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from blazar.domain.errors import (
+from blazar.domain.errors import CloudUnavailable, InvalidIPFormat
+from blazar.domain.lease.lease import LeaseStatus
+from blazar.domain.resource import Pool
+from blazar.kinds.floatingip.errors import (
     CantDeleteFloatingIP,
-    CloudUnavailable,
     FloatingIPAlreadyRegistered,
     FloatingIPInUse,
     FloatingIPNetworkNotExternal,
     FloatingIPNetworkNotFound,
     FloatingIPNotFound,
     FloatingIPSubnetNotFound,
-    InvalidIPFormat,
     NeutronUsesFloatingIP,
 )
-from blazar.domain.lease import LeaseStatus
-from blazar.domain.resource import Pool
 from blazar.service.ports import Subnet
 
-from .world import ADMIN, DEMO, PUBLIC, World, address, floating_ips
+from .world import PUBLIC, World, address, floating_ips
 
 
 @pytest.fixture
@@ -29,12 +28,12 @@ def world() -> World:
 
 
 def registered(world):
-    return [each.facts["floating_ip_address"] for each in world.floatingips.list(DEMO)]
+    return [each.facts["floating_ip_address"] for each in world.floatingips.list()]
 
 
 def test_an_address_outside_the_pools_can_be_registered(world):
     made = world.register_floating_ip("203.0.113.120")
-    assert made.pool is Pool.FLOATING_IP
+    assert made.pool is Pool("floatingip")
     assert made.facts == {
         "floating_network_id": PUBLIC,
         "subnet_id": "subnet",
@@ -42,7 +41,7 @@ def test_an_address_outside_the_pools_can_be_registered(world):
     }
     assert made.reservable
     assert made.created_at == world.clock.now()
-    assert world.floatingips.get(made.id, DEMO) == made
+    assert world.floatingips.get(made.id) == made
     assert not world.cloud.state.floating_ips
 
 
@@ -90,7 +89,9 @@ def test_a_network_must_be_there_and_external(world):
 
 
 def test_a_subnet_needs_no_gateway(world):
-    world.cloud.add_network("flat", Subnet("subnet2", "198.51.100.0/28", None, (("198.51.100.8", "198.51.100.14"),)))
+    world.cloud.add_network(
+        "flat", Subnet("subnet2", "198.51.100.0/28", None, (("198.51.100.8", "198.51.100.14"),))
+    )
     assert world.register_floating_ip("198.51.100.1", "flat").facts["subnet_id"] == "subnet2"
 
 
@@ -123,9 +124,11 @@ def test_what_somebody_uses_in_neutron_is_refused(world):
 
 def test_an_address_is_registered_once(world):
     first = world.register_floating_ip(address(1))
-    with pytest.raises(FloatingIPAlreadyRegistered, match=f"{address(1)} on network {PUBLIC} is already registered"):
+    with pytest.raises(
+        FloatingIPAlreadyRegistered, match=f"{address(1)} on network {PUBLIC} is already registered"
+    ):
         world.register_floating_ip(address(1))
-    assert world.floatingips.list(ADMIN) == [first]
+    assert world.floatingips.list() == [first]
 
 
 def test_a_registered_address_that_is_reserved_just_now_is_told_so_too(world):
@@ -165,9 +168,9 @@ class TestGivingUp:
         return World(hosts=1, floating_ips=1)
 
     def given_up(self, world):
-        (known,) = world.floatingips.list(ADMIN)
-        world.floatingips.unregister(known.id, ADMIN)
-        return world.floatingips.list(ADMIN) == []
+        (known,) = world.floatingips.list()
+        world.floatingips.unregister(known.id)
+        return world.floatingips.list() == []
 
     def refused(self, world):
         with pytest.raises(CantDeleteFloatingIP, match="The floating IP is reserved"):
@@ -175,19 +178,19 @@ class TestGivingUp:
         return True
 
     def test_one_that_nobody_reserved(self, world):
-        (known,) = world.floatingips.list(ADMIN)
+        (known,) = world.floatingips.list()
         assert self.given_up(world)
         with pytest.raises(FloatingIPNotFound, match=f"Floating IP {known.id} not found."):
-            world.floatingips.unregister(known.id, ADMIN)
+            world.floatingips.unregister(known.id)
         with pytest.raises(FloatingIPNotFound):
-            world.floatingips.get(known.id, ADMIN)
+            world.floatingips.get(known.id)
         world.register_floating_ip(address(1))
 
     def test_a_host_is_no_floating_ip(self, world):
         with pytest.raises(FloatingIPNotFound):
-            world.floatingips.get("1", ADMIN)
+            world.floatingips.get("1")
         with pytest.raises(FloatingIPNotFound):
-            world.floatingips.unregister("1", ADMIN)
+            world.floatingips.unregister("1")
 
     def test_not_while_it_is_reserved_now_or_later(self, world):
         lease = world.reserve(floating_ips(), start=10, end=60)
@@ -210,6 +213,6 @@ class TestGivingUp:
     def test_nobody_can_reserve_it_any_more(self, world):
         world.reserve(floating_ips(), start=10, end=60)  # the calendar is in memory by now
         second = world.register_floating_ip(address(2))
-        world.floatingips.unregister(second.id, ADMIN)
+        world.floatingips.unregister(second.id)
         with pytest.raises(Exception, match="Not enough floating IPs available"):
             world.reserve(floating_ips(), start=10, end=60)

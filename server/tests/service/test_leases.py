@@ -10,7 +10,6 @@ import pytest
 from blazar.domain.errors import (
     CantUpdateParameter,
     InvalidInput,
-    InvalidRange,
     InvalidStatus,
     MalformedParameter,
     MalformedRequirements,
@@ -19,8 +18,10 @@ from blazar.domain.errors import (
     NotFound,
     UnsupportedResourceType,
 )
-from blazar.domain.event import EventType
-from blazar.domain.lease import LeaseStatus, ReservationStatus
+from blazar.domain.lease.event import EventType
+from blazar.domain.lease.lease import LeaseStatus, ReservationStatus
+from blazar.domain.resource import Pool
+from blazar.kinds.host.errors import InvalidRange
 from blazar.service.commands import NOW, CreateLease, ReservationChange, ReservationRequest, UpdateLease
 
 from .world import DEMO, World, host
@@ -64,7 +65,7 @@ def test_each_step_is_told_once(world):
     lease = world.create(end=120)
     world.advance(minutes=121)
     world.delete(lease)
-    assert world.notices() == [
+    assert world.notifications() == [
         "lease.create",
         "lease.event.start_lease",
         "lease.event.before_end_lease",
@@ -85,7 +86,7 @@ def test_a_shortage_tells_how_many_match_are_free_and_when_it_fits(world):
     assert "4 hosts match" in refused.value.message
     assert "1 " in refused.value.message
     assert "2030-01-01 09:00" in refused.value.message
-    assert len(world.leases.list(DEMO, None)) == 1
+    assert len(world.leases.list(None)) == 1
 
 
 def test_neighbours_in_time_share_a_host(world):
@@ -134,6 +135,66 @@ def test_cleaning_time_is_kept_between_leases():
     world.create(start=70, end=120)
 
 
+class TestALongerCleaningTime:
+    """The operator makes the cleaning time longer than the pause between two leases that there are
+    already."""
+
+    @pytest.fixture
+    def world(self):
+        return World(hosts=1)
+
+    @pytest.fixture
+    def leases(self, world):
+        first, second = world.create(end=60), world.create(start=60, end=120)
+        world.selection = replace(world.selection, cleaning=timedelta(minutes=10))
+        world.restart()
+        return first, second
+
+    def test_leaves_the_leases_changeable(self, world, leases):
+        first, second = leases
+        wanted = '[">=", "$vcpus", "1"]'
+        for lease in leases:
+            assert world.update(lease, reservations=change(lease, hypervisor_properties=wanted))
+        assert world.update(second, start=world.in_minutes(65)).interval.start == world.in_minutes(65)
+        assert world.update(second, end=world.in_minutes(130)).interval.end == world.in_minutes(130)
+        world.run_due()
+        assert world.update(first, reservations=change(first, hypervisor_properties="")).id == first.id
+        assert world.update(first, end=world.in_minutes(55)).interval.end == world.in_minutes(55)
+
+    def test_is_kept_around_what_is_new(self, world, leases):
+        first, second = leases
+        with pytest.raises(NotEnoughResources):
+            world.update(first, end=world.in_minutes(61))
+        world.update(second, start=world.in_minutes(80))
+        with pytest.raises(NotEnoughResources):
+            world.update(first, end=world.in_minutes(75))
+        assert world.update(first, end=world.in_minutes(70)).interval.end == world.in_minutes(70)
+        with pytest.raises(NotEnoughResources):
+            world.update(second, start=world.in_minutes(75))
+        later = world.update(second, start=world.in_minutes(200), end=world.in_minutes(260))
+        assert later.interval.start == world.in_minutes(200)
+        with pytest.raises(NotEnoughResources):
+            world.create(start=265, end=300)
+
+    def test_a_lease_that_moves_away_keeps_it_where_it_arrives(self, world, leases):
+        _, second = leases
+        world.create(start=200, end=300)
+        with pytest.raises(NotEnoughResources):
+            world.update(second, start=world.in_minutes(305), end=world.in_minutes(360))
+        with pytest.raises(NotEnoughResources):
+            world.update(second, end=world.in_minutes(195))
+
+    def test_is_kept_on_hosts_that_come_with_a_growth(self):
+        world = World(hosts=2)
+        first, second = world.create(max=2, min=2, end=60), world.create(start=60, end=120)
+        world.selection = replace(world.selection, cleaning=timedelta(minutes=10))
+        world.restart()
+        with pytest.raises(NotEnoughResources):
+            world.update(second, reservations=change(second, min=2, max=2))
+        world.delete(first)
+        assert len(world.update(second, reservations=change(second, min=2, max=2)).allocations) == 2
+
+
 @pytest.mark.parametrize(
     ("fields", "error", "sentence"),
     [
@@ -165,8 +226,8 @@ def test_mistakes_get_a_sentence_and_store_nothing(world, fields, error, sentenc
     with pytest.raises(error) as refused:
         world.create(**dates, **parameters)
     assert sentence in refused.value.message
-    assert not world.leases.list(DEMO, None)
-    assert not [a for view in world.allocations.list_for_hosts(DEMO) for a in view.allocations]
+    assert not world.leases.list(None)
+    assert not [a for view in world.allocations.list_for_hosts() for a in view.allocations]
 
 
 def test_numbers_may_be_sent_as_text(world):
@@ -175,7 +236,9 @@ def test_numbers_may_be_sent_as_text(world):
 
 
 def test_a_missing_parameter_is_named(world):
-    request = ReservationRequest("physical:host", {"min": 1, "resource_properties": "", "hypervisor_properties": ""})
+    request = ReservationRequest(
+        "physical:host", {"min": 1, "resource_properties": "", "hypervisor_properties": ""}
+    )
     with pytest.raises(MissingParameter, match="Missing parameter max"):
         world.leases.create(CreateLease("x", NOW, world.in_minutes(5), None, (request,)), DEMO)
 
@@ -194,7 +257,7 @@ def test_a_lease_of_several_reservations_is_planned_as_one(world):
 
     with pytest.raises(NotEnoughResources):
         ask(3, 2)
-    assert not world.leases.list(DEMO, None)
+    assert not world.leases.list(None)
     lease = ask(1, 3)
     assert len({a.resource_id for a in lease.allocations}) == 4
 
@@ -211,7 +274,9 @@ class TestWarnings:
     def test_an_hour_before_the_end_by_default(self, world):
         assert world.create(end=120).before_end_date == world.in_minutes(60)
 
-    @pytest.mark.parametrize(("length", "at"), [(1, 0), (2, 1), (30, 15), (45, 22), (60, 30), (61, 1), (90, 30)])
+    @pytest.mark.parametrize(
+        ("length", "at"), [(1, 0), (2, 1), (30, 15), (45, 22), (60, 30), (61, 1), (90, 30)]
+    )
     def test_half_way_where_the_lease_is_not_longer_than_that(self, world, length, at):
         lease = world.create(start=30, end=30 + length)
         assert lease.before_end_date == world.in_minutes(30 + at)
@@ -239,7 +304,7 @@ class TestWarnings:
         assert world.event_statuses(lease)["before_end_lease"] == "DONE"
         world.update(lease, end=world.in_minutes(240))
         assert world.event_statuses(lease)["before_end_lease"] == "UNDONE"
-        assert "lease.event.before_end_lease.stop" in world.notices()
+        assert "lease.event.before_end_lease.stop" in world.notifications()
 
     def test_is_not_repeated_for_a_time_that_has_passed(self, world):
         lease = world.create(end=120)
@@ -315,7 +380,7 @@ class TestUpdates:
         world.advance(seconds=10)
         assert set(world.cloud.hosts_in(lease.reservations[0].id)) == {"host1"}
         world.cloud.state.undying.clear()
-        world.advance(seconds=30)
+        world.advance(seconds=45)  # the end looks every 30 s at most, and the growth every 10 s
         assert world.lease(other).status is LeaseStatus.TERMINATED
         assert len(world.cloud.hosts_in(lease.reservations[0].id)) == 4
 
@@ -334,6 +399,29 @@ class TestUpdates:
             world.update(lease, reservations=change(lease, hypervisor_properties='[">", "$vcpus", "1000"]'))
         assert world.lease(lease).status is LeaseStatus.ACTIVE
 
+    def test_a_property_that_it_begins_to_rely_on_cannot_be_taken_away_at_the_same_moment(self, world):
+        world.hosts.set_capabilities("1", {"gpu": "A100"})
+        lease = world.create(start=10)
+        assert world.hosts_of(lease) == {"1"}
+
+        def take_it_away():
+            world.database.step = lambda: None
+            world.hosts.set_capabilities("1", {"gpu": None})
+
+        world.database.step = take_it_away  # after the plan, before the commit
+        with pytest.raises(NotEnoughResources):
+            world.update(lease, reservations=change(lease, resource_properties='["==", "$gpu", "A100"]'))
+        assert world.lease(lease).reservations[0].parameters["resource_properties"] == ""
+
+    def test_a_change_that_keeps_its_hosts_raises_their_generations(self, world):
+        """So that who looks at the lease to see what it relies on, and then changes a host, is Stale."""
+        lease = world.create(start=10)
+        with world.database.read() as uow:
+            before = uow.resources.generations(Pool("host"))
+        world.update(lease, reservations=change(lease, hypervisor_properties='[">=", "$vcpus", "1"]'))
+        with world.database.read() as uow:
+            assert uow.resources.generations(Pool("host")) == {**before, "1": before["1"] + 1}
+
     def test_ending_now(self, world):
         lease = world.create()
         world.advance(minutes=10)
@@ -348,6 +436,46 @@ class TestUpdates:
         assert world.update(lease, end=NOW).interval.end == world.in_minutes(1)
         world.advance(minutes=1)
         assert world.lease(lease).status is LeaseStatus.TERMINATED
+
+    def test_ending_now_in_the_minute_of_a_growth_is_ending_with_it(self, world):
+        lease = world.create(max=1, end=120)
+        world.run_due()
+        world.advance(minutes=10, seconds=20)
+        world.update(lease, reservations=change(lease, min=2, max=2))
+        ended = world.update(lease, end=NOW)
+        assert ended.interval.end == world.in_minutes(1)
+        assert {a.interval.end for a in ended.allocations} == {world.in_minutes(1)}
+        world.advance(minutes=2)
+        assert world.lease(lease).status is LeaseStatus.TERMINATED
+        assert world.in_freepool() == {"host1", "host2", "host3", "host4"}
+
+    @pytest.mark.parametrize("seconds", [0, 30, 90, 3600])
+    @pytest.mark.parametrize("is_carried_out", [False, True])
+    def test_ending_now_may_be_repeated(self, world, seconds, is_carried_out):
+        lease = world.create()
+        world.advance(minutes=10)
+        ended = world.update(lease, end=NOW)
+        if is_carried_out:
+            world.run_due()
+        world.clock.pause(seconds)
+        assert world.update(lease, end=NOW).interval == ended.interval
+        assert world.update(lease, end=NOW, name="over").name == "over"
+        assert world.notifications().count("lease.update") == 1
+
+    def test_ending_now_while_the_end_is_carried_out_changes_nothing(self, world):
+        lease = world.create(min=1, max=1)
+        world.run_due()
+        world.cloud.state.undying.add("stubborn")
+        world.cloud.boot("stubborn", "host1")
+        world.advance(minutes=60, seconds=1)
+        assert world.update(lease, end=NOW) == world.lease(lease)
+        assert world.lease(lease).status is LeaseStatus.TERMINATING
+
+    def test_a_lease_that_is_over_does_not_take_other_changes_with_its_end(self, world):
+        lease = world.create()
+        world.advance(minutes=61)
+        with pytest.raises(InvalidInput, match="Terminated leases can only be renamed"):
+            world.update(lease, end=NOW, reservations=change(lease, min=2, max=2))
 
     def test_a_lease_that_has_not_started_cannot_end_now(self, world):
         lease = world.create(start=1)
@@ -509,7 +637,7 @@ def test_a_restart_puts_missing_cloud_objects_of_active_leases_back(world):
     aggregate = world.cloud.compute.find_aggregate(lease.reservations[0].id)
     world.cloud.state.aggregates.pop(aggregate.id)
     world.restart()
-    assert world.events.converge_all() == 1
+    assert world.reconcile_all() == 1
     world.run_due()
     assert world.cloud.hosts_in(lease.reservations[0].id) == ("host1",)
     assert "mine" in world.cloud.state.servers

@@ -1,4 +1,5 @@
-"""Many events at once: each is worked on once, in order, with few looks at the database, whoever else is at it."""
+"""Many events at once: each is worked on once, in order, with few queries, however many
+managers there are."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from blazar.domain.event import EventStatus, EventType
-from blazar.domain.lease import Lease, LeaseStatus
+from blazar.domain.lease.event import EventStatus, EventType
+from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.engine.loop import EngineSettings, EventLoop
 from blazar.service.ports import Database, UnitOfWork
 

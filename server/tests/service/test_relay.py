@@ -1,4 +1,4 @@
-"""Do notices leave the outbox once each, in order, and stay while nobody takes them?"""
+"""Notifications leave the outbox once each, in order, and stay while no receiver takes them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from blazar.adapters.memory import MemoryDatabase
 from blazar.domain.errors import CloudUnavailable
 from blazar.engine.relay import HOLD, Relay
-from blazar.service.ports import Notice
+from blazar.service.ports import Notification
 
 from .world import START, MovedClock
 
@@ -20,10 +20,10 @@ class Receiver:
         self.fails_from: int | None = None
         self.meanwhile = lambda: None
 
-    def send(self, notice: Notice) -> None:
+    def send(self, notification: Notification) -> None:
         if self.fails_from is not None and len(self.heard) >= self.fails_from:
             raise CloudUnavailable(service="the message broker", reason="away")
-        self.heard.append(notice.event_type)
+        self.heard.append(notification.event_type)
         self.meanwhile()
 
 

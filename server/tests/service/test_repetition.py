@@ -1,4 +1,5 @@
-"""A request that is made twice because its answer was lost: it happens once, or not at all after its deadline."""
+"""A request that is made twice because its answer was lost: it happens once, or not at all after its
+deadline."""
 
 from __future__ import annotations
 
@@ -8,10 +9,9 @@ from uuid import uuid4
 
 import pytest
 
-from blazar.domain.errors import Busy, CloudUnavailable, NotEnoughResources, NotFound
+from blazar.adapters.memory import MemoryDatabase
+from blazar.domain.errors import Busy, CloudUnavailable, NotEnoughResources, NotFound, OutcomeUnknown, TooLate
 from blazar.service.commands import NOW, CreateLease, ReservationRequest, UpdateLease
-from blazar.service.context import TooLate
-from blazar.service.ports import OutcomeUnknown
 
 from .world import DEMO, World, host
 
@@ -43,7 +43,7 @@ def fails_at(world, failures):
 
 
 def stored(world):
-    return world.leases.list(DEMO, None)
+    return world.leases.list(None)
 
 
 @pytest.mark.parametrize("hosts", [1, 4])
@@ -54,7 +54,19 @@ def test_the_second_time_finds_the_lease_of_the_first(world, hosts):
     again = world.leases.create(wanted, DEMO)
     assert again.id == first.id == wanted.id
     assert len(stored(world)) == 1
-    assert world.notices().count("lease.create") == 1
+    assert world.notifications().count("lease.create") == 1
+
+
+def test_a_lease_that_is_being_deleted_is_no_answer(world):
+    """The first attempt ran into its deadline, and gave up what it had reserved; the second one must not
+    promise it."""
+    wanted = command(world)
+    lease = world.leases.create(wanted, DEMO)
+    world.run_due()
+    world.cloud.boot("stays", world.hosts_of(lease).pop())  # so the deletion takes a while
+    world.delete(lease)
+    with pytest.raises(TooLate):
+        world.leases.create(wanted, DEMO)
 
 
 def test_nobody_finds_the_lease_of_another_project(world):
@@ -89,10 +101,31 @@ def test_nothing_is_changed_after_the_deadline(world):
 def test_a_deletion_is_waited_for_no_longer_than_the_caller_waits(world):
     lease = world.leases.create(command(world), DEMO)
     world.run_due()
-    world.leases.rules = replace(world.leases.rules, delete_wait=timedelta(seconds=60))
+    world.leases.settings = replace(world.leases.settings, delete_wait=timedelta(seconds=60))
     begun = world.clock.now()
     world.leases.delete(lease.id, replace(DEMO, deadline=begun + timedelta(seconds=3)))
     assert world.clock.now() - begun < timedelta(seconds=4)
+
+
+class CountingDatabase(MemoryDatabase):
+    """Counts its read transactions."""
+
+    reads = 0
+
+    def read(self):
+        self.reads += 1
+        return super().read()
+
+
+def test_a_deletion_that_waits_looks_ever_more_rarely():
+    world = World(database=CountingDatabase())
+    lease = world.leases.create(command(world), DEMO)
+    world.run_due()
+    world.leases.settings = replace(world.leases.settings, delete_wait=timedelta(seconds=10))
+    begun, reads = world.clock.now(), world.database.inner.reads
+    world.leases.delete(lease.id, DEMO)
+    assert world.clock.now() - begun == timedelta(seconds=10)
+    assert 10 < world.database.inner.reads - reads < 30
 
 
 @pytest.mark.parametrize("step", [1, 2], ids=["not stored", "stored"])
@@ -109,10 +142,10 @@ def test_a_commit_that_was_cut_off_happens_once(world, step, hosts):
 def test_a_change_that_was_cut_off_happens_once(world):
     lease = world.leases.create(command(world), DEMO)
     fails_at(world, {2: LOST})
-    assert world.leases.update(lease.id, UpdateLease(end=world.in_minutes(90)), DEMO).interval.end == world.in_minutes(
-        90
-    )
-    assert world.notices().count("lease.update") == 1
+    assert world.leases.update(
+        lease.id, UpdateLease(end=world.in_minutes(90)), DEMO
+    ).interval.end == world.in_minutes(90)
+    assert world.notifications().count("lease.update") == 1
 
 
 def test_a_database_that_does_not_come_back_leaves_it_open(world):
@@ -137,7 +170,9 @@ def test_what_a_slow_clock_changed_is_seen(world):
 def test_a_race_that_is_never_won_ends_at_the_deadline(world):
     def always_touched():
         world.database.step = lambda: None
-        world.database.inner.transact(lambda uow: uow.resources.touch(["1", "2", "3", "4"], world.clock.now()))
+        world.database.inner.transact(
+            lambda uow: uow.resources.touch(["1", "2", "3", "4"], world.clock.now())
+        )
         world.database.step = always_touched
 
     world.database.step = always_touched

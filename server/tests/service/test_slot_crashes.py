@@ -1,4 +1,5 @@
-"""kill -9 between any two steps in the life of instance and flavor reservations: nothing is lost, nothing is left behind."""
+"""kill -9 between any two steps in the life of instance and flavor reservations: nothing is lost, nothing is
+left behind."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import contextlib
 import pytest
 
 from blazar.domain.errors import CloudRefused, CloudUnavailable, NotFound
-from blazar.domain.lease import LeaseStatus
+from blazar.domain.lease.lease import LeaseStatus
 
 from .test_crashes import dies_at_each_step
 from .test_slots import change, left_in_cloud, nothing_left, only
@@ -19,10 +20,10 @@ HOSTS = {"host1", "host2", "host3", "host4"}
 
 def clean_up(world):
     """Whatever state the crash left, the user can delete every lease, and then nothing is left."""
-    for lease in world.leases.list(None, None):
+    for lease in world.leases.list(None):
         world.delete(lease)
     world.advance(seconds=90)
-    assert not world.leases.list(None, None)
+    assert not world.leases.list(None)
     nothing_left(world)
     assert world.in_freepool() == HOSTS
     world.create(min=4, max=4)
@@ -43,21 +44,25 @@ def active(world):
 def test_create():
     def create(world, _):
         world.reserve(
-            instances(affinity=True), servers(affinity=False), whole_hosts(before_end="snapshot"), start=10, end=120
+            instances(affinity=True),
+            servers(affinity=False),
+            whole_hosts(before_end="snapshot"),
+            start=10,
+            end=120,
         )
 
     for world in dies_at_each_step(lambda w: None, create):
         world.advance(seconds=90)
-        leases = world.leases.list(None, None)
+        leases = world.leases.list(None)
         assert len(leases) <= 1
         assert all(lease.status is LeaseStatus.PENDING for lease in leases)
         assert len(world.cloud.state.groups) == 2 * len(leases)
         made = {lease.trust_id for lease in leases}
-        # A trust has no name to find it by: one that nobody knows of expires by itself.
+        # A trust has no name to find it by: one that no lease knows of expires by itself.
         assert made <= set(world.cloud.state.trusts)
         world.cloud.state.trusts = {i: t for i, t in world.cloud.state.trusts.items() if i in made}
-        assert world.notices().count("lease.create") == len(leases)
-        assert world.notices().count("lease.delete") == 0
+        assert world.notifications().count("lease.create") == len(leases)
+        assert world.notifications().count("lease.delete") == 0
         clean_up(world)
 
 
@@ -70,7 +75,7 @@ def test_start():
                 world.cloud.boot_reserved(f"{reservation.id}-{number}", reservation.id)
             with pytest.raises(CloudRefused):
                 world.cloud.boot_reserved("one too many", reservation.id)
-        assert world.notices().count("lease.event.start_lease") == 1
+        assert world.notifications().count("lease.event.start_lease") == 1
         clean_up(world)
 
 
@@ -82,7 +87,7 @@ def test_end():
         world.advance_to(world.subject.interval.end)
         world.advance(seconds=60)
         assert world.lease(world.subject).status is LeaseStatus.TERMINATED
-        assert world.notices().count("lease.event.end_lease") == 1
+        assert world.notifications().count("lease.event.end_lease") == 1
         nothing_left(world)
 
 
@@ -95,8 +100,8 @@ def test_delete():
         with contextlib.suppress(NotFound):
             world.delete(world.subject)
         world.advance(seconds=30)
-        assert not world.leases.list(None, None)
-        assert world.notices().count("lease.delete") == 1
+        assert not world.leases.list(None)
+        assert world.notifications().count("lease.delete") == 1
         nothing_left(world)
 
 
@@ -109,7 +114,7 @@ def test_deletion_in_the_middle_of_a_start():
         world.delete(lease)
 
     for world in dies_at_each_step(lambda w: two_kinds(w, end=600), start_and_delete):
-        assert not world.leases.list(None, None)
+        assert not world.leases.list(None)
         nothing_left(world)
 
 
@@ -143,8 +148,10 @@ def test_change_of_affinity(asked, before, after):
         lease = world.lease(world.subject)
         affinity = only(lease).parameters["affinity"]
         assert affinity in (before, after)
-        group = world.cloud.state.groups.get(only(lease).cloud.get("server_group_id"))
-        assert (group.policy if group else None) == {True: "affinity", False: "anti-affinity", None: None}[affinity]
+        group = world.cloud.state.groups.get(only(lease).cloud_state.get("server_group_id"))
+        assert (group.policy if group else None) == {True: "affinity", False: "anti-affinity", None: None}[
+            affinity
+        ]
         world.advance(minutes=31)
         assert world.lease(lease).status is LeaseStatus.ACTIVE
         clean_up(world)

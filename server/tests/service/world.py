@@ -11,24 +11,33 @@ from uuid import uuid4
 
 from blazar.adapters.memory import MemoryDatabase
 from blazar.adapters.memory.cloud import FREEPOOL, MemoryCloud
-from blazar.domain.event import EventStatus
-from blazar.domain.lease import Lease
+from blazar.domain.errors import ClaimLost
+from blazar.domain.lease.event import Event, EventStatus, EventType
+from blazar.domain.lease.lease import Lease
 from blazar.domain.resource import Registration
+from blazar.engine.monitoring import Monitoring
 from blazar.kinds.flavor import FlavorKind
 from blazar.kinds.floatingip import FloatingIPKind
+from blazar.kinds.floatingip.commands import RegisterFloatingIP
+from blazar.kinds.floatingip.extension import FloatingIPExtension
+from blazar.kinds.floatingip.floatingips import FloatingIPs
 from blazar.kinds.host import HostKind
+from blazar.kinds.hosts.allocations import Allocations
+from blazar.kinds.hosts.commands import RegisterHost
+from blazar.kinds.hosts.extension import HostsExtension
+from blazar.kinds.hosts.hosts import Hosts, HostSettings
+from blazar.kinds.hosts.monitor import HostMonitor, MonitorSettings
 from blazar.kinds.instance import InstanceKind
-from blazar.service.admission import Admission, Selection
-from blazar.service.allocations import Allocations
+from blazar.service.admission import PlanningSettings
 from blazar.service.calendars import Calendars
-from blazar.service.commands import NOW, CreateLease, RegisterFloatingIP, RegisterHost, ReservationRequest, UpdateLease
+from blazar.service.commands import NOW, CreateLease, ReservationRequest, UpdateLease
 from blazar.service.context import Caller
-from blazar.service.events import Events, Hold
-from blazar.service.floatingips import FloatingIPs
-from blazar.service.hosts import HostRules, Hosts
-from blazar.service.leases import LeaseRules, Leases
-from blazar.service.ports import ClaimedEvent, ClaimLost, Database, Flavor, Subnet, UnitOfWork
-from blazar.service.preparation import Preparation
+from blazar.service.events import Events, HeldClaim
+from blazar.service.healing import Healing, HealingSettings
+from blazar.service.leases import LeaseSettings
+from blazar.service.ports import ClaimedEvent, Database, Flavor, Subnet, UnitOfWork
+from blazar.service.ports.kind import Parts
+from blazar.service.use_cases import UseCases
 
 T = TypeVar("T")
 START = datetime(2030, 1, 1, 8, 0, tzinfo=UTC)
@@ -104,7 +113,8 @@ class Steps:
 
 
 class World:
-    """Four hosts, one manager. ``restart`` replaces the manager as after a crash: only database and cloud survive."""
+    """Four hosts, one manager. ``restart`` replaces the manager as after a crash: only database and cloud
+    survive."""
 
     def __init__(
         self,
@@ -121,7 +131,10 @@ class World:
         subnet = Subnet("subnet", "203.0.113.0/24", "203.0.113.1", (("203.0.113.10", "203.0.113.99"),))
         self.cloud.add_network(PUBLIC, subnet)
         self.database = CrashingDatabase(database or MemoryDatabase())
-        self.selection = Selection(cleaning=cleaning)
+        self.selection = PlanningSettings(cleaning=cleaning)
+        self.start_retry = timedelta(0)
+        self.monitor_settings = MonitorSettings(most_at_once=50)
+        self.healing_settings = HealingSettings(cleaning=cleaning)
         self.restart()
         for n in range(1, hosts + 1):
             self.register(f"host{n}")
@@ -129,32 +142,48 @@ class World:
             self.register_floating_ip(address(n))
 
     def restart(self) -> None:
-        kinds = {kind.resource_type: kind for kind in (HostKind(), InstanceKind(), FlavorKind(), FloatingIPKind())}
-        self.kinds = kinds
+        self.kinds = {
+            kind.resource_type: kind for kind in (HostKind(), InstanceKind(), FlavorKind(), FloatingIPKind())
+        }
         calendars = Calendars(self.database, self.clock)
-        admission = Admission(calendars, kinds, self.selection, self.clock)
-        rules = LeaseRules(delete_wait=timedelta(0))
-        preparation = Preparation(self.cloud, kinds)
-        self.leases = Leases(self.database, admission, preparation, kinds, self.clock, lambda: None, rules)
-        self.hosts = Hosts(self.database, self.cloud, kinds, self.clock, HostRules(FREEPOOL))
-        self.floatingips = FloatingIPs(self.database, self.cloud, self.clock)
-        self.allocations = Allocations(self.database, self.clock)
-        self.events = Events(self.database, self.cloud, kinds, self.clock)
+        use_cases = UseCases(
+            Parts(self.database, self.cloud, self.kinds, self.clock),
+            (HostsExtension(HostSettings(FREEPOOL)), FloatingIPExtension()),
+            calendars,
+            self.selection,
+            LeaseSettings(delete_wait=timedelta(0)),
+            nudge=lambda: None,
+        )
+        self.leases = use_cases.leases
+        self.hosts: Hosts = use_cases.noun("hosts")
+        self.allocations: Allocations = use_cases.noun("allocations")
+        self.floatingips: FloatingIPs = use_cases.noun("floatingips")
+        self.events = Events(self.database, self.cloud, self.kinds, self.clock, self.start_retry)
+        self.healing = Healing(
+            self.database, calendars, self.kinds, self.clock, self.healing_settings, lambda: None
+        )
+        monitor = HostMonitor(self.database, self.cloud, self.kinds, self.clock, self.monitor_settings)
+        self.monitoring = Monitoring(self.database, monitor, self.healing, self.clock)
 
     def register(self, host: str) -> None:
-        self.hosts.register(RegisterHost(host, {}), ADMIN)
+        self.hosts.register(RegisterHost(host, {}))
 
     def register_floating_ip(self, address: str, network_id: str = PUBLIC) -> Registration:
-        return self.floatingips.register(RegisterFloatingIP(network_id, address), ADMIN)
+        return self.floatingips.register(RegisterFloatingIP(network_id, address))
 
     # what users do
 
     def create(self, name: str = "lease", **fields: Any) -> Lease:
-        """A lease of one host reservation: minutes from now by ``start`` and ``end``; the rest are its parameters."""
+        """A lease of one host reservation: minutes from now by ``start`` and ``end``; the rest are its
+        parameters."""
         start, end = fields.pop("start", 0), fields.pop("end", 60)
         warn_at = fields.pop("warn_at", None)
         return self.reserve(
-            ReservationRequest("physical:host", host(**fields)), name=name, start=start, end=end, warn_at=warn_at
+            ReservationRequest("physical:host", host(**fields)),
+            name=name,
+            start=start,
+            end=end,
+            warn_at=warn_at,
         )
 
     def reserve(
@@ -177,7 +206,7 @@ class World:
         self.leases.delete(lease.id, DEMO)
 
     def lease(self, lease: Lease) -> Lease:
-        return self.leases.get(lease.id, DEMO)
+        return self.leases.get(lease.id)
 
     def in_minutes(self, minutes: float) -> datetime:
         return self.clock.now().replace(second=0, microsecond=0) + timedelta(minutes=minutes)
@@ -195,6 +224,20 @@ class World:
                 self._work_on(event.id)
         raise AssertionError("events stay due for ever")
 
+    def reconcile_all(self) -> int:
+        """Compare every active lease with the cloud, as managers do from time to time; returns how many."""
+        now = self.clock.now()
+        with self.database.read() as uow:
+            ids = uow.events.unreconciled(now, now, 1000)
+        for lease_id in ids:
+            token, until = str(uuid4()), now + CLAIM
+            assert self.database.transact(
+                lambda u, i=lease_id, t=token, v=until: u.events.claim_lease(i, t, now, v, now)  # type: ignore[misc]
+            )
+            event = Event(lease_id, lease_id, EventType.CONVERGE, now)
+            self.events.reconcile(self.held_claim(ClaimedEvent(event, token, until)))
+        return len(ids)
+
     def advance(self, minutes: float = 0, seconds: float = 0) -> None:
         """Let time pass, stopping at each moment at which something is due."""
         self.advance_to(self.clock.now() + timedelta(minutes=minutes, seconds=seconds))
@@ -210,6 +253,12 @@ class World:
             self.run_due()
         self.clock.move_to(moment)
 
+    def look(self, minutes: float = 1) -> None:
+        """Let time pass, then let the monitor look at the hosts, and let what it leads to happen."""
+        self.advance(minutes)
+        self.monitoring.round()
+        self.run_due()
+
     def _work_on(self, event_id: str) -> None:
         with self.database.read() as uow:
             found = [e for e in uow.events.due(self.clock.now(), 1000) if e.id == event_id]
@@ -217,14 +266,14 @@ class World:
             return
         token, until = str(uuid4()), self.clock.now() + CLAIM
         if self.database.transact(lambda uow: uow.events.claim(event_id, token, self.clock.now(), until)):
-            self.events.run(self.hold(ClaimedEvent(found[0], token, until)))
+            self.events.run(self.held_claim(ClaimedEvent(found[0], token, until)))
 
-    def hold(self, claimed: ClaimedEvent) -> Hold:
+    def held_claim(self, claimed: ClaimedEvent) -> HeldClaim:
         def check() -> None:
             if self.clock.now() >= claimed.until:
                 raise ClaimLost(event=claimed.event.id)
 
-        return Hold(claimed, check)
+        return HeldClaim(claimed, check)
 
     # what can be seen
 
@@ -238,9 +287,9 @@ class World:
     def in_freepool(self) -> set[str]:
         return set(self.cloud.hosts_in(FREEPOOL))
 
-    def notices(self) -> list[str]:
+    def notifications(self) -> list[str]:
         with self.database.read() as uow:
-            return [notice.event_type for notice in uow.outbox.peek(1000)]
+            return [notification.event_type for notification in uow.outbox.peek(1000)]
 
     def event_statuses(self, lease: Lease) -> dict[str, EventStatus]:
         return {e.event_type.value: e.status for e in self.lease(lease).events if e.event_type.is_public}
@@ -264,7 +313,9 @@ def instances(**fields: Any) -> ReservationRequest:
 
 def servers(**fields: Any) -> ReservationRequest:
     """Servers of the flavor m1.small: 2 VCPUs, 2 GiB, 10 GiB."""
-    return ReservationRequest("flavor:instance", {"flavor_id": "small", "amount": 1, "affinity": None} | fields)
+    return ReservationRequest(
+        "flavor:instance", {"flavor_id": "small", "amount": 1, "affinity": None} | fields
+    )
 
 
 def whole_hosts(**fields: Any) -> ReservationRequest:

@@ -6,15 +6,16 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from blazar.domain.calendar import Calendar
-from blazar.domain.demand import Cause
-from blazar.domain.planning import Demand, Grouping, Order, Plan, Request, Shortage, plan
-from blazar.domain.requirement import parse
-from blazar.domain.resource import WHOLE, Allocation, Claim, Inventory, Pool, PropertyValue, Resource
+from blazar.domain.calendar.calendar import Calendar
+from blazar.domain.planning.demand import Demand, Grouping, Order, PlanRequest
+from blazar.domain.planning.plan import Cause, Plan, Shortage
+from blazar.domain.planning.planner import Allowance, plan, with_first_fit
+from blazar.domain.requirement.language import parse
+from blazar.domain.resource import WHOLE, Allocation, Inventory, Pool, PropertyValue, Resource, Usage
 from blazar.domain.time import Interval
 
 START = datetime(2031, 3, 1, tzinfo=UTC)
-ONE_CPU = Claim({"VCPU": 1})
+ONE_CPU = Usage({"VCPU": 1})
 
 
 def span(start: float, end: float) -> Interval:
@@ -22,10 +23,15 @@ def span(start: float, end: float) -> Interval:
 
 
 def row(
-    reservation: str, resource: str, interval: Interval, claim: Claim = WHOLE, slots: int = 1, bound: bool = False
+    reservation: str,
+    resource: str,
+    interval: Interval,
+    usage: Usage = WHOLE,
+    slots: int = 1,
+    bound: bool = False,
 ) -> Allocation:
     name = f"{reservation}-{resource}-{interval.start:%H}"
-    return Allocation(name, reservation, f"lease of {reservation}", resource, interval, claim, slots, bound)
+    return Allocation(name, reservation, f"lease of {reservation}", resource, interval, usage, slots, bound)
 
 
 class Hosts:
@@ -41,7 +47,12 @@ class Hosts:
     def host(self, name: str, cpus: int = 8, reservable: bool = True, **properties: PropertyValue) -> Hosts:
         inventory = {"VCPU": Inventory(cpus, cpus), "MEMORY_MB": Inventory(2**45, 2**45)}
         self._resources[name] = Resource(
-            name, Pool.HOST, properties, inventory=inventory, reservable=reservable, generation=int(name) * 10
+            name,
+            Pool("host"),
+            properties,
+            inventory=inventory,
+            reservable=reservable,
+            generation=int(name) * 10,
         )
         return self._put(name)
 
@@ -55,7 +66,9 @@ class Hosts:
         self.calendar.put(self._resources[name], [row for row in self._rows if row.resource_id == name])
         return self
 
-    def plan(self, *demands: Demand, interval: Interval | None = None, cleaning: int = 0, **more: object) -> Plan:
+    def plan(
+        self, *demands: Demand, interval: Interval | None = None, cleaning: int = 0, **more: object
+    ) -> Plan:
         outcome = self.ask(*demands, interval=interval, cleaning=cleaning, **more)
         assert isinstance(outcome, Plan), outcome
         return outcome
@@ -69,10 +82,19 @@ class Hosts:
         self, *demands: Demand, interval: Interval | None = None, cleaning: int = 0, **more: object
     ) -> Plan | Shortage:
         minutes = timedelta(minutes=cleaning)
-        return plan(self.calendar, Request(interval or span(0, 4), demands, minutes, **more))  # type: ignore[arg-type]
+        return decide(self.calendar, PlanRequest(interval or span(0, 4), demands, minutes, **more))  # type: ignore[arg-type]
 
 
-# ------------------------------------------------------------------------------------------------------ whole hosts
+def decide(calendar: Calendar, request: PlanRequest) -> Plan | Shortage:
+    snapshot, allowance = calendar.snapshot(), Allowance()
+    outcome = plan(snapshot, request, allowance)
+    if isinstance(outcome, Shortage):
+        return with_first_fit(snapshot, request, outcome, allowance)
+    return outcome
+
+
+# ------------------------------------------------------------------------------------------------------ whole
+# hosts
 
 
 def test_all_free_hosts_are_taken_up_to_the_maximum_whatever_they_served_before() -> None:
@@ -113,64 +135,69 @@ def test_required_resources_are_among_the_chosen() -> None:
 
 
 def test_only_the_named_resources_are_considered() -> None:
-    assert Hosts(5).plan(Demand("r", 1, 9, resources=frozenset({"3", "5", "77"}))).resources("r") == ("3", "5")
+    assert Hosts(5).plan(Demand("r", 1, 9, resources=frozenset({"3", "5", "77"}))).resources("r") == (
+        "3",
+        "5",
+    )
 
 
-# -------------------------------------------------------------------------------------------------- shared resources
+# -------------------------------------------------------------------------------------------------- shared
+# resources
 
 
 def test_instances_fill_hosts_that_are_in_use_then_the_smallest() -> None:
     hosts = Hosts().host("1").host("2").host("3", cpus=4).with_rows(row("x", "2", span(0, 9), ONE_CPU, 6))
-    made = hosts.plan(Demand("r", 7, 7, claim=ONE_CPU))
+    made = hosts.plan(Demand("r", 7, 7, usage=ONE_CPU))
     assert {a.resource_id: a.slots for a in made.assignments} == {"2": 2, "3": 4, "1": 1}
 
 
 def test_each_slot_of_an_allocation_counts() -> None:
     hosts = Hosts(1, cpus=4).with_rows(row("x", "1", span(0, 4), ONE_CPU, 4))
-    assert hosts.refuse(Demand("r", 1, 1, claim=ONE_CPU)).free == 0
+    assert hosts.refuse(Demand("r", 1, 1, usage=ONE_CPU)).free == 0
 
 
 def test_a_host_that_lost_what_is_reserved_takes_nothing_from_the_others() -> None:
     hosts = Hosts(2, cpus=3).with_rows(row("x", "1", span(0, 4), ONE_CPU, 3)).host("1", cpus=1)
-    assert hosts.refuse(Demand("r", 4, 4, claim=ONE_CPU)).free == 3
+    assert hosts.refuse(Demand("r", 4, 4, usage=ONE_CPU)).free == 3
 
 
 def test_use_is_counted_at_the_worst_instant_not_in_sum() -> None:
     rows = [row("x", "1", span(0, 2), ONE_CPU, 5), row("y", "1", span(2, 4), ONE_CPU, 6)]
-    assert Hosts(1).with_rows(*rows).plan(Demand("r", 1, 9, claim=ONE_CPU)).units("r") == 2
-    assert Hosts(1).with_rows(*reversed(rows)).plan(Demand("r", 1, 9, claim=ONE_CPU)).units("r") == 2
+    assert Hosts(1).with_rows(*rows).plan(Demand("r", 1, 9, usage=ONE_CPU)).units("r") == 2
+    assert Hosts(1).with_rows(*reversed(rows)).plan(Demand("r", 1, 9, usage=ONE_CPU)).units("r") == 2
 
 
-def test_a_whole_claim_and_a_shared_one_never_meet() -> None:
+def test_a_whole_usage_and_a_shared_one_never_meet() -> None:
     shared = Hosts(1).with_rows(row("x", "1", span(1, 2), ONE_CPU))
     assert shared.refuse(Demand("r", 1, 1)).free == 0
     whole = Hosts(1).with_rows(row("x", "1", span(1, 2)))
-    assert whole.refuse(Demand("r", 1, 1, claim=ONE_CPU)).free == 0
+    assert whole.refuse(Demand("r", 1, 1, usage=ONE_CPU)).free == 0
 
 
 def test_huge_amounts_are_counted_not_enumerated() -> None:
-    claim = Claim({"MEMORY_MB": 1})
-    assert Hosts(2).plan(Demand("r", 2**31, 2**31, claim=claim)).units("r") == 2**31
-    assert Hosts(2).plan(Demand("r", 1, 2**31, claim=Claim({"MEMORY_MB": 0}))).units("r") == 2**31
+    usage = Usage({"MEMORY_MB": 1})
+    assert Hosts(2).plan(Demand("r", 2**31, 2**31, usage=usage)).units("r") == 2**31
+    assert Hosts(2).plan(Demand("r", 1, 2**31, usage=Usage({"MEMORY_MB": 0}))).units("r") == 2**31
 
 
 def test_affinity_takes_one_host_and_anti_affinity_as_many_as_units() -> None:
     hosts = Hosts().host("1", cpus=2).host("2", cpus=3).host("3", cpus=8)
-    together = Demand("r", 3, 3, claim=ONE_CPU, grouping=Grouping.TOGETHER)
+    together = Demand("r", 3, 3, usage=ONE_CPU, grouping=Grouping.TOGETHER)
     assert hosts.plan(together).resources("r") == ("2",)
-    apart = Demand("r", 3, 3, claim=ONE_CPU, grouping=Grouping.APART)
+    apart = Demand("r", 3, 3, usage=ONE_CPU, grouping=Grouping.APART)
     assert hosts.plan(apart).resources("r") == ("1", "2", "3")
-    assert hosts.refuse(Demand("r", 9, 9, claim=ONE_CPU, grouping=Grouping.TOGETHER)).free == 8
-    assert hosts.refuse(Demand("r", 4, 4, claim=ONE_CPU, grouping=Grouping.APART)).free == 3
+    assert hosts.refuse(Demand("r", 9, 9, usage=ONE_CPU, grouping=Grouping.TOGETHER)).free == 8
+    assert hosts.refuse(Demand("r", 4, 4, usage=ONE_CPU, grouping=Grouping.APART)).free == 3
 
 
-# ------------------------------------------------------------------------------------------------------------ updates
+# ------------------------------------------------------------------------------------------------------------
+# updates
 
 
 def test_an_update_leaves_what_it_has_in_place_and_counts_it_once() -> None:
     current = row("r", "1", span(0, 4), ONE_CPU, 4)
     hosts = Hosts(2, cpus=4).with_rows(current)
-    made = hosts.plan(Demand("r", 2, 2, claim=ONE_CPU, current=(current,)))
+    made = hosts.plan(Demand("r", 2, 2, usage=ONE_CPU, current=(current,)))
     (kept,) = made.kept
     assert (kept.old, kept.new.slots, kept.is_changed) == (current, 2, True)
     assert (made.added, made.released, dict(made.generations)) == ((), (), {"1": 10})
@@ -181,6 +208,7 @@ def test_nothing_changes_where_nothing_has_to() -> None:
     made = Hosts(3).with_rows(current).plan(Demand("r", 1, 1, current=(current,)))
     assert [kept.is_changed for kept in made.kept] == [False]
     assert dict(made.generations) == {}
+    assert set(made.relied_on) == {a.resource_id for a in made.assignments} != set()
 
 
 def test_surplus_is_taken_from_what_is_not_bound() -> None:
@@ -189,18 +217,27 @@ def test_surplus_is_taken_from_what_is_not_bound() -> None:
     assert (made.resources("r"), made.released) == (("2",), (loose,))
 
 
-def test_rows_on_one_host_are_filled_bound_first_and_grow_in_the_first() -> None:
+def test_rows_on_one_host_are_filled_bound_first_and_grow_in_one_that_is_not() -> None:
     rows = (
         row("r", "1", span(0, 4), ONE_CPU, 2),
         row("r", "1", span(1, 4), ONE_CPU, 3, bound=True),
     )
     hosts = Hosts(1).with_rows(*rows)
-    fewer = hosts.plan(Demand("r", 3, 3, claim=ONE_CPU, current=rows))
+    fewer = hosts.plan(Demand("r", 3, 3, usage=ONE_CPU, current=rows))
     assert [(k.old.id, k.new.slots) for k in fewer.kept] == [(rows[1].id, 3)]
     assert fewer.released == (rows[0],)
-    more = hosts.plan(Demand("r", 7, 7, claim=ONE_CPU, current=rows))
-    assert [(k.old.id, k.new.slots) for k in more.kept] == [(rows[1].id, 5), (rows[0].id, 2)]
+    more = hosts.plan(Demand("r", 7, 7, usage=ONE_CPU, current=rows))
+    assert [(k.old.id, k.new.slots) for k in more.kept] == [(rows[1].id, 3), (rows[0].id, 4)]
+    assert more.added == ()
     assert {k.new.interval for k in more.kept} == {span(0, 4)}
+
+
+def test_a_row_that_is_bound_never_grows() -> None:
+    rows = (row("r", "1", span(0, 4), ONE_CPU, 3, bound=True),)
+    more = Hosts(1).with_rows(*rows).plan(Demand("r", 7, 7, usage=ONE_CPU, current=rows))
+    assert [(k.old.id, k.new.slots) for k in more.kept] == [(rows[0].id, 3)]
+    assert [(a.resource_id, a.slots) for a in more.added] == [("1", 4)]
+    assert more.units("r") == 7
 
 
 def test_what_is_on_a_host_that_is_gone_is_released() -> None:
@@ -212,16 +249,18 @@ def test_what_is_on_a_host_that_is_gone_is_released() -> None:
 def test_an_active_reservation_stays_on_a_host_that_is_down_but_does_not_grow_there() -> None:
     current = row("r", "1", span(0, 4), ONE_CPU, 2, bound=True)
     hosts = Hosts().host("1", reservable=False).host("2").with_rows(current)
-    active = Demand("r", 3, 3, claim=ONE_CPU, current=(current,), keep_current=True)
+    active = Demand("r", 3, 3, usage=ONE_CPU, current=(current,), keep_current=True)
     assert {a.resource_id: a.slots for a in hosts.plan(active).assignments} == {"1": 2, "2": 1}
-    pending = Demand("r", 3, 3, claim=ONE_CPU, current=(current,))
+    pending = Demand("r", 3, 3, usage=ONE_CPU, current=(current,))
     assert hosts.plan(pending).resources("r") == ("2",)
 
 
 def test_what_must_stay_on_two_hosts_is_never_put_together_beside_another_reservation() -> None:
     current = row("r", "1", span(0, 4), ONE_CPU, bound=True), row("r", "2", span(0, 4), ONE_CPU, bound=True)
-    together = Demand("r", 2, 2, claim=ONE_CPU, grouping=Grouping.TOGETHER, current=current, keep_current=True)
-    Hosts(2).with_rows(*current).refuse(together, Demand("s", 1, 1, claim=ONE_CPU))
+    together = Demand(
+        "r", 2, 2, usage=ONE_CPU, grouping=Grouping.TOGETHER, current=current, keep_current=True
+    )
+    Hosts(2).with_rows(*current).refuse(together, Demand("s", 1, 1, usage=ONE_CPU))
 
 
 def test_other_reservations_of_the_lease_count_unless_they_are_planned_too() -> None:
@@ -233,7 +272,8 @@ def test_other_reservations_of_the_lease_count_unless_they_are_planned_too() -> 
     assert [k.is_changed for k in hosts.plan(*both, interval=span(1, 5)).kept] == [True, True]
 
 
-# ---------------------------------------------------------------------------------------------- several reservations
+# ---------------------------------------------------------------------------------------------- several
+# reservations
 
 
 def test_a_choosy_demand_gets_its_host_though_it_is_asked_last() -> None:
@@ -246,20 +286,25 @@ def test_a_choosy_demand_gets_its_host_though_it_is_asked_last() -> None:
 def test_three_demands_move_aside_for_each_other() -> None:
     """The first gets the host that only the second can use, and has to give it up again."""
     hosts = Hosts().host("1", kind="ab").host("2", kind="ac").host("3", kind="c")
-    wants = {"a": '["in", "$kind", "ab", "ac"]', "b": '["in", "$kind", "ab"]', "c": '["in", "$kind", "ac", "c"]'}
+    wants = {
+        "a": '["in", "$kind", "ab", "ac"]',
+        "b": '["in", "$kind", "ab"]',
+        "c": '["in", "$kind", "ac", "c"]',
+    }
     made = hosts.plan(*(Demand(name, 1, 1, requirement=parse(text)) for name, text in wants.items()))
     assert [made.resources(name) for name in "abc"] == [("2",), ("1",), ("3",)]
 
 
 def test_hosts_and_instances_of_one_lease_are_planned_together_or_not_at_all() -> None:
     hosts = Hosts(2)
-    pair = Demand("host", 1, 2), Demand("instances", 8, 8, claim=ONE_CPU)
+    pair = Demand("host", 1, 2), Demand("instances", 8, 8, usage=ONE_CPU)
     made = hosts.plan(*pair)
     assert (made.resources("host"), made.resources("instances")) == (("1",), ("2",))
-    shortage = hosts.refuse(Demand("host", 2, 2), Demand("instances", 1, 1, claim=ONE_CPU))
+    shortage = hosts.refuse(Demand("host", 2, 2), Demand("instances", 1, 1, usage=ONE_CPU))
     assert shortage.cause is Cause.COMBINATION
     assert shortage.reason == (
-        "2 hosts match, with room for 1 of the 1 wanted; but not together with the other reservations of the lease."
+        "2 hosts match, with room for 1 of the 1 wanted; but not together with the other "
+        "reservations of the lease."
     )
 
 
@@ -272,7 +317,8 @@ def test_a_request_without_demands_is_an_empty_plan() -> None:
     assert Hosts(1).plan().assignments == ()
 
 
-# ----------------------------------------------------------------------------------------------------------- shortages
+# -----------------------------------------------------------------------------------------------------------
+# shortages
 
 
 def busy_hosts() -> Hosts:
@@ -292,11 +338,11 @@ def busy_hosts() -> Hosts:
         (Demand("r", 1, 1, requirement=parse('["==", "$gpu", "x"]')),
          "no host matches (none has the property gpu)."),
         (Demand("r", 1, 1, required_traits=frozenset({"GPU"})), "no host matches."),
-        (Demand("r", 17, 17, claim=ONE_CPU), "5 hosts match, with room for 16 of the 17 wanted; "
+        (Demand("r", 17, 17, usage=ONE_CPU), "5 hosts match, with room for 16 of the 17 wanted; "
          "first possible start 2031-03-01 10:00."),
-        (Demand("r", 9, 9, claim=ONE_CPU, grouping=Grouping.TOGETHER),
+        (Demand("r", 9, 9, usage=ONE_CPU, grouping=Grouping.TOGETHER),
          "5 hosts match, with room for 8 of the 9 wanted on one of them."),
-        (Demand("r", 3, 3, claim=ONE_CPU, grouping=Grouping.APART),
+        (Demand("r", 3, 3, usage=ONE_CPU, grouping=Grouping.APART),
          "5 hosts match, 2 of them are roomy enough; first possible start 2031-03-01 10:00."),
         (Demand("r", 1, 1, must_include=("2",)), "2 cannot be had; first possible start 2031-03-01 12:00."),
         (Demand("r", 1, 1, must_include=("2", "77")), "2, 77 cannot be had."),
@@ -324,8 +370,8 @@ def test_the_first_fit_keeps_its_cleaning_time_and_whole_minutes() -> None:
     hosts = Hosts(1).with_rows(row("x", "1", span(0, 2)), row("y", "1", span(7, 9)))
     assert hosts.refuse(Demand("r", 1, 1)).first_fit == START + timedelta(hours=2)
     assert hosts.refuse(Demand("r", 1, 1), cleaning=45).first_fit == START + timedelta(hours=9.75)
-    request = Request(span(0, 4), (Demand("r", 1, 1),), timedelta(seconds=90))
-    outcome = plan(hosts.calendar, request)
+    request = PlanRequest(span(0, 4), (Demand("r", 1, 1),), timedelta(seconds=90))
+    outcome = decide(hosts.calendar, request)
     assert isinstance(outcome, Shortage)
     assert outcome.first_fit == START + timedelta(hours=2, minutes=2)
 
@@ -338,11 +384,12 @@ def test_a_first_fit_beyond_the_end_of_all_dates_is_none() -> None:
 
 def test_a_lease_of_several_reservations_fits_first_when_all_do() -> None:
     hosts = Hosts(2).with_rows(row("x", "1", span(0, 6)), row("y", "2", span(3, 12)))
-    both = Demand("host", 1, 1), Demand("instances", 1, 1, claim=ONE_CPU)
+    both = Demand("host", 1, 1), Demand("instances", 1, 1, usage=ONE_CPU)
     assert hosts.refuse(*both).first_fit == START + timedelta(hours=12)
 
 
-# ------------------------------------------------------------------------------------------------------ the vocabulary
+# ------------------------------------------------------------------------------------------------------ the
+# vocabulary
 
 
 @pytest.mark.parametrize(("minimum", "maximum"), [(-1, 1), (2, 1)])
@@ -353,7 +400,7 @@ def test_a_demand_that_contradicts_itself_is_a_defect(minimum: int, maximum: int
 
 def test_a_demand_for_less_than_nothing_is_a_defect() -> None:
     with pytest.raises(ValueError, match="negative"):
-        Demand("r", 1, 1, claim=Claim({"VCPU": 1, "DISK_GB": -1}))
+        Demand("r", 1, 1, usage=Usage({"VCPU": 1, "DISK_GB": -1}))
 
 
 def test_plans_of_several_pools_are_joined() -> None:

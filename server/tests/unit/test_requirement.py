@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from blazar.domain.errors import MalformedRequirements
-from blazar.domain.requirement import ANYTHING, MAX_DEPTH, MAX_LENGTH, MAX_NODES, parse
+from blazar.domain.requirement.language import ANYTHING, MAX_DEPTH, MAX_LENGTH, MAX_NODES, parse
 
 HOST = {
     "vcpus": 16,

@@ -1,1 +1,1 @@
-"""The commands: each class is one, both as `openstack reservation ...` and as `blazar ...`."""
+"""The commands of `openstack reservation ...` and `blazar ...`: one class for each."""

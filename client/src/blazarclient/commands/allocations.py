@@ -1,4 +1,4 @@
-"""Which reservations lie on which host?"""
+"""The commands for allocations: the reservations on each resource."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 
 from blazarclient.commands import lookup
 from blazarclient.commands.base import ListCommand, Row, ShowCommand
-
-_COLLECTIONS = {"host": "os-hosts"}
+from blazarclient.kinds.registry import resources_with_allocations
 
 
 class ListAllocations(ListCommand):
@@ -24,9 +23,9 @@ class ListAllocations(ListCommand):
         return parser
 
     def rows(self, parsed_args: argparse.Namespace) -> Sequence[Row]:
-        collection = _COLLECTIONS[parsed_args.resource_type]
-        found = self.reservation.allocation.list(collection, sort_by=parsed_args.sort_by)
-        return [_narrowed(row, parsed_args) for row in found]
+        resource = resources_with_allocations()[parsed_args.resource_type]
+        found = self.reservation.allocation.list(str(resource.allocations_path), sort_by=parsed_args.sort_by)
+        return [_filter_reservations(row, parsed_args) for row in found]
 
 
 class ShowAllocations(ShowCommand):
@@ -39,19 +38,25 @@ class ShowAllocations(ShowCommand):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Sequence[Any]]:
-        host = lookup.host_id(parsed_args.resource, self.reservation.host.list)
-        found = self.reservation.allocation.get(_COLLECTIONS[parsed_args.resource_type], host)
-        return self.shown(_narrowed(found, parsed_args), parsed_args)
+        resource = resources_with_allocations()[parsed_args.resource_type]
+        list_resources = getattr(self.reservation, resource.noun).list
+        resource_id = lookup.resource_id(parsed_args.resource, resource, list_resources)
+        found = self.reservation.allocation.get(str(resource.allocations_path), resource_id)
+        return self.format_row(_filter_reservations(found, parsed_args), parsed_args)
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("resource_type", choices=list(_COLLECTIONS), help="Show allocations for a resource type")
+    parser.add_argument(
+        "resource_type",
+        choices=list(resources_with_allocations()),
+        help="Show allocations for a resource type",
+    )
     parser.add_argument("--reservation-id", help="Show only allocations with specific reservation_id")
     parser.add_argument("--lease-id", help="Show only allocations with specific lease_id")
 
 
-def _narrowed(row: Row, parsed_args: argparse.Namespace) -> Row:
-    """The row with only those reservations that were asked for; the resource itself stays in the list."""
+def _filter_reservations(row: Row, parsed_args: argparse.Namespace) -> Row:
+    """Return the row with the selected reservations only; a resource without any stays in the list."""
     kept = [
         reservation
         for reservation in row["reservations"]

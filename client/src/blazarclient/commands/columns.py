@@ -1,4 +1,4 @@
-"""Is this a column that a list can be sorted by?"""
+"""The option of the column to sort a list by."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from blazarclient.reading.errors import nearest
+from blazarclient.parsing.errors import nearest
 
 
-def sort_key_action(columns: Sequence[str]) -> type[argparse.Action]:
-    """An argparse action that takes one of these columns, and names the nearest one otherwise."""
+def sort_column_action(columns: Sequence[str]) -> type[argparse.Action]:
+    """Return an argparse action that accepts these columns, and suggests the nearest for another word."""
 
-    class SortKey(argparse.Action):
+    class SortColumn(argparse.Action):
         def __call__(
             self,
             parser: argparse.ArgumentParser,
@@ -26,4 +26,4 @@ def sort_key_action(columns: Sequence[str]) -> type[argparse.Action]:
                 parser.error(f"Invalid sort option {values}: {hint}one of {', '.join(columns)}")
             setattr(namespace, self.dest, values)
 
-    return SortKey
+    return SortColumn

@@ -1,4 +1,4 @@
-"""How does a shell learn which commands and options there are?"""
+"""The completion of commands and options in a shell."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 
 from cliff import complete
 
-# What the generated script asks the bash-completion package for, for shells that do not have that package.
+# The function that the generated script needs from the bash-completion package, for shells without it.
 _FALLBACK = """\
 if ! declare -F _get_comp_words_by_ref >/dev/null; then
   _get_comp_words_by_ref() {

@@ -1,4 +1,4 @@
-"""How does a script stand still until a lease is ready, or over?"""
+"""The command that waits for the status of a lease."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 
 from blazarclient.commands import lookup
 from blazarclient.commands.base import ReservationCommand
-from blazarclient.commands.wait_options import EXIT_CODES, add_timeout_option, wait_and_report
+from blazarclient.commands.wait_options import EXIT_CODES, add_timeout_option, wait_with_progress
 
 STATUSES = ("PENDING", "ACTIVE", "TERMINATED", "ERROR")
 
@@ -30,10 +30,10 @@ class WaitForLease(ReservationCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         leases = self.reservation.lease
         lease_id = lookup.lease_id(parsed_args.lease, leases.list)
-        outcome = wait_and_report(self, lease_id, (parsed_args.status,), parsed_args.wait_timeout)
-        self._exit_code = EXIT_CODES[outcome.verdict]
+        outcome = wait_with_progress(self, lease_id, (parsed_args.status,), parsed_args.wait_timeout)
+        self._exit_code = EXIT_CODES[outcome.result]
         if not self._exit_code:
-            self.say(f"Lease {outcome.lease['name']} is {outcome.lease['status']}")
+            self.print_result(f"Lease {outcome.lease['name']} is {outcome.lease['status']}")
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         self._exit_code = 0

@@ -1,4 +1,4 @@
-"""Which leases are there, and what is in one?"""
+"""The commands that list, show and delete leases."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ListLeases(ListCommand):
         parser.add_argument("--long", action="store_true", help="Show status and project too")
         return parser
 
-    def shown_columns(self, parsed_args: argparse.Namespace) -> tuple[str, ...]:
+    def default_columns(self, parsed_args: argparse.Namespace) -> tuple[str, ...]:
         return (*self.columns, "status", "project_id") if parsed_args.long else self.columns
 
     def rows(self, parsed_args: argparse.Namespace) -> Sequence[Row]:
@@ -38,14 +38,14 @@ class ShowLease(ShowCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Sequence[Any]]:
         leases = self.reservation.lease
-        return self.shown(leases.get(lookup.lease_id(parsed_args.lease, leases.list)), parsed_args)
+        return self.format_row(leases.get(lookup.lease_id(parsed_args.lease, leases.list)), parsed_args)
 
 
 class DeleteLease(DeleteCommand):
     """Delete leases, with the servers that run in them."""
 
     noun = "lease"
-    what = "ID or name of lease to delete; several can be given"
+    argument_help = "ID or name of lease to delete; several can be given"
 
     def delete(self, reference: str) -> None:
         leases = self.reservation.lease

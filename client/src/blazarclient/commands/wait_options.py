@@ -1,4 +1,4 @@
-"""How does a command wait for a lease, and what does it tell meanwhile?"""
+"""The waiting of commands for a lease: options, progress and exit codes."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from datetime import timedelta
 from typing import Any
 
 from blazarclient.commands.base import ReservationCommand
-from blazarclient.reading.durations import parse_duration
-from blazarclient.showing.progress import progress_on
-from blazarclient.waiting import Goal, Outcome, Verdict, reason, until, wait_for
+from blazarclient.formatting.progress import open_progress
+from blazarclient.parsing.durations import parse_duration
+from blazarclient.waiting import Goal, Outcome, WaitResult, status_reason, time_until, wait_for
 from blazarclient.wire_time import from_wire
 
 GRACE = timedelta(minutes=10)
-EXIT_CODES = {Verdict.REACHED: 0, Verdict.FAILED: 3, Verdict.TIMED_OUT: 4}
+EXIT_CODES = {WaitResult.REACHED: 0, WaitResult.FAILED: 3, WaitResult.TIMED_OUT: 4}
 Lease = dict[str, Any]
 
 
 def add_wait_options(parser: argparse.ArgumentParser, help: str) -> None:
-    """`--wait` and its limit."""
+    """Add `--wait` and `--wait-timeout`."""
     parser.add_argument("--wait", action="store_true", help=help)
     add_timeout_option(parser)
 
 
 def add_timeout_option(parser: argparse.ArgumentParser) -> None:
-    """The limit of the waiting."""
+    """Add `--wait-timeout`."""
     parser.add_argument(
         "--wait-timeout",
         metavar="<duration>",
@@ -33,16 +33,16 @@ def add_timeout_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def wait_and_report(
+def wait_with_progress(
     command: ReservationCommand, lease_id: str, statuses: Sequence[str], timeout: str | None
 ) -> Outcome[Lease]:
-    """Wait until the lease has one of the statuses; show the progress and, when it was in vain, say why."""
+    """Wait until the lease has one of the statuses, show the progress, and log the reason of a failure."""
     clock = command.clock
     limit = parse_duration(timeout) if timeout else None
     first = command.reservation.lease.get(lease_id)
     deadline = clock.now() + limit if limit else from_wire(_due(first, statuses)) + GRACE
     failures = tuple({"ERROR", "TERMINATED"} - set(statuses))
-    with progress_on(command.app.stderr, clock) as progress:
+    with open_progress(command.app.stderr, clock) as progress:
         outcome = wait_for(
             lambda: command.reservation.lease.get(lease_id),
             lambda lease: str(lease["status"]),
@@ -50,10 +50,10 @@ def wait_and_report(
             clock=clock,
             deadline=deadline,
             interval=lambda lease: _interval(lease, statuses, command),
-            on_look=lambda lease: progress.show(lease, statuses[0]),
+            on_poll=lambda lease: progress.show(lease, statuses[0]),
         )
-    if outcome.verdict is not Verdict.REACHED:
-        command.app.LOG.error("%s", _complaint(outcome, statuses))
+    if outcome.result is not WaitResult.REACHED:
+        command.app.LOG.error("%s", _failure_message(outcome, statuses))
     return outcome
 
 
@@ -62,19 +62,19 @@ def _due(lease: Lease, statuses: Sequence[str]) -> str:
 
 
 def _interval(lease: Lease, statuses: Sequence[str], command: ReservationCommand) -> float:
-    """Seconds to the next look: seldom while the event is far, every second when it is near."""
-    left = until(from_wire(_due(lease, statuses)), command.clock).total_seconds()
-    return min(max(left / 10, 1.0), 15.0)
+    """Return the seconds until the next poll: a tenth of the time until the event, between 1 and 15."""
+    remaining = time_until(from_wire(_due(lease, statuses)), command.clock).total_seconds()
+    return min(max(remaining / 10, 1.0), 15.0)
 
 
-def _complaint(outcome: Outcome[Lease], statuses: Sequence[str]) -> str:
+def _failure_message(outcome: Outcome[Lease], statuses: Sequence[str]) -> str:
     lease = outcome.lease
-    if outcome.verdict is Verdict.TIMED_OUT:
+    if outcome.result is WaitResult.TIMED_OUT:
         return (
-            f"Lease {lease['name']} is {lease['status']}{reason(lease)} and not yet {statuses[0]}. It goes on by itself: "
-            "look again later, or wait longer with --wait-timeout."
+            f"Lease {lease['name']} is {lease['status']}{status_reason(lease)} and not yet {statuses[0]}. "
+            "It goes on by itself: look again later, or wait longer with --wait-timeout."
         )
     return (
-        f"Lease {lease['name']} is {lease['status']} and will not be {statuses[0]}{reason(lease)}. "
+        f"Lease {lease['name']} is {lease['status']} and will not be {statuses[0]}{status_reason(lease)}. "
         "Delete it to free what it still holds."
     )

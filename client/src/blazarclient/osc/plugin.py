@@ -1,4 +1,4 @@
-"""How does the `openstack` command find the reservation service's client and commands?"""
+"""The plugin interface of the `openstack` command: the client and the global options."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ API_VERSIONS = {"1": "blazarclient.v1.client.Client"}
 
 
 def make_client(instance: Any) -> Any:
-    """The client for the cloud that the command line chose; `instance` is the client manager of the command."""
+    """Return the client for the selected cloud; `instance` is the client manager of the command."""
     version = instance._api_version[API_NAME]
     LOG.debug("reservation client of version %s", version)
     return client.Client(
@@ -31,7 +31,7 @@ def make_client(instance: Any) -> Any:
 
 
 def build_option_parser(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """The global options that this plugin adds."""
+    """Add the global options of this plugin."""
     parser.add_argument(
         "--os-reservation-api-version",
         metavar="<reservation-api-version>",

@@ -1,28 +1,25 @@
-"""How does `conn.reservation` of an openstacksdk connection learn to speak of leases?
+"""The reservation service for openstacksdk: the `reservation` attribute of a connection.
 
-openstacksdk knows the service type `reservation` but brings no resources for it. Either ask here for a connection,
-or add the service to one that exists, or name ``blazarclient.sdk:add_reservation`` as `vendor_hook` in clouds.yaml.
+openstacksdk knows the service type `reservation` and has no resources for it. `connect` opens a connection
+with them, `add_reservation` adds them to an existing one, and clouds.yaml does it with
+``vendor_hook: blazarclient.sdk:add_reservation``.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import openstack.connection
 from openstack.service_description import ServiceDescription
 
 from blazarclient.sdk.allocation import Allocation
-from blazarclient.sdk.floating_ip import FloatingIP
-from blazarclient.sdk.host import Host, HostProperty
+from blazarclient.sdk.extensions import kind_resources, proxy_class
 from blazarclient.sdk.lease import Event, Lease, Reservation
 from blazarclient.sdk.proxy import Proxy
 
 __all__ = [
     "Allocation",
     "Event",
-    "FloatingIP",
-    "Host",
-    "HostProperty",
     "Lease",
     "Proxy",
     "Reservation",
@@ -31,36 +28,56 @@ __all__ = [
     "connect",
     "reservation",
 ]
+T = TypeVar("T")
+
+
+def __getattr__(name: str) -> Any:
+    """Return a resource class of a kind, for example `Host`."""
+    resources = kind_resources()
+    if name not in resources:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return resources[name]
 
 
 class ReservationService(ServiceDescription[Proxy]):
-    """The reservation service as openstacksdk describes services: its type and the proxy of each version."""
-
-    supported_versions = {"1": Proxy}  # noqa: RUF012 (the attribute's form is openstacksdk's)
+    """The description of the service: its type, and the proxy class of each version."""
 
     def __init__(self) -> None:
-        super().__init__(service_type="reservation", supported_versions={"1": Proxy})
+        super().__init__(service_type="reservation", supported_versions={"1": proxy_class()})
 
 
 def add_reservation(connection: openstack.connection.Connection) -> None:
-    """Give the connection a `reservation` attribute that speaks of leases, hosts, floating IPs and allocations."""
-    # The connection keeps a proxy once it was asked for: one without our verbs must not stay.
+    """Give the connection a `reservation` attribute with leases and the resources of the installed kinds."""
+    # A connection caches the proxies in use. It may have cached openstacksdk's own, which lacks our methods.
     vars(connection).get("_proxies", {}).pop("reservation", None)
     connection.add_service(ReservationService())
 
 
-def reservation(connection: openstack.connection.Connection) -> Proxy:
-    """The typed proxy of a connection, for those whose type checker cannot see an added attribute."""
+@overload
+def reservation(connection: openstack.connection.Connection) -> Proxy: ...
+
+
+@overload
+def reservation(connection: openstack.connection.Connection, methods: type[T]) -> T: ...
+
+
+def reservation(connection: openstack.connection.Connection, methods: type[Any] = Proxy) -> Any:
+    """Return the typed proxy of a connection, because type checkers cannot see an added attribute.
+
+    `methods` is the type of the returned proxy: the class with the methods of a kind, if not `Proxy`. Raises
+    TypeError if its kind is not installed.
+    """
     proxy = connection.reservation
     if not isinstance(proxy, Proxy):
         add_reservation(connection)
         proxy = connection.reservation
-    assert isinstance(proxy, Proxy)  # noqa: S101 (tells the type checker what add_service did)
+    if not isinstance(proxy, methods):
+        raise TypeError(f"no installed kind has the methods of {methods.__name__}")
     return proxy
 
 
 def connect(cloud: str | None = None, **kwargs: Any) -> openstack.connection.Connection:
-    """A connection as openstack.connect() makes one, from clouds.yaml or the environment, with `reservation` in it."""
+    """Return a connection of openstack.connect(), from clouds.yaml or the environment, with `reservation`."""
     connection = openstack.connect(cloud=cloud, **kwargs)
     add_reservation(connection)
     return connection

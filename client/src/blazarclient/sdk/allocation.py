@@ -1,4 +1,4 @@
-"""Which reservations lie on a resource?"""
+"""Allocations in `blazarclient.sdk`: the reservations on a resource."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from blazarclient.sdk.base import ServiceResource
 
 
 class AllocatedReservation(TypedDict):
-    """A reservation on a resource, with its lease's interval as the service writes it."""
+    """A reservation on a resource, with the interval of its lease in the service's format."""
 
     id: str
     lease_id: str
@@ -19,11 +19,10 @@ class AllocatedReservation(TypedDict):
 
 
 class Allocation(ServiceResource):
-    """A resource and the reservations it serves, now and later."""
+    """A resource and its present and future reservations. Each kind lists them under a path of its own."""
 
     resource_key = "allocation"
     resources_key = "allocations"
-    base_path = "/os-hosts/allocations"
 
     resource_id: str = resource.Body("resource_id", alternate_id=True)
     reservations: list[AllocatedReservation] = resource.Body("reservations", type=list)

@@ -1,37 +1,38 @@
-"""In what do the service's resources differ from openstacksdk's usual ones?
+"""The base class of the service's resources in openstacksdk, and helpers of the proxy's methods.
 
-Requests are not wrapped in the resource's key, answers are; lists come whole unless the service says otherwise; and an
-error carries the service's explanation under `error_message`.
+The service differs from what openstacksdk expects: the body of a request is not wrapped in the resource's
+key, a list may have no pages, and an error has its explanation under `error_message`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import Any, ClassVar, Self
+from collections.abc import Generator, Iterable, Sequence
+from typing import Any, ClassVar, Self, TypeVar
 
 import requests
 from keystoneauth1 import adapter
 from openstack import exceptions, resource
 
-from blazarclient.v1.transport import explanation
+from blazarclient.transport import error_message
 
 HEADERS = {"Accept": "application/json"}
 Rows = list[dict[str, Any]]
+T = TypeVar("T")
 
 
 class ServiceResource(resource.Resource):
-    """What all resources of the service have in common."""
+    """A resource of the reservation service."""
 
     allow_fetch = True
     allow_list = True
     update_method: ClassVar[str] = "PUT"
 
     def create(self, session: adapter.Adapter, *args: Any, **kwargs: Any) -> Self:
-        """Create it; the body is not wrapped, whatever the further arguments say."""
+        """Create the resource; the further arguments of openstacksdk have no effect."""
         return self._send(session, "POST", self.base_path)
 
     def commit(self, session: adapter.Adapter, *args: Any, **kwargs: Any) -> Self:
-        """Send what was changed since it was read; nothing is sent when nothing was."""
+        """Send the changed fields; without changes, send nothing."""
         if not self._body.dirty:
             return self
         return self._send(session, self.update_method, f"{self.base_path}/{self.id}")
@@ -56,10 +57,10 @@ class ServiceResource(resource.Resource):
         marker: str | None = None,
         **params: Any,
     ) -> Generator[Self, None, None]:
-        """Yield the resources, page after page as long as the service gives pages.
+        """Yield the resources, page by page if the service has pages.
 
-        `limit` is the size of a page, `marker` the id behind which to begin. A service that knows neither answers with
-        everything, once: what was seen already is not yielded again.
+        `limit` is the size of a page, and the first page begins after the id `marker`. A service without
+        pages ignores both and returns the full list each time, so repeated resources are skipped.
         """
         path: str | None = base_path or cls.base_path
         query: dict[str, Any] = {**params, "limit": limit, "marker": marker}
@@ -94,11 +95,37 @@ class ServiceResource(resource.Resource):
 
 
 def raise_for_status(response: requests.Response) -> None:
-    """Raise openstacksdk's exception for this status, with the service's explanation as its `message`."""
+    """Raise openstacksdk's exception for an error status, with the service's explanation as `message`."""
     if response.status_code < 400:
         return
     try:
-        said = explanation(response.json(), response.text)
+        message = error_message(response.json(), response.text)
     except ValueError:
-        said = response.text
-    exceptions.raise_from_response(response, error_message=said or None)
+        message = response.text
+    exceptions.raise_from_response(response, error_message=message or None)
+
+
+def resource_id(value: Any) -> str:
+    """Return the id of a resource, which may be given as its id."""
+    return value if isinstance(value, str) else str(value.id)
+
+
+def find_resource(
+    rows: Iterable[T], keys: Sequence[str], wanted: str, noun: str, ignore_missing: bool
+) -> T | None:
+    """Return the only resource with the wanted value under one of the keys; earlier keys take precedence.
+
+    Raises DuplicateResource if several match, and NotFoundException, or returns None, if none does.
+    """
+    candidates = list(rows)
+    for key in keys:
+        found = [row for row in candidates if getattr(row, key) == wanted]
+        if len(found) > 1:
+            raise exceptions.DuplicateResource(
+                f"{len(found)} resources are the {noun} {wanted!r}: use the id"
+            )
+        if found:
+            return found[0]
+    if ignore_missing:
+        return None
+    raise exceptions.NotFoundException(f"no {noun} is called {wanted!r} or has this id")

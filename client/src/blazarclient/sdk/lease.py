@@ -1,8 +1,9 @@
-"""What is a lease, and what is in it?"""
+"""Leases in `blazarclient.sdk`, with their reservations and events."""
 
 from __future__ import annotations
 
 from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 from openstack import resource
 
@@ -11,58 +12,41 @@ from blazarclient.wire_time import from_wire
 
 
 class Reservation(resource.Resource):
-    """One line of a lease: an amount of one resource kind. Which of the later fields are set depends on the kind."""
+    """One line of a lease: an amount of one resource kind.
 
-    #: The lease it belongs to.
+    The keys of the installed kinds are attributes too, for example `min` and `max` of ``physical:host``.
+    """
+
+    #: The id of its lease.
     lease_id: str = resource.Body("lease_id")
-    #: The kind: ``physical:host``, ``virtual:instance``, ``flavor:instance``, ``virtual:floatingip``.
+    #: The kind, for example ``physical:host``.
     resource_type: str = resource.Body("resource_type")
-    #: The id of the kind's own record, not of a host.
+    #: The id of the kind's own record; it is not the id of a host.
     resource_id: str = resource.Body("resource_id")
     #: ``pending``, ``active``, ``deleted`` or ``error``.
     status: str = resource.Body("status")
-    #: Why, where the service has something to say.
+    #: The reason for the status, or None.
     status_reason: str | None = resource.Body("status_reason")
-    #: Healing found no substitute for something that failed.
+    #: Healing found no substitute for a failed resource.
     missing_resources: bool = resource.Body("missing_resources", type=bool)
-    #: Healing replaced something that failed.
+    #: Healing replaced a failed resource.
     resources_changed: bool = resource.Body("resources_changed", type=bool)
     created_at: str = resource.Body("created_at")
     updated_at: str | None = resource.Body("updated_at")
 
-    #: How many hosts at least and at most (physical:host).
-    min: int | None = resource.Body("min")
-    max: int | None = resource.Body("max")
-    #: Requirements, as JSON text.
-    hypervisor_properties: str | None = resource.Body("hypervisor_properties")
-    resource_properties: str | None = resource.Body("resource_properties")
-    #: What happens to servers before the end (physical:host).
-    before_end: str | None = resource.Body("before_end")
+    if TYPE_CHECKING:
 
-    #: Size and number of instances (virtual:instance, flavor:instance); the number of addresses (virtual:floatingip).
-    vcpus: int | None = resource.Body("vcpus")
-    memory_mb: int | None = resource.Body("memory_mb")
-    disk_gb: int | None = resource.Body("disk_gb")
-    amount: int | None = resource.Body("amount")
-    #: All on one host (True), all on different hosts (False), or no matter (None).
-    affinity: bool | None = resource.Body("affinity")
-    #: The flavor to boot with, and where its servers go.
-    flavor_id: str | None = resource.Body("flavor_id")
-    aggregate_id: int | None = resource.Body("aggregate_id")
-    server_group_id: str | None = resource.Body("server_group_id")
-
-    #: The external network, and addresses that must be among those reserved (virtual:floatingip).
-    network_id: str | None = resource.Body("network_id")
-    required_floatingips: list[str] | None = resource.Body("required_floatingips")
+        def __getattr__(self, name: str) -> Any:
+            """Return the value of a key that only the reservation's kind has."""
 
 
 class Event(resource.Resource):
-    """A timed moment of a lease."""
+    """A scheduled change of a lease: its start, its end, or the warning before the end."""
 
     lease_id: str = resource.Body("lease_id")
     #: ``start_lease``, ``before_end_lease`` or ``end_lease``.
     event_type: str = resource.Body("event_type")
-    #: When, UTC, as the service writes it.
+    #: The time in UTC, in the service's format.
     time: str = resource.Body("time")
     #: ``UNDONE``, ``IN_PROGRESS``, ``DONE`` or ``ERROR``.
     status: str = resource.Body("status")
@@ -71,7 +55,7 @@ class Event(resource.Resource):
 
     @property
     def at(self) -> datetime:
-        """When, as an aware moment."""
+        """Return the time as an aware datetime."""
         return from_wire(self.time)
 
 
@@ -85,16 +69,16 @@ class Lease(ServiceResource):
     allow_commit = True
     allow_delete = True
 
-    #: Start and end, UTC, as the service writes them; `starts_at` and `ends_at` are moments.
+    #: Start and end in UTC, in the service's format; `starts_at` and `ends_at` are datetimes.
     start_date: str = resource.Body("start_date")
     end_date: str = resource.Body("end_date")
-    #: Only in requests: when the before-end action is to happen. In answers see the event ``before_end_lease``.
+    #: The time of the before-end action, in requests only. Answers have the event ``before_end_lease``.
     before_end_date: str | None = resource.Body("before_end_date")
     #: ``PENDING``, ``ACTIVE``, ``TERMINATED``, ``ERROR``, or a transitional one.
     status: str = resource.Body("status")
-    #: Why, where the service has something to say: what a lease waits for, or what failed.
+    #: The reason for the status, or None: what a lease waits for, or what failed.
     status_reason: str | None = resource.Body("status_reason")
-    #: Something in it failed and was not replaced.
+    #: A resource of the lease failed and was not replaced.
     degraded: bool = resource.Body("degraded", type=bool)
     project_id: str = resource.Body("project_id")
     user_id: str | None = resource.Body("user_id")
@@ -106,14 +90,14 @@ class Lease(ServiceResource):
 
     @property
     def starts_at(self) -> datetime:
-        """The start as an aware moment."""
+        """Return the start as an aware datetime."""
         return from_wire(self.start_date)
 
     @property
     def ends_at(self) -> datetime:
-        """The end as an aware moment; the lease does not include it."""
+        """Return the end as an aware datetime; the lease does not include it."""
         return from_wire(self.end_date)
 
     def reservations_of(self, resource_type: str) -> list[Reservation]:
-        """The reservations of one kind."""
+        """Return the reservations of one kind."""
         return [item for item in self.reservations if item.resource_type == resource_type]

@@ -1,1 +1,1 @@
-"""The library for version 1 of the API, whose calls return plain dictionaries."""
+"""The library for version 1 of the API. Its calls return dictionaries."""

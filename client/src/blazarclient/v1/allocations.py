@@ -1,25 +1,25 @@
-"""How does a program learn which reservations lie on which resource?"""
+"""The calls of the v1 client for allocations."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from blazarclient.transport import Transport
 from blazarclient.v1.ordering import sort_rows
-from blazarclient.v1.transport import Transport
 
 
 class Allocations:
-    """Which reservations each resource serves; `resource` is the collection's path, ``os-hosts``."""
+    """The reservations on each resource. `resource` is the path of a collection, for example ``os-hosts``."""
 
     def __init__(self, transport: Transport) -> None:
         self.request_manager = transport
 
     def get(self, resource: str, resource_id: str) -> dict[str, Any]:
-        """The reservations on one resource, present and future."""
+        """Return the present and future reservations on one resource."""
         body = self.request_manager.get(f"/{resource}/{resource_id}/allocation")[1]
         allocation: dict[str, Any] = body["allocation"]
         return allocation
 
     def list(self, resource: str, sort_by: str | None = None) -> list[dict[str, Any]]:
-        """The reservations on every resource of a collection, sorted here by a key if one is named."""
+        """Return the reservations on all resources of a collection, sorted by the key `sort_by`."""
         return sort_rows(self.request_manager.get(f"/{resource}/allocations")[1]["allocations"], sort_by)

@@ -1,27 +1,26 @@
-"""What can a program ask of the reservation service, version 1?"""
+"""The client for version 1 of the API."""
 
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from keystoneauth1.session import Session
 
+from blazarclient.kinds.registry import installed_kinds
+from blazarclient.transport import SessionTransport, TokenTransport, Transport
 from blazarclient.v1.allocations import Allocations
-from blazarclient.v1.floatingips import FloatingIPs
-from blazarclient.v1.hosts import Hosts
 from blazarclient.v1.leases import Leases
-from blazarclient.v1.transport import SessionTransport, TokenTransport, Transport
 
 _LOG = logging.getLogger(__name__)
 
 
 class Client:
-    """Leases, hosts, floating IPs and allocations, each under its attribute.
+    """The calls of the API, grouped in attributes: `lease`, `allocation`, and those of the installed kinds.
 
-    Give it a keystoneauth `session`; further arguments (`interface`, `region_name`, `endpoint_override`, ...) choose
-    the endpoint. The older way, `blazar_url` with `auth_token`, still works and logs a warning.
-    Raises InsufficientAuthInformation when neither is given.
+    The client takes a keystoneauth `session`; further arguments (`interface`, `region_name`,
+    `endpoint_override`, ...) choose the endpoint. The deprecated arguments `blazar_url` and `auth_token`
+    still work and log a warning. Raises InsufficientAuthInformation if both ways are missing.
     """
 
     def __init__(
@@ -35,10 +34,16 @@ class Client:
         self.auth_token = auth_token
         self.session = session
         transport = self._transport(**kwargs)
+        for kind in installed_kinds():
+            for name, manager in kind.managers(transport).items():
+                setattr(self, name, manager)
         self.lease = Leases(transport)
-        self.host = Hosts(transport)
-        self.floatingip = FloatingIPs(transport)
         self.allocation = Allocations(transport)
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Return the calls of an installed kind, for example `host`."""
 
     def _transport(self, **kwargs: Any) -> Transport:
         if self.session is not None:

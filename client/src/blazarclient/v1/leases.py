@@ -1,4 +1,4 @@
-"""How does a program create, read, change and delete leases?"""
+"""The calls of the v1 client for leases."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from blazarclient import exception
+from blazarclient.transport import Transport
 from blazarclient.v1.ordering import sort_rows
-from blazarclient.v1.transport import Transport
 from blazarclient.wire_time import INPUT_FORMAT, OUTPUT_FORMAT
 
 NOTHING_TO_UPDATE = "No values to update passed."
@@ -18,7 +18,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 class Leases:
-    """The leases that the caller may see, as dictionaries of the service."""
+    """The leases that the caller may see, as dictionaries."""
 
     def __init__(self, transport: Transport) -> None:
         self.request_manager = transport
@@ -33,9 +33,9 @@ class Leases:
         before_end: str | None = None,
         before_end_date: str | None = None,
     ) -> dict[str, Any]:
-        """Create a lease; dates are ``YYYY-MM-DD HH:MM`` in UTC, or ``now``. Returns it as the service made it.
+        """Create a lease and return it. Dates are ``YYYY-MM-DD HH:MM`` in UTC, or ``now``.
 
-        `before_end_date` is another name of `before_end`: Heat's leases call it so.
+        `before_end_date` is another name of `before_end`, which Heat uses.
         """
         body = {
             "name": name,
@@ -48,7 +48,7 @@ class Leases:
         return self._lease(self.request_manager.post("/leases", body)[1])
 
     def get(self, lease_id: str) -> dict[str, Any]:
-        """One lease."""
+        """Return one lease."""
         return self._lease(self.request_manager.get(f"/leases/{lease_id}")[1])
 
     def update(
@@ -63,10 +63,11 @@ class Leases:
         start_date: str | None = None,
         reservations: Sequence[dict[str, Any]] | None = None,
     ) -> dict[str, Any] | str:
-        """Change a lease. Returns it as the service answers, or a sentence when there was nothing to change.
+        """Change a lease and return it, or return a sentence if there is nothing to change.
 
-        Durations are a number with s, m, h or d and count from the lease's present dates, which cost one more GET.
-        Of several ways to say the same date, a date goes before a longer time, and that before a shorter one.
+        Durations are a number with s, m, h or d. They are relative to the dates of the lease, which take one
+        more GET. A date takes precedence over `prolong_for` and `defer_by`, and those over `reduce_by` and
+        `advance_by`.
         """
         values: dict[str, Any] = {}
         if name:
@@ -82,11 +83,11 @@ class Leases:
         return self._lease(self.request_manager.put(f"/leases/{lease_id}", values)[1])
 
     def delete(self, lease_id: str) -> None:
-        """Delete a lease, with the servers that run in it when it is active."""
+        """Delete a lease. If it is active, its servers are deleted too."""
         self.request_manager.delete(f"/leases/{lease_id}")
 
     def list(self, sort_by: str | None = None) -> list[dict[str, Any]]:
-        """All leases in sight; `sort_by` names a key to sort by, here and not in the service."""
+        """Return all visible leases; `sort_by` names a key to sort by, on the client's side."""
         return sort_rows(self.request_manager.get("/leases")[1]["leases"], sort_by)
 
     @staticmethod
@@ -98,19 +99,19 @@ class Leases:
 def _date(
     key: str, lease: dict[str, Any], given: str | None, *, later: str | None, earlier: str | None
 ) -> dict[str, str]:
-    """The changed date under its key, or nothing."""
+    """Return the changed date under its key, or an empty dictionary."""
     if given:
         if given == "now":
             return {key: given}
         return {key: _minutes(datetime.strptime(given, INPUT_FORMAT))}  # noqa: DTZ007 (UTC on the wire)
     if not later and not earlier:
         return {}
-    present = datetime.strptime(lease[key], OUTPUT_FORMAT)  # noqa: DTZ007 (UTC on the wire)
-    return {key: _minutes(present + _duration(later) if later else present - _duration(earlier))}
+    current = datetime.strptime(lease[key], OUTPUT_FORMAT)  # noqa: DTZ007 (UTC on the wire)
+    return {key: _minutes(current + _duration(later) if later else current - _duration(earlier))}
 
 
-def _minutes(moment: datetime) -> str:
-    return moment.strftime(INPUT_FORMAT)
+def _minutes(when: datetime) -> str:
+    return when.strftime(INPUT_FORMAT)
 
 
 def _duration(text: str | None) -> timedelta:

@@ -1,4 +1,4 @@
-"""In which order does a list come when the service has no order of its own?"""
+"""The order of lists, which the service does not define."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Row = dict[str, Any]
 
 
 def sort_rows(rows: list[Row], key: str | None) -> list[Row]:
-    """The rows sorted by one key, nulls first; as they came when no key is given. Raises KeyError for an unknown key."""
+    """Return the rows sorted by a key, nulls first, or unchanged without a key. Raises KeyError."""
     if not key:
         return rows
     return sorted(rows, key=lambda row: (row[key] is not None, "" if row[key] is None else row[key]))

@@ -1,1 +1,1 @@
-"""What do the tests of the client share?"""
+"""The shared code of the client's tests."""

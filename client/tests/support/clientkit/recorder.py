@@ -1,6 +1,7 @@
-"""What did a client ask for? A small HTTP server with a Keystone, canned answers and a memory of every request.
+"""A small HTTP server with a Keystone and canned answers, which records every request.
 
-It knows nothing of leases: it proves the wire format, not the behaviour. Behaviour is tested against the real service.
+It does not implement leases: it verifies the wire format, and other tests verify the behaviour on the real
+service.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ KEPT_HEADERS = ("accept", "content-type", "user-agent", "x-auth-token", "opensta
 
 
 @dataclass(frozen=True)
-class Asked:
+class RecordedRequest:
     """One request to the reservation service."""
 
     method: str
@@ -31,7 +32,10 @@ class Asked:
 
 
 class RecordingCloud:
-    """Identity at /v3, the reservation service at /reservation/v1; `answers` maps (method, path) to (status, body)."""
+    """Identity at /v3 and the reservation service at /reservation/v1.
+
+    `answers` maps (method, path) to (status, body).
+    """
 
     def __init__(self, port: int = 0) -> None:
         cloud = self
@@ -45,7 +49,7 @@ class RecordingCloud:
             do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve  # noqa: N815 (http.server names them)
 
             def log_message(self, format: str, *args: Any) -> None:
-                """Quiet: what was asked is in `requests`."""
+                """Log nothing: the requests are in `requests`."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self._server.daemon_threads = True
@@ -53,7 +57,7 @@ class RecordingCloud:
         self.auth_url = f"{self.origin}/v3"
         self.endpoint = f"{self.origin}/reservation/v1"
         self.answers: dict[tuple[str, str], tuple[int, Any] | list[tuple[int, Any]]] = {}
-        self.requests: list[Asked] = []
+        self.requests: list[RecordedRequest] = []
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
 
     def __enter__(self) -> RecordingCloud:
@@ -66,15 +70,15 @@ class RecordingCloud:
         self._thread.join()
 
     def answer(self, method: str, path: str, status: int, body: Any = None) -> None:
-        """The answer to every further request of this kind; `path` begins behind the endpoint, with a slash."""
+        """Set the answer to all further requests; `path` begins after the endpoint, with a slash."""
         self.answers[method, path] = (status, body)
 
     def answer_in_turn(self, method: str, path: str, *answers: tuple[int, Any]) -> None:
-        """One answer after the other; the last one stays."""
+        """Set answers that are given one after the other; the last one repeats."""
         self.answers[method, path] = list(answers)
 
     def environment(self, project: str = "demo") -> dict[str, str]:
-        """The variables with which a command finds and enters this cloud."""
+        """Return the environment variables of a command that uses this cloud."""
         return {
             "OS_AUTH_TYPE": "password",
             "OS_AUTH_URL": self.auth_url,
@@ -95,7 +99,9 @@ class RecordingCloud:
             headers = {"x-openstack-request-id": "req-11111111-2222-3333-4444-555555555555"}
         else:
             status, body, headers = self._identity(handler.command, url.path)
-        payload = b"" if body is None else (body.encode() if isinstance(body, str) else json.dumps(body).encode())
+        payload = (
+            b"" if body is None else (body.encode() if isinstance(body, str) else json.dumps(body).encode())
+        )
         handler.send_response(status)
         for name, value in headers.items():
             handler.send_header(name, value)
@@ -104,11 +110,13 @@ class RecordingCloud:
         handler.end_headers()
         handler.wfile.write(payload)
 
-    def _reservation(self, handler: BaseHTTPRequestHandler, path: str, query: str, raw: bytes) -> tuple[int, Any]:
+    def _reservation(
+        self, handler: BaseHTTPRequestHandler, path: str, query: str, raw: bytes
+    ) -> tuple[int, Any]:
         path = path.removeprefix("/reservation").removeprefix("/v1")
         headers = {name.lower(): value for name, value in handler.headers.items()}
         self.requests.append(
-            Asked(
+            RecordedRequest(
                 handler.command,
                 path,
                 tuple(parse_qsl(query, keep_blank_values=True)),
@@ -126,7 +134,11 @@ class RecordingCloud:
     def _identity(self, method: str, path: str) -> tuple[int, Any, dict[str, str]]:
         if method == "POST" and path == "/v3/auth/tokens":
             return 201, {"token": self._token()}, {"X-Subject-Token": TOKEN}
-        version = {"id": "v3.14", "status": "stable", "links": [{"rel": "self", "href": f"{self.origin}/v3/"}]}
+        version = {
+            "id": "v3.14",
+            "status": "stable",
+            "links": [{"rel": "self", "href": f"{self.origin}/v3/"}],
+        }
         if path.rstrip("/") == "/v3":
             return 200, {"version": version}, {}
         return 300, {"versions": {"values": [version]}}, {}
@@ -134,7 +146,13 @@ class RecordingCloud:
     def _token(self) -> dict[str, Any]:
         domain = {"id": "default", "name": "Default"}
         endpoints = [
-            {"id": name, "interface": name, "region": "RegionOne", "region_id": "RegionOne", "url": self.endpoint}
+            {
+                "id": name,
+                "interface": name,
+                "region": "RegionOne",
+                "region_id": "RegionOne",
+                "url": self.endpoint,
+            }
             for name in ("public", "internal", "admin")
         ]
         return {

@@ -1,4 +1,4 @@
-"""How do tests run a command, as `blazar` and as `openstack`, and what do they get to see of it?"""
+"""The execution of `blazar` and `openstack` commands in tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from blazarclient.clock import Clock, SystemClock
 from blazarclient.shell import BlazarShell, main
 
-from .recorder import Asked
+from .recorder import RecordedRequest
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of its libraries' futures, not of ours
@@ -23,7 +23,7 @@ with warnings.catch_warnings():
 
 
 class FakeClock:
-    """A clock that moves only when somebody sleeps."""
+    """A clock that advances only when it sleeps."""
 
     def __init__(self, now: datetime) -> None:
         self.present = now
@@ -39,16 +39,16 @@ class FakeClock:
 
 @dataclass(frozen=True)
 class Ran:
-    """What a command left behind."""
+    """The exit code and the output of a command, with its requests."""
 
     code: int
     out: str
     err: str
-    requests: Sequence[Asked] = ()
+    requests: Sequence[RecordedRequest] = ()
 
 
 class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
+    """A stream that is a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -59,15 +59,15 @@ Program = Callable[[str], Ran]
 
 
 @contextmanager
-def commands(asked: Sequence[Asked] = (), clock: Clock | None = None) -> Iterator[Blazar]:
-    """Runs `blazar` commands in this process, as the installed program would; `asked` is a recorder's memory."""
+def commands(recorded: Sequence[RecordedRequest] = (), clock: Clock | None = None) -> Iterator[Blazar]:
+    """Run `blazar` commands in this process; `recorded` is the list of a recording cloud's requests."""
 
     def run(line: str, *, terminal: bool = False) -> Ran:
-        before = len(asked)
+        before = len(recorded)
         out, err = (Terminal(), Terminal()) if terminal else (io.StringIO(), io.StringIO())
         shell = BlazarShell(io.StringIO(), out, err, clock or SystemClock())
         code = _run(lambda: main(shlex.split(line), shell), out, err)
-        return Ran(code, out.getvalue(), err.getvalue(), asked[before:])
+        return Ran(code, out.getvalue(), err.getvalue(), recorded[before:])
 
     with handlers_restored():
         yield run
@@ -80,7 +80,7 @@ _NOUNS = ("lease", "host property", "host", "floatingip", "allocation", "calenda
 
 @contextmanager
 def programs() -> Iterator[dict[str, Program]]:
-    """Both programs, for lines in the plugin's words: ``lease set NAME ...``."""
+    """Return both programs for lines in the plugin's words: ``lease set NAME ...``."""
     with commands() as blazar:
         yield {"blazar": lambda line: blazar(_standalone(line)), "openstack": _openstack}
 
@@ -92,7 +92,7 @@ def _openstack(line: str) -> Ran:
 
 
 def run_program(words: Sequence[str], out: io.StringIO, err: io.StringIO) -> int:
-    """Run `openstack` or `blazar` in this process; gives the exit code."""
+    """Run `openstack` or `blazar` in this process and return the exit code."""
     name, arguments = words[0], list(words[1:])
     if name == "blazar":
         return _run(lambda: main(arguments, BlazarShell(io.StringIO(), out, err)), out, err)
@@ -123,7 +123,7 @@ def _run(program: Callable[[], int], out: io.StringIO, err: io.StringIO) -> int:
 
 @contextmanager
 def handlers_restored() -> Iterator[None]:
-    """Both programs set up logging for the process, which is the tests' as well."""
+    """Restore the logging of the process, which both programs change."""
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
     yield

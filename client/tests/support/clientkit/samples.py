@@ -1,4 +1,4 @@
-"""What does the service answer? Bodies as the API documents them."""
+"""The bodies of the service's answers, as the API documents them."""
 
 from __future__ import annotations
 
@@ -139,8 +139,8 @@ def error(status: int, message: str) -> Body:
     return {"error_code": status, "error_message": message, "error_name": status}
 
 
-def furnish(cloud: RecordingCloud) -> RecordingCloud:
-    """Two leases, two hosts, one address, in the usual state."""
+def add_default_answers(cloud: RecordingCloud) -> RecordingCloud:
+    """Add the answers for two leases, two hosts and one address."""
     cloud.answer("GET", "/leases", 200, {"leases": [lease(), other_lease()]})
     for sample in (lease(), other_lease()):
         for method in ("GET", "PUT"):
@@ -149,7 +149,9 @@ def furnish(cloud: RecordingCloud) -> RecordingCloud:
     missing = f"Object with {{'lease_id': '{MISSING_LEASE_ID}'}} not found"
     cloud.answer("GET", f"/leases/{MISSING_LEASE_ID}", 404, error(404, missing))
     cloud.answer("POST", "/leases", 201, {"lease": lease()})
-    cloud.answer("GET", "/os-hosts", 200, {"hosts": [host(), host(id="2", hypervisor_hostname="compute-0000")]})
+    cloud.answer(
+        "GET", "/os-hosts", 200, {"hosts": [host(), host(id="2", hypervisor_hostname="compute-0000")]}
+    )
     cloud.answer("POST", "/os-hosts", 201, {"host": host()})
     for method in ("GET", "PUT"):
         cloud.answer(method, "/os-hosts/1", 200, {"host": host()})

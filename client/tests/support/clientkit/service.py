@@ -1,4 +1,4 @@
-"""Which service do the tests talk to? The real one, with its sandbox cloud, in a process of its own."""
+"""The real service with its sandbox cloud, in a process of its own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Service:
     auth_url: str
 
     def environment(self, cloud: str) -> dict[str, str]:
-        """Variables with which every client finds it, those without clouds.yaml too."""
+        """Return the variables with which every client finds the service, also without clouds.yaml."""
         clouds = yaml.safe_load((self.folder / "clouds.yaml").read_text())["clouds"]
         auth = clouds[cloud]["auth"]
         return {
@@ -44,7 +44,7 @@ class Service:
 
 @contextmanager
 def running_service(folder: Path) -> Iterator[Service]:
-    """Starts it on free ports with this folder, which is empty, and stops it at the end."""
+    """Start the service on free ports with an empty folder, and stop it at the end."""
     port, cloud_port = _free_port(), _free_port()
     folder.mkdir(parents=True, exist_ok=True)
     command = [str(Path(sys.executable).parent / "blazar-standalone")]

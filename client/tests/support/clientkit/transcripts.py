@@ -1,4 +1,4 @@
-"""Is a session in the documentation what really happens? Its commands are run again, one after the other."""
+"""The execution of the sessions in the documentation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import shlex
 from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass
 
-from .normal import complaints, normal
+from .output import normalize, relevant_lines
 from .runner import run_program
 
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -19,14 +19,14 @@ _DURATION = re.compile(r"\b\d+[dhms]( \d+[dhms])?\b(?= from now)")
 
 @dataclass(frozen=True)
 class Step:
-    """A command, and what it is said to print."""
+    """A command and its documented output."""
 
     command: str
     output: str
 
 
 def steps_of(text: str) -> list[Step]:
-    """The commands in all console blocks: a line behind ``$``, with those that a backslash at the end adds to it."""
+    """Return the commands of all console blocks: lines after ``$``, with their continuation lines."""
     steps = []
     for block in _BLOCK.findall(text):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
@@ -36,20 +36,23 @@ def steps_of(text: str) -> list[Step]:
 
 
 class Screen(io.StringIO):
-    """What was printed where line characters can be shown."""
+    """A stream with UTF-8 encoding."""
 
     encoding = "utf-8"
 
 
 class Shell:
-    """As much of a shell as the documents need: ``export``, ``$NAME``, ``echo $?``, ``$(...)`` and our two programs."""
+    """The parts of a shell that the documents need.
+
+    These are ``export``, ``$NAME``, ``echo $?``, ``$(...)`` and the two programs.
+    """
 
     def __init__(self, environment: MutableMapping[str, str]) -> None:
         self._environment = environment
         self._code = 0
 
     def run(self, command: str) -> str:
-        """What the command prints, on standard output and standard error, as both come to a terminal."""
+        """Return the command's standard output and standard error, as a terminal shows both."""
         plain = re.sub(r"\$\((.*?)\)", lambda inner: self.run(inner[1]).strip(), command.replace("\\\n", ""))
         match shlex.split(re.sub(r"\$([A-Z]\w*)", lambda name: self._environment[name[1]], plain)):
             case ["export", *settings]:
@@ -64,13 +67,13 @@ class Shell:
 
 
 def same(text: str) -> list[str]:
-    """The lines of an output that must be the same at every run."""
-    lines = complaints(_DURATION.sub("9h", normal(text)))
+    """Return the lines of an output that do not vary between runs."""
+    lines = relevant_lines(_DURATION.sub("9h", normalize(text)))
     return [line.rstrip() for line in lines if not _ON_ITS_WAY.match(line)]
 
 
 def renewed(text: str, outputs: Sequence[str]) -> str:
-    """The document with these outputs in the place of those it has."""
+    """Return the document with these outputs instead of its own."""
     rest = iter(zip(steps_of(text), outputs, strict=True))
 
     def block(found: re.Match[str]) -> str:

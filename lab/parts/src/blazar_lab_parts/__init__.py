@@ -1,1 +1,1 @@
-"""What does the lab add to OpenStack's own packages?"""
+"""What the lab adds to OpenStack's own packages."""

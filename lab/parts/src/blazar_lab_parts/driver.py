@@ -1,4 +1,4 @@
-"""What hypervisor does a nova-compute of the lab pretend to drive?
+"""The fake hypervisor of the lab's nova-computes.
 
 Nova loads drivers from its own package `nova.virt` only, so this file is installed there, as `lab.py`.
 """

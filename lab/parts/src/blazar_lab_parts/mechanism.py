@@ -1,4 +1,4 @@
-"""Who binds a Neutron port when no agent runs anywhere?"""
+"""A Neutron driver that binds ports although no agent runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from neutron_lib.plugins.ml2 import api
 
 
 class LabMechanismDriver(api.MechanismDriver):  # type: ignore[misc]  # neutron_lib has no types
-    """Binds every port to its first segment and calls it ACTIVE: there is no data plane to wait for."""
+    """A driver that binds every port to its first segment, ACTIVE at once: there is no data plane."""
 
     def initialize(self) -> None:
         """Nothing to connect to."""

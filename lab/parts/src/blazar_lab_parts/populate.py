@@ -1,4 +1,4 @@
-"""What data does a fresh cloud of the lab hold? Everything is looked up first, so this may be repeated.
+"""The first data of the cloud. Existing objects are kept, so this may be repeated.
 
     python -m blazar_lab_parts.populate identity|cloud SPECIFICATION
 
@@ -14,7 +14,7 @@ from typing import Any
 
 import openstack
 
-# openstacksdk's types are unions over versions of the APIs, which say nothing here
+# openstacksdk's types are unions over versions of the APIs, which do not help here
 Cloud = Any
 
 DOMAIN = "default"
@@ -25,7 +25,7 @@ EXTERNAL_POOL = {"start": "203.0.113.10", "end": "203.0.113.99"}
 
 
 def identity(cloud: Cloud, specification: dict[str, Any]) -> None:
-    """Catalog, service users, and two projects with a member each."""
+    """Create catalog, service users, and two projects with a member each."""
     keystone = cloud.identity
     password = specification["password"]
     roles = {role.name: role for role in keystone.roles()}
@@ -45,7 +45,7 @@ def identity(cloud: Cloud, specification: dict[str, Any]) -> None:
 
 
 def resources(cloud: Cloud, specification: dict[str, Any]) -> None:
-    """An image, flavors, networks with a router between them, and the empty freepool."""
+    """Create an image, flavors, networks with a router between them, and the empty freepool."""
     if not cloud.image.find_image("dummy"):
         cloud.image.create_image(
             name="dummy",

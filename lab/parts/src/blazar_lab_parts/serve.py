@@ -1,4 +1,4 @@
-"""How does the lab run an OpenStack API: one process, one port, an access log, faults on demand?
+"""A WSGI server for an OpenStack API: one process, one port, an access log, faults on demand.
 
     python -m blazar_lab_parts.serve MODULE:CALLABLE PORT ACCESS_LOG FAULT_FILE
 
@@ -48,7 +48,7 @@ def main(target: str, port: str, access_log: str, fault_file: str) -> None:
 
 
 class Faults:
-    """Answers with the statuses in a file as long as the file exists."""
+    """WSGI middleware that answers with the statuses in a file while the file exists."""
 
     def __init__(self, application: Application, path: Path) -> None:
         self._application = application
@@ -59,9 +59,9 @@ class Faults:
         status = self._fault()
         if status == 200:
             return self._application(environ, start_response)
-        body = b'{"error": {"message": "a fault ordered from the lab"}}'
+        body = b'{"error": {"message": "a fault injected by the lab"}}'
         headers = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
-        start_response(f"{status} Ordered Fault", headers)
+        start_response(f"{status} Injected Fault", headers)
         return [body]
 
     def _fault(self) -> int:
@@ -73,7 +73,7 @@ class Faults:
 
 
 class AccessLog:
-    """One line per request: time, milliseconds, status, method, path, user agent."""
+    """WSGI middleware that logs each request: time, milliseconds, status, method, path, user agent."""
 
     def __init__(self, application: Application, path: Path) -> None:
         self._application = application

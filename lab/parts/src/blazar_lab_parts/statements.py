@@ -1,4 +1,4 @@
-"""Which SQL statements are to be run on a MariaDB server before the lab's own user exists?
+"""Run SQL statements on a MariaDB server, also before the lab's own user exists.
 
 python -m blazar_lab_parts.statements HOST PORT SOCKET USER PASSWORD STATEMENT...
 """

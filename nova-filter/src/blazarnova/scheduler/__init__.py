@@ -1,1 +1,1 @@
-"""Where does Nova look for our scheduler parts?"""
+"""The parts that nova-scheduler loads."""

@@ -1,1 +1,1 @@
-"""Which hosts are there, and which servers run on them? Nova's part of the sandbox."""
+"""Nova's state and rules."""

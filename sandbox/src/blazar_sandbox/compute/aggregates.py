@@ -1,4 +1,4 @@
-"""Which host aggregates are there, and what may be done with them?"""
+"""Host aggregates and their rules."""
 
 import uuid
 from collections.abc import Mapping
@@ -7,15 +7,15 @@ from dataclasses import replace
 from blazar_sandbox.clock import Clock
 from blazar_sandbox.compute.hosts import Hosts, zone_of
 from blazar_sandbox.compute.model import ZONE_KEY, Aggregate, Counter, Host
-from blazar_sandbox.compute.server_rows import ServerRows
+from blazar_sandbox.compute.server_table import ServerTable
 from blazar_sandbox.errors import bad_request, conflict, not_found
 from blazar_sandbox.table import Index, Table
 
 
 class Aggregates:
-    """Nova's aggregates with Nova's rules."""
+    """The table of aggregates, and Nova's rules for changing them."""
 
-    def __init__(self, clock: Clock, hosts: Hosts, servers: ServerRows) -> None:
+    def __init__(self, clock: Clock, hosts: Hosts, servers: ServerTable) -> None:
         self._clock = clock
         self._hosts = hosts
         self._servers = servers
@@ -25,14 +25,14 @@ class Aggregates:
         self.counter: Table[Counter] = Table("aggregate_counter", Counter)
 
     def aggregate(self, aggregate_id: str) -> Aggregate:
-        """Give an aggregate that must be there."""
+        """Return an aggregate; raise 404 if there is none."""
         row = self.table.get(aggregate_id)
         if row is None:
             raise not_found(f"Aggregate {aggregate_id} could not be found.")
         return row
 
     def hosts_in(self, aggregate: Aggregate) -> list[str]:
-        """Give the names of the hosts in an aggregate."""
+        """Return the names of the hosts in an aggregate."""
         return self._hosts.by_aggregate.keys(aggregate.id)
 
     def create(self, name: str, zone: str | None) -> Aggregate:
@@ -51,7 +51,7 @@ class Aggregates:
         return number
 
     def update(self, row: Aggregate, name: str | None, zone: str | None, *, change_zone: bool) -> Aggregate:
-        """Rename an aggregate or give it another zone."""
+        """Change the name or the zone of an aggregate."""
         if name is not None and name != row.name:
             if self.by_name.count(name):
                 raise conflict(f"Aggregate {name} already exists.")
@@ -62,7 +62,7 @@ class Aggregates:
     def set_metadata(
         self, row: Aggregate, changes: Mapping[str, str | None], action: str = "update metadata of"
     ) -> Aggregate:
-        """Set or, with None, remove metadata."""
+        """Set metadata; None removes a key."""
         if ZONE_KEY in changes:
             self._check_zone_change(row, changes[ZONE_KEY], action)
         metadata = dict(row.metadata)
@@ -82,7 +82,7 @@ class Aggregates:
         self.table.drop(str(row.id))
 
     def add_host(self, row: Aggregate, name: str) -> Aggregate:
-        """Put a host into an aggregate."""
+        """Add a host to an aggregate."""
         host = self._hosts.host(name)
         if row.id in host.aggregates:
             raise conflict(f"Aggregate {row.id} already has host {name}.")
@@ -94,7 +94,7 @@ class Aggregates:
         return self._touch(row)
 
     def remove_host(self, row: Aggregate, name: str) -> Aggregate:
-        """Take a host out of an aggregate."""
+        """Remove a host from an aggregate."""
         host = self._hosts.host(name)
         if row.id not in host.aggregates:
             raise not_found(f"Cannot remove host {name} in aggregate {row.id}: host not in aggregate")
@@ -104,7 +104,7 @@ class Aggregates:
         return self._touch(row)
 
     def _zone_stays(self, row: Aggregate, host: Host) -> bool:
-        """Tell whether another aggregate keeps the host in the zone."""
+        """Return whether another aggregate keeps the host in the zone."""
         return any(self.table[str(one)].zone == row.zone for one in host.aggregates if one != row.id)
 
     def _touch(self, row: Aggregate) -> Aggregate:
@@ -116,7 +116,7 @@ class Aggregates:
         self.table.put(str(row.id), row)
 
     def _check_one_zone(self, row: Aggregate, host: Host, zone: str) -> None:
-        """A host is in one zone only, so two aggregates of different zones cannot share it."""
+        """Refuse a zone for a host that is in another zone already."""
         others = {self.table[str(one)].zone for one in host.aggregates if one != row.id}
         foreign = sorted(other for other in others if other not in (None, zone))
         if foreign:
@@ -126,7 +126,7 @@ class Aggregates:
             )
 
     def _check_empty(self, host: Host, what: str) -> None:
-        """Servers cannot move to another zone, so a host that has some must stay in its zone."""
+        """Refuse to change the zone of a host with servers, which cannot change theirs."""
         if self._servers.on_host.count(host.name):
             raise conflict(f"{what} Reason: One or more hosts contain instances in this zone.")
 

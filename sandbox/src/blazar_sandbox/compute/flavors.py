@@ -1,4 +1,4 @@
-"""Which flavors are there, who may see them, and what do they ask of a host?"""
+"""Flavors, their visibility and the resources that they request."""
 
 import uuid
 from collections.abc import Mapping
@@ -12,21 +12,21 @@ from blazar_sandbox.table import Index, Table
 
 
 class Flavors:
-    """Nova's flavors."""
+    """The table of flavors, and Nova's rules for changing them."""
 
     def __init__(self) -> None:
         self.table: Table[Flavor] = Table("flavors", Flavor)
         self.by_name = Index(self.table, lambda row: (row.name,))
 
     def flavor(self, flavor_id: str, caller: Access) -> Flavor:
-        """Give a flavor that the caller can see."""
+        """Return a flavor; raise 404 if the caller sees none."""
         row = self.table.get(flavor_id)
         if row is None or not visible(row, caller):
             raise not_found(f"Flavor {flavor_id} could not be found.", "FlavorNotFound")
         return row
 
     def create(self, row: Flavor) -> Flavor:
-        """Create a flavor; an empty or ``auto`` id is replaced by a new one."""
+        """Create a flavor; an empty id or ``auto`` is replaced by a new id."""
         if row.id in ("", "auto"):
             row = replace(row, id=str(uuid.uuid4()))
         if row.id in self.table:
@@ -50,18 +50,22 @@ class Flavors:
         """Remove one extra spec."""
         if key not in row.extra_specs:
             raise not_found(f"Flavor {row.id} has no extra specs with key {key}.")
-        self.put(replace(row, extra_specs={name: value for name, value in row.extra_specs.items() if name != key}))
+        self.put(
+            replace(row, extra_specs={name: value for name, value in row.extra_specs.items() if name != key})
+        )
 
     def add_access(self, row: Flavor, project_id: str) -> Flavor:
-        """Let a project use a private flavor."""
+        """Grant a project access to a private flavor."""
         if project_id in row.access:
-            raise conflict(f"Flavor access already exists for flavor {row.id} and project {project_id} combination.")
+            raise conflict(
+                f"Flavor access already exists for flavor {row.id} and project {project_id} combination."
+            )
         row = replace(row, access=(*row.access, project_id))
         self.put(row)
         return row
 
     def remove_access(self, row: Flavor, project_id: str) -> Flavor:
-        """Take a private flavor away from a project."""
+        """Revoke a project's access to a private flavor."""
         if project_id not in row.access:
             raise not_found(f"Flavor access not found for {row.id} / {project_id} combination.")
         row = replace(row, access=tuple(one for one in row.access if one != project_id))
@@ -70,12 +74,12 @@ class Flavors:
 
 
 def visible(row: Flavor, caller: Access) -> bool:
-    """Tell whether a caller can see a flavor."""
+    """Return whether a caller can see a flavor."""
     return row.is_public or caller.is_admin or caller.project_id in row.access
 
 
 def amounts(flavor: Flavor) -> dict[str, int]:
-    """Give what a server of this flavor takes, by resource class."""
+    """Return the resources of a server of this flavor, by resource class."""
     dedicated = flavor.extra_specs.get("hw:cpu_policy") == "dedicated"
     wanted = {
         "PCPU" if dedicated else "VCPU": flavor.vcpus,
@@ -89,12 +93,16 @@ def amounts(flavor: Flavor) -> dict[str, int]:
 
 
 def trait_query(flavor: Flavor) -> TraitQuery:
-    """Give what a flavor demands of, or forbids, a host's traits."""
+    """Return the traits that a flavor requires and forbids."""
     required = {
-        key[6:] for key, value in flavor.extra_specs.items() if key.startswith("trait:") and value == "required"
+        key[6:]
+        for key, value in flavor.extra_specs.items()
+        if key.startswith("trait:") and value == "required"
     }
     forbidden = {
-        key[6:] for key, value in flavor.extra_specs.items() if key.startswith("trait:") and value == "forbidden"
+        key[6:]
+        for key, value in flavor.extra_specs.items()
+        if key.startswith("trait:") and value == "forbidden"
     }
     if not (required or forbidden):
         return NO_TRAITS

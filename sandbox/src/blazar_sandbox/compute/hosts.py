@@ -1,4 +1,4 @@
-"""Which hosts are there, in which aggregates, and how much of them is used?"""
+"""Compute hosts, their aggregates and their usage."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ DISABLED_TRAIT = "COMPUTE_STATUS_DISABLED"
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What the servers of a host take of it."""
+    """The resources that servers use."""
 
     vcpus: int = 0
     memory_mb: int = 0
@@ -27,7 +27,7 @@ _UNUSED = Usage()
 
 
 class Hosts:
-    """Nova's hosts; what Placement knows of them is kept in step."""
+    """The table of hosts; changes are mirrored to their resource providers."""
 
     def __init__(self, clock: Clock, placement: Placement) -> None:
         self._clock = clock
@@ -37,27 +37,27 @@ class Hosts:
         self.by_uuid = Index(self.table, lambda host: (host.uuid,))
         self.by_service = Index(self.table, lambda host: (host.service_uuid,))
         self.by_aggregate = Index(self.table, lambda host: host.aggregates)
-        # All hosts that are in the same aggregates get the same answer from most of the scheduler's filters.
+        # Most of the scheduler's filters depend on nothing but a host's set of aggregates.
         self.by_membership = Index(self.table, lambda host: (host.aggregates,))
 
     def host(self, name: str) -> Host:
-        """Give a host that must be there."""
+        """Return a host; raise 404 if there is none."""
         row = self.table.get(name)
         if row is None:
             raise not_found(f"Compute host {name} could not be found.", "ComputeHostNotFound")
         return row
 
     def matching(self, pattern: str) -> list[Host]:
-        """Give the hosts whose name contains the pattern."""
+        """Return the hosts whose name contains the pattern."""
         return [host for host in self.table if pattern in host.name]
 
     def join(self, host: Host, aggregate: Aggregate) -> None:
-        """Put a host into an aggregate."""
+        """Add a host to an aggregate."""
         self._put(replace(host, aggregates=(*host.aggregates, aggregate.id)))
         self._mirror(host, lambda provider: provider.aggregates | {aggregate.uuid})
 
     def leave(self, host: Host, aggregate: Aggregate) -> None:
-        """Take a host out of an aggregate."""
+        """Remove a host from an aggregate."""
         self._put(replace(host, aggregates=tuple(one for one in host.aggregates if one != aggregate.id)))
         self._mirror(host, lambda provider: provider.aggregates - {aggregate.uuid})
 
@@ -91,7 +91,7 @@ class Hosts:
             self._placement.change(provider, None, aggregates=aggregates(provider))
 
     def _mark_disabled(self, host: Host) -> None:
-        """Tell Placement of a disabled host by the trait that Nova uses for it."""
+        """Set or remove the trait by which Placement knows a disabled host."""
         provider = self._placement.providers.get(host.uuid)
         if provider is None or (DISABLED_TRAIT in provider.traits) == host.disabled:
             return
@@ -100,7 +100,7 @@ class Hosts:
 
 
 def usage(servers: list[Server]) -> Usage:
-    """Sum up the servers of a host."""
+    """Return the sum of the servers' resources."""
     if not servers:
         return _UNUSED
     return Usage(
@@ -112,7 +112,7 @@ def usage(servers: list[Server]) -> Usage:
 
 
 def zone_of(host: Host, aggregates: Table[Aggregate]) -> str:
-    """Give the availability zone of a host."""
+    """Return the availability zone of a host."""
     for aggregate_id in host.aggregates:
         zone = aggregates[str(aggregate_id)].zone
         if zone is not None:

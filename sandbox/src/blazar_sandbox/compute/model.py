@@ -1,4 +1,4 @@
-"""What are the things that Nova knows?"""
+"""The values that Nova keeps."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ class Host:
 
     name: str
     id: int
-    """Number of the hypervisor, by which callers before microversion 2.53 know it."""
+    """Number of the hypervisor, which is its id before microversion 2.53."""
     uuid: str
     """Of the hypervisor and of its resource provider."""
     service_uuid: str
@@ -31,24 +31,24 @@ class Host:
     disabled_reason: str | None = None
     forced_down: bool = False
     silent: bool = False
-    """The service does not report any more: it is down without anybody having said so."""
+    """The service has stopped reporting: it is down without having been forced down."""
     aggregates: tuple[int, ...] = ()
     updated_at: datetime | None = None
 
     @property
     def is_up(self) -> bool:
-        """Tell whether the compute service is alive."""
+        """Return whether the compute service is up."""
         return not (self.forced_down or self.silent)
 
     @property
     def takes_servers(self) -> bool:
-        """Tell whether the scheduler may use it."""
+        """Return whether the scheduler may choose the host."""
         return self.is_up and not self.disabled
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """A set of hosts with metadata; which hosts are in it is kept with the hosts."""
+    """A set of hosts with metadata; each host stores the aggregates that it is in."""
 
     id: int
     uuid: str
@@ -59,13 +59,13 @@ class Aggregate:
 
     @property
     def zone(self) -> str | None:
-        """The availability zone that it makes, if any."""
+        """The availability zone that the aggregate defines, or None."""
         return self.metadata.get(ZONE_KEY)
 
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """The last number given out; numbers of removed things are never given again."""
+    """The last number used; numbers of deleted objects are not used again."""
 
     last: int
 
@@ -89,7 +89,7 @@ class Flavor:
 
 
 class Status(StrEnum):
-    """Of a server."""
+    """The status of a server."""
 
     BUILD = "BUILD"
     ACTIVE = "ACTIVE"
@@ -100,15 +100,15 @@ class Status(StrEnum):
 
 
 class Pending(StrEnum):
-    """What will become of a server when its time has come."""
+    """The change of a server that is pending."""
 
     ACTIVE = "active"
-    GONE = "gone"
+    DELETED = "gone"
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """Why a server is in status ERROR."""
+class ServerFault:
+    """The reason for a server's status ERROR."""
 
     code: int
     message: str
@@ -144,15 +144,15 @@ class Server:
     group_id: str | None = None
     pinned_zone: str | None = None
     security_groups: tuple[str, ...] = ()
-    fault: Fault | None = None
+    fault: ServerFault | None = None
     pending: Pending | None = None
     due: float | None = None
-    """When ``pending`` happens, as seconds of the epoch."""
+    """Time of the pending change, in seconds since the epoch."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerGroup:
-    """Servers that belong together, or apart."""
+    """Servers that are placed together, or apart."""
 
     id: str
     name: str

@@ -1,30 +1,30 @@
-"""Which host takes a new server?
+"""The scheduler, which chooses the host of a new server.
 
-Filters that look only at a host's aggregates decide once for all hosts that are in the same aggregates; so ten
-thousand hosts in one freepool cost as much as one. Only then single hosts are looked at.
+The filters that depend only on a host's aggregates decide once for all hosts in the same aggregates, so ten
+thousand hosts in one freepool cost as much as one. The other filters then look at single hosts.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from blazar_sandbox.compute.aggregate_filters import aggregate_allows_tenant, aggregate_matches_specs
 from blazar_sandbox.compute.aggregates import Aggregates
 from blazar_sandbox.compute.flavors import amounts, trait_query
 from blazar_sandbox.compute.hosts import Hosts
 from blazar_sandbox.compute.model import DEFAULT_ZONE, Aggregate, Flavor, Host, ServerGroup
-from blazar_sandbox.compute.server_rows import ServerRows
-from blazar_sandbox.compute.spec_match import aggregate_allows_tenant, aggregate_matches_specs
+from blazar_sandbox.compute.server_table import ServerTable
 from blazar_sandbox.placement.state import Allocations, Placement
 from blazarnova import rule
 
 Membership = tuple[int, ...]
 
-# Among so many fitting hosts the one with the most free memory is taken, as Nova's weigher would.
+# Of the first so many fitting hosts, the one with the most free memory is chosen, as by Nova's weigher.
 _WEIGHED = 16
 
 
 @dataclass(frozen=True, slots=True)
 class BootRequest:
-    """What the scheduler is asked."""
+    """The requirements of a new server."""
 
     project_id: str
     flavor: Flavor
@@ -32,14 +32,14 @@ class BootRequest:
     hints: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     group: ServerGroup | None = None
     forced_host: str | None = None
-    """A host that an administrator named in the availability zone: filters are not asked."""
+    """A host that an administrator named in the availability zone; filters do not apply."""
     wanted_host: str | None = None
-    """A host that an administrator wants, if the filters agree."""
+    """A host that an administrator requests; filters apply."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The host, and where in its tree of providers the server's resources come from."""
+    """The chosen host, and the server's allocations in the host's provider tree."""
 
     host: Host
     allocations: Allocations
@@ -47,16 +47,21 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class NoValidHost:
-    """Nobody takes the server."""
+    """The refusal of a server that fits no host."""
 
     reason: str = "There are not enough hosts available."
 
 
 class Scheduler:
-    """Nova's filters over Placement's candidates."""
+    """Nova's filters, applied to Placement's candidates."""
 
     def __init__(
-        self, hosts: Hosts, aggregates: Aggregates, placement: Placement, servers: ServerRows, settings: rule.Settings
+        self,
+        hosts: Hosts,
+        aggregates: Aggregates,
+        placement: Placement,
+        servers: ServerTable,
+        settings: rule.Settings,
     ) -> None:
         self._hosts = hosts
         self._aggregates = aggregates
@@ -65,7 +70,7 @@ class Scheduler:
         self.settings = settings
 
     def select(self, boot: BootRequest) -> Selection | NoValidHost:
-        """Find a host."""
+        """Return the host of a new server and its allocations, or the refusal."""
         wanted = amounts(boot.flavor)
         traits = trait_query(boot.flavor)
         if any(not self._placement.knows_class(name) for name in wanted):
@@ -96,17 +101,23 @@ class Scheduler:
         for host in self._scan(boot, wanted, accepted):
             if not host.takes_servers or boot.wanted_host not in (None, host.name):
                 continue
-            if not self._accepts(boot, host.aggregates, accepted) or not self._near(boot, host):
+            if not self._accepts(boot, host.aggregates, accepted) or not self._passes_server_filters(
+                boot, host
+            ):
                 continue
             yield host
 
-    def _scan(self, boot: BootRequest, wanted: Mapping[str, int], accepted: dict[Membership, bool]) -> Iterable[Host]:
-        """Give the hosts worth a look, by the narrowest way to them."""
+    def _scan(
+        self, boot: BootRequest, wanted: Mapping[str, int], accepted: dict[Membership, bool]
+    ) -> Iterable[Host]:
+        """Return the hosts that may fit, from the narrowest index."""
         if boot.wanted_host is not None:
             host = self._hosts.table.get(boot.wanted_host)
             return [host] if host is not None else []
         if boot.group is not None and boot.group.policy == "affinity":
-            taken = dict.fromkeys(mate.host for mate in self._servers.in_group.rows(boot.group.id) if mate.host)
+            taken = dict.fromkeys(
+                mate.host for mate in self._servers.in_group.rows(boot.group.id) if mate.host
+            )
             if taken:
                 return [self._hosts.table[name] for name in taken]
         rarest = min(wanted, key=self._placement.by_class.count, default=None)
@@ -123,28 +134,28 @@ class Scheduler:
     def _accepts(self, boot: BootRequest, membership: Membership, accepted: dict[Membership, bool]) -> bool:
         answer = accepted.get(membership)
         if answer is None:
-            answer = accepted[membership] = self._ask_filters(boot, membership)
+            answer = accepted[membership] = self._passes_aggregate_filters(boot, membership)
         return answer
 
-    def _ask_filters(self, boot: BootRequest, membership: Membership) -> bool:
+    def _passes_aggregate_filters(self, boot: BootRequest, membership: Membership) -> bool:
         rows = [self._aggregates.table[str(one)] for one in membership]
         zone = next((row.zone for row in rows if row.zone is not None), DEFAULT_ZONE)
         return (
             boot.zone in (None, zone)
-            and self._reserved_for(boot, rows)
+            and self._passes_reservation_filter(boot, rows)
             and aggregate_allows_tenant(rows, boot.project_id)
             and aggregate_matches_specs(rows, boot.flavor.extra_specs)
         )
 
-    def _reserved_for(self, boot: BootRequest, rows: list[Aggregate]) -> bool:
-        request = rule.Request(
+    def _passes_reservation_filter(self, boot: BootRequest, rows: list[Aggregate]) -> bool:
+        request = rule.RequestSpec(
             boot.project_id, rule.hinted_ids(boot.hints.get(rule.RESERVATION_HINT)), boot.flavor.extra_specs
         )
         seen = [rule.Aggregate(row.name, row.zone, row.metadata) for row in rows]
         return rule.decide(request, seen, self.settings).accepted
 
-    def _near(self, boot: BootRequest, host: Host) -> bool:
-        """Ask the filters that look at the servers which are there already."""
+    def _passes_server_filters(self, boot: BootRequest, host: Host) -> bool:
+        """Return whether a host passes the filters that compare the new server with the host's servers."""
         on_host = self._servers.on_host.rows(host.name)
         here = {server.id for server in on_host}
         same, other = boot.hints.get("same_host", ()), boot.hints.get("different_host", ())
@@ -155,7 +166,7 @@ class Scheduler:
             return True
         mates = sum(server.group_id == group.id for server in on_host)
         if group.policy == "affinity":
-            return True  # only the hosts of the group's members were looked at, if it has any
+            return True  # the hosts were limited to those of the group's members, if it has any
         if group.policy == "anti-affinity":
             return mates < (group.max_per_host or 1)
         return True

@@ -1,4 +1,4 @@
-"""What becomes of a server, from its boot to its end?"""
+"""The life cycle of servers."""
 
 import heapq
 import uuid
@@ -6,21 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from blazar_sandbox.clock import Clock
-from blazar_sandbox.compute.holds import Holds
-from blazar_sandbox.compute.model import Fault, Pending, Server, Status
+from blazar_sandbox.compute.model import Pending, Server, ServerFault, Status
 from blazar_sandbox.compute.scheduler import BootRequest, NoValidHost, Scheduler
-from blazar_sandbox.compute.server_rows import ServerRows
+from blazar_sandbox.compute.server_table import ServerTable
+from blazar_sandbox.compute.stuck_servers import StuckServers
 from blazar_sandbox.network.state import Network, PortRequest
 from blazar_sandbox.placement.model import Consumer
 from blazar_sandbox.placement.state import Placement
 
-# A server that is held is looked at again after this many seconds.
-_HELD_RETRY = 0.1
+# Seconds after which a hanging deletion is tried again.
+_STUCK_RETRY = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Delays:
-    """How long things take, in seconds."""
+    """The durations of a boot and of a deletion, in seconds."""
 
     boot: float = 0.2
     delete: float = 0.2
@@ -28,7 +28,7 @@ class Delays:
 
 @dataclass(frozen=True, slots=True)
 class NewServer:
-    """What a caller says of a new server, beside what the scheduler needs."""
+    """The fields of a new server that do not concern the scheduler."""
 
     name: str
     user_id: str
@@ -44,28 +44,31 @@ class NewServer:
 
 
 class Servers:
-    """The life of servers."""
+    """The life cycle of servers."""
 
     def __init__(
         self,
         clock: Clock,
-        rows: ServerRows,
+        table: ServerTable,
         scheduler: Scheduler,
         placement: Placement,
         network: Network,
         delays: Delays,
     ) -> None:
-        self.rows = rows
+        self._table = table
         self.delays = delays
-        self.holds = Holds()
+        self.stuck = StuckServers()
         self._clock = clock
         self._scheduler = scheduler
         self._placement = placement
         self._network = network
-        self._agenda: list[tuple[float, str]] = []
+        self._due_times: list[tuple[float, str]] = []
 
     def boot(self, new: NewServer, boot: BootRequest, *, index: int = 0, reservation_id: str = "") -> Server:
-        """Schedule a server and start it; if nobody takes it, it is there in status ERROR, as in Nova."""
+        """Create a server on the host that the scheduler chooses.
+
+        As in Nova, its status is ERROR if no host fits.
+        """
         now = self._clock.now()
         server = Server(
             id=str(uuid.uuid4()),
@@ -91,56 +94,58 @@ class Servers:
         )
         found = self._scheduler.select(boot)
         if isinstance(found, NoValidHost):
-            fault = Fault(500, f"No valid host was found. {found.reason}", now, "NoValidHost")
+            fault = ServerFault(500, f"No valid host was found. {found.reason}", now, "NoValidHost")
             server = replace(server, status=Status.ERROR, task_state=None, fault=fault)
             self._put(server)
             return server
-        self._placement.allocate(Consumer(server.id, boot.project_id, new.user_id, found.allocations, type="INSTANCE"))
+        self._placement.allocate(
+            Consumer(server.id, boot.project_id, new.user_id, found.allocations, type="INSTANCE")
+        )
         for port in new.ports:
             self._network.plug(port, server.id, boot.project_id, found.host.name)
         return self._later(replace(server, host=found.host.name), Pending.ACTIVE, self.delays.boot)
 
     def delete(self, server: Server) -> None:
-        """Delete a server; it is gone after the delay, unless it is held."""
-        if server.pending is Pending.GONE:
+        """Delete a server after the delay, unless its deletion hangs."""
+        if server.pending is Pending.DELETED:
             return
-        if not server.host and not self.holds.keeps(server.id, server.host):
+        if not server.host and not self.stuck.contains(server.id, server.host):
             self._forget(server)
             return
-        self._later(replace(server, task_state="deleting"), Pending.GONE, self.delays.delete)
+        self._later(replace(server, task_state="deleting"), Pending.DELETED, self.delays.delete)
 
-    def settle(self, server: Server, status: Status, task_state: str | None = None) -> Server:
-        """Put a server into a status at once."""
+    def set_status(self, server: Server, status: Status, task_state: str | None = None) -> Server:
+        """Set the status of a server at once."""
         server = replace(server, status=status, task_state=task_state, updated=self._clock.now())
         self._put(server)
         return server
 
     def change(self, server: Server) -> Server:
-        """Store a server whose descriptive fields were changed."""
+        """Store a server whose descriptive fields have changed."""
         server = replace(server, updated=self._clock.now())
         self._put(server)
         return server
 
     def advance(self) -> None:
-        """Do what has become due. Cheap when nothing has: it is called with every request."""
-        if not self._agenda:
+        """Apply every change that is due. Every request calls this, so it is cheap when nothing is due."""
+        if not self._due_times:
             return
         now = self._clock.now().timestamp()
-        while self._agenda and self._agenda[0][0] <= now:
-            _due, server_id = heapq.heappop(self._agenda)
-            server = self.rows.table.get(server_id)
+        while self._due_times and self._due_times[0][0] <= now:
+            _due, server_id = heapq.heappop(self._due_times)
+            server = self._table.get(server_id)
             if server is not None and server.due is not None and server.due <= now:
                 self._do_pending(server, now)
 
     def resume(self) -> None:
-        """After loading from disk: take up what was pending."""
-        self._agenda = [(row.due, row.id) for row in self.rows.table if row.due is not None]
-        heapq.heapify(self._agenda)
+        """Continue the changes that were pending when the state was saved."""
+        self._due_times = [(row.due, row.id) for row in self._table if row.due is not None]
+        heapq.heapify(self._due_times)
 
     def _do_pending(self, server: Server, now: float) -> None:
-        if server.pending is Pending.GONE:
-            if self.holds.keeps(server.id, server.host):
-                self._schedule(server, now + _HELD_RETRY)
+        if server.pending is Pending.DELETED:
+            if self.stuck.contains(server.id, server.host):
+                self._schedule(server, now + _STUCK_RETRY)
             else:
                 self._forget(server)
             return
@@ -163,17 +168,17 @@ class Servers:
         self._schedule(server, now.timestamp() + delay)
         if delay <= 0:
             self._do_pending(server, now.timestamp())
-        return self.rows.table.get(server.id) or server
+        return self._table.get(server.id) or server
 
     def _schedule(self, server: Server, due: float) -> None:
         server = replace(server, due=due)
         self._put(server)
-        heapq.heappush(self._agenda, (due, server.id))
+        heapq.heappush(self._due_times, (due, server.id))
 
     def _forget(self, server: Server) -> None:
         self._placement.consumers.drop(server.id)
         self._network.unplug(server.id)
-        self.rows.table.drop(server.id)
+        self._table.drop(server.id)
 
     def _put(self, server: Server) -> None:
-        self.rows.table.put(server.id, server)
+        self._table.put(server.id, server)

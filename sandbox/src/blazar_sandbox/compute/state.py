@@ -1,4 +1,4 @@
-"""What does Nova consist of?"""
+"""Nova's tables and parts."""
 
 import hashlib
 import uuid
@@ -11,7 +11,7 @@ from blazar_sandbox.compute.flavors import Flavors
 from blazar_sandbox.compute.hosts import Hosts, zone_of
 from blazar_sandbox.compute.model import INTERNAL_ZONE, Host, Keypair, Quota, ServerGroup
 from blazar_sandbox.compute.scheduler import Scheduler
-from blazar_sandbox.compute.server_rows import ServerRows
+from blazar_sandbox.compute.server_table import ServerTable
 from blazar_sandbox.compute.servers import Delays, Servers
 from blazar_sandbox.errors import conflict, not_found
 from blazar_sandbox.network.state import Network
@@ -21,18 +21,18 @@ from blazarnova import rule
 
 
 class Compute:
-    """Nova's parts, put together."""
+    """Nova's tables and parts."""
 
     def __init__(
         self, clock: Clock, placement: Placement, network: Network, delays: Delays, settings: rule.Settings
     ) -> None:
         self.clock = clock
-        self.rows = ServerRows()
+        self.server_table = ServerTable()
         self.hosts = Hosts(clock, placement)
-        self.aggregates = Aggregates(clock, self.hosts, self.rows)
+        self.aggregates = Aggregates(clock, self.hosts, self.server_table)
         self.flavors = Flavors()
-        self.scheduler = Scheduler(self.hosts, self.aggregates, placement, self.rows, settings)
-        self.servers = Servers(clock, self.rows, self.scheduler, placement, network, delays)
+        self.scheduler = Scheduler(self.hosts, self.aggregates, placement, self.server_table, settings)
+        self.servers = Servers(clock, self.server_table, self.scheduler, placement, network, delays)
         self.groups: Table[ServerGroup] = Table("server_groups", ServerGroup)
         self.groups_of = Index(self.groups, lambda row: (row.project_id,))
         self.keypairs: Table[Keypair] = Table("keypairs", Keypair)
@@ -40,22 +40,22 @@ class Compute:
 
     @property
     def tables(self) -> Iterator[Table[Any]]:
-        """Every table, for keeping them on disk."""
+        """Every table, for persistence."""
         yield from (
             self.hosts.table,
             self.aggregates.table,
             self.aggregates.counter,
             self.flavors.table,
-            self.rows.table,
+            self.server_table,
         )
         yield from (self.groups, self.keypairs, self.quotas)
 
     def zone_of(self, host: Host) -> str:
-        """Give the availability zone of a host."""
+        """Return the availability zone of a host."""
         return zone_of(host, self.aggregates.table)
 
     def zones(self) -> dict[str, list[Host]]:
-        """Give the zones of compute hosts with their hosts."""
+        """Return the zones of compute hosts with their hosts."""
         zones: dict[str, list[Host]] = {}
         for membership in self.hosts.by_membership.values():
             hosts = self.hosts.by_membership.rows(membership)
@@ -63,7 +63,7 @@ class Compute:
         return zones
 
     def has_zone(self, name: str) -> bool:
-        """Tell whether servers can ask for this zone."""
+        """Return whether servers may request this zone."""
         if name == INTERNAL_ZONE:
             return False
         return name in {
@@ -72,7 +72,7 @@ class Compute:
         }
 
     def group(self, group_id: str, project_id: str | None) -> ServerGroup:
-        """Give a server group that a project can see; None sees all."""
+        """Return a server group of a project, or with None of any; raise 404 if there is none."""
         row = self.groups.get(group_id)
         if row is None or project_id not in (None, row.project_id):
             raise not_found(f"Instance group {group_id} could not be found.")
@@ -84,7 +84,7 @@ class Compute:
         return row
 
     def create_keypair(self, user_id: str, name: str, public_key: str | None) -> Keypair:
-        """Create or import a key pair; the private half of a created one is not kept."""
+        """Create or import a key pair; the private key of a created one is not stored."""
         key = f"{user_id}/{name}"
         if key in self.keypairs:
             raise conflict(f"Key pair '{name}' already exists.")

@@ -1,1 +1,1 @@
-"""Who is who, and who may do what? Keystone's part of the sandbox."""
+"""Keystone's state and rules."""

@@ -1,4 +1,4 @@
-"""What are the things that Keystone knows?"""
+"""The values that Keystone keeps."""
 
 import hashlib
 import hmac
@@ -12,22 +12,22 @@ _NAMESPACE = uuid.UUID("5b1f0c1a-2b7e-5c55-9a43-2f6c6ad3a1d5")
 
 
 def stable_id(*words: str) -> str:
-    """Give the id of a thing of the first day: the same in every sandbox and after every restart."""
+    """Return the id of an object of the initial content, which is the same in every sandbox."""
     return uuid.uuid5(_NAMESPACE, "/".join(words)).hex
 
 
 def stable_uuid(*words: str) -> str:
-    """Give a stable id in the form with dashes, as other services than Keystone write them."""
+    """Return a stable id with dashes, as services other than Keystone write ids."""
     return str(uuid.UUID(stable_id(*words)))
 
 
 def new_id() -> str:
-    """Give an id as Keystone makes them: 32 hexadecimal digits."""
+    """Return a new id in Keystone's format, which is 32 hexadecimal digits."""
     return uuid.uuid4().hex
 
 
 class ScopeKind(StrEnum):
-    """What a token or a role assignment is about."""
+    """The kind of the scope of a token or a role assignment."""
 
     NONE = "none"
     PROJECT = "project"
@@ -37,7 +37,7 @@ class ScopeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A kind and the id of the project or domain."""
+    """The scope of a token or a role assignment: a kind, and the id of the project or domain."""
 
     kind: ScopeKind = ScopeKind.NONE
     id: str = ""
@@ -67,7 +67,7 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """An account; the password is kept as salt and hash."""
+    """An account; the password is stored as salt and hash."""
 
     id: str
     name: str
@@ -78,18 +78,24 @@ class User:
     email: str | None = None
     description: str | None = None
     tokens_valid_from: datetime | None = None
-    """Tokens issued before do not count any more: the password was changed."""
+    """Tokens issued earlier are invalid; set when the password changes."""
 
-    def knows(self, password: str) -> bool:
-        """Tell whether this is the user's password."""
-        salt, _, digest = self.password.partition("$")
-        return bool(digest) and hmac.compare_digest(digest, _digest(salt, password))
+    def has_password(self, password: str) -> bool:
+        """Return whether this is the user's password."""
+        return matches_hash(self.password, password)
 
 
-def hidden(password: str) -> str:
-    """Give what is kept of a password.
+def matches_hash(kept: str, secret: str) -> bool:
+    """Return whether a salt and hash, as ``hash_secret`` returns them, belong to this secret."""
+    salt, _, digest = kept.partition("$")
+    return bool(digest) and hmac.compare_digest(digest, _digest(salt, secret))
 
-    One round of SHA-256 keeps it out of sight. It is no protection as a real Keystone's bcrypt is, which takes 0.3 s.
+
+def hash_secret(password: str) -> str:
+    """Return a new salt and the hash of a password or a secret.
+
+    One round of SHA-256 keeps it out of snapshots and files, but does not protect it as Keystone's bcrypt
+    does, which takes 0.3 s.
     """
     salt = secrets.token_hex(8)
     return f"{salt}${_digest(salt, password)}"
@@ -101,7 +107,7 @@ def _digest(salt: str, password: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A named set of rights."""
+    """A named set of permissions."""
 
     id: str
     name: str
@@ -111,7 +117,7 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """A user has a role somewhere."""
+    """The role of a user in a scope."""
 
     user_id: str
     role_id: str
@@ -119,7 +125,7 @@ class Assignment:
 
     @property
     def key(self) -> str:
-        """Its key in the table."""
+        """The key in the table of assignments."""
         return f"{self.user_id}/{self.scope.kind}/{self.scope.id}/{self.role_id}"
 
 
@@ -141,8 +147,29 @@ class Trust:
 
 
 @dataclass(frozen=True, slots=True)
+class ApplicationCredential:
+    """A secret with which a user's programs get tokens of one project; it is stored as salt and hash."""
+
+    id: str
+    name: str
+    user_id: str
+    project_id: str
+    secret: str
+    role_ids: tuple[str, ...]
+    created_at: datetime
+    expires_at: datetime | None = None
+    description: str | None = None
+    unrestricted: bool = False
+    """Its tokens may create and delete application credentials and trusts."""
+
+    def has_secret(self, secret: str) -> bool:
+        """Return whether this is the credential's secret."""
+        return matches_hash(self.secret, secret)
+
+
+@dataclass(frozen=True, slots=True)
 class Token:
-    """A bearer's proof. What its roles are is looked up whenever it is used."""
+    """A token. Its roles are looked up at each use."""
 
     id: str
     user_id: str
@@ -152,11 +179,12 @@ class Token:
     expires_at: datetime
     audit_ids: tuple[str, ...]
     trust_id: str | None = None
+    application_credential_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogService:
-    """A kind of service in the catalog."""
+    """A service in the catalog."""
 
     id: str
     name: str
@@ -167,7 +195,7 @@ class CatalogService:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An address of a service. A URL that starts with ``/`` lies under the sandbox's own origin."""
+    """An endpoint of a service. A URL that starts with ``/`` belongs to the sandbox's own origin."""
 
     id: str
     service_id: str
@@ -179,7 +207,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A part of the cloud."""
+    """A region of the cloud."""
 
     id: str
     description: str = ""

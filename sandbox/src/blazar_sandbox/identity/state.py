@@ -1,4 +1,4 @@
-"""Which users, projects, roles and assignments are there?"""
+"""Keystone's tables: users, projects, roles, role assignments and the rest."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -6,6 +6,7 @@ from dataclasses import replace
 from blazar_sandbox.clock import Clock
 from blazar_sandbox.errors import conflict, not_found
 from blazar_sandbox.identity.model import (
+    ApplicationCredential,
     Assignment,
     CatalogService,
     Domain,
@@ -18,16 +19,16 @@ from blazar_sandbox.identity.model import (
     Token,
     Trust,
     User,
-    hidden,
+    hash_secret,
 )
 from blazar_sandbox.table import Index, Table
 
-# A role on the left brings the ones on the right, as a new Keystone is set up.
+# The roles that a role implies, as in a new Keystone.
 IMPLIED = {"admin": ("member",), "member": ("reader",)}
 
 
 class Identity:
-    """Keystone's tables and the questions asked of them."""
+    """Keystone's tables, with queries and changes of several tables."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
@@ -37,56 +38,77 @@ class Identity:
         self.roles: Table[Role] = Table("roles", Role)
         self.assignments: Table[Assignment] = Table("assignments", Assignment)
         self.trusts: Table[Trust] = Table("trusts", Trust)
-        self.spent_trusts: set[tuple[object, ...]] = set()
-        """Between whom, and to when, there is or was a trust, so that there will be no second one; forgotten at a
-        restart."""
+        self.used_trust_keys: set[tuple[object, ...]] = set()
+        """Parties, project and expiry of every trust so far: Keystone refuses a second trust with the same.
+
+        A restart forgets them.
+        """
+        self.application_credentials: Table[ApplicationCredential] = Table(
+            "application_credentials", ApplicationCredential
+        )
         self.tokens: Table[Token] = Table("tokens", Token)
         self.services: Table[CatalogService] = Table("services", CatalogService)
         self.endpoints: Table[Endpoint] = Table("endpoints", Endpoint)
         self.regions: Table[Region] = Table("regions", Region)
         self._users_by_name = Index(self.users, lambda user: ((user.domain_id, user.name.lower()),))
-        self._projects_by_name = Index(self.projects, lambda project: ((project.domain_id, project.name.lower()),))
+        self._projects_by_name = Index(
+            self.projects, lambda project: ((project.domain_id, project.name.lower()),)
+        )
         self._domains_by_name = Index(self.domains, lambda domain: (domain.name.lower(),))
         self._roles_by_name = Index(self.roles, lambda role: (role.name.lower(),))
         self._assigned = Index(self.assignments, lambda given: ((given.user_id, given.scope), given.user_id))
         self._assigned_in = Index(self.assignments, lambda given: (given.scope, given.role_id))
+        self._application_credentials_of = Index(
+            self.application_credentials,
+            lambda row: (row.user_id, (row.user_id, row.name), Scope(ScopeKind.PROJECT, row.project_id)),
+        )
         self._tokens_of = Index(self.tokens, lambda token: (token.user_id,))
 
     @property
     def tables(self) -> Iterator[Table[object]]:
-        """Every table, for keeping them on disk."""
+        """Every table, for persistence."""
         for table in vars(self).values():
             if isinstance(table, Table):
                 yield table
 
     def domain_named(self, name: str) -> Domain | None:
-        """Find a domain by its name."""
+        """Return a domain by its name, or None."""
         return self._domains_by_name.first(name.lower())
 
     def user_named(self, name: str, domain_id: str = "default") -> User | None:
-        """Find a user by name and domain."""
+        """Return a user by name and domain, or None."""
         return self._users_by_name.first((domain_id, name.lower()))
 
     def project_named(self, name: str, domain_id: str = "default") -> Project | None:
-        """Find a project by name and domain."""
+        """Return a project by name and domain, or None."""
         return self._projects_by_name.first((domain_id, name.lower()))
 
     def role_named(self, name: str) -> Role | None:
-        """Find a role by name."""
+        """Return a role by its name, or None."""
         return self._roles_by_name.first(name.lower())
 
+    def application_credential_named(self, user_id: str, name: str) -> ApplicationCredential | None:
+        """Return the application credential of a user by its name, or None."""
+        return self._application_credentials_of.first((user_id, name))
+
+    def application_credentials_of(self, user_id: str) -> list[ApplicationCredential]:
+        """Return the application credentials of a user, oldest first."""
+        return self._application_credentials_of.rows(user_id)
+
     def add_user(self, user: User, password: str | None) -> User:
-        """Create an account."""
+        """Create a user."""
         if self.user_named(user.name, user.domain_id) is not None:
-            raise conflict(f"Conflict occurred attempting to store user - Duplicate entry found with name {user.name}.")
+            raise conflict(
+                f"Conflict occurred attempting to store user - Duplicate entry found with name {user.name}."
+            )
         if password is not None:
-            user = replace(user, password=hidden(password))
+            user = replace(user, password=hash_secret(password))
         self.users.put(user.id, user)
         return user
 
     def set_password(self, user: User, password: str) -> User:
-        """Change a password; the user's tokens end with the old one."""
-        user = replace(user, password=hidden(password), tokens_valid_from=self.clock.now())
+        """Change a user's password, which invalidates the user's tokens."""
+        user = replace(user, password=hash_secret(password), tokens_valid_from=self.clock.now())
         self.users.put(user.id, user)
         return user
 
@@ -95,23 +117,35 @@ class Identity:
         if self.project_named(project.name, project.domain_id) is not None:
             raise conflict(
                 "Conflict occurred attempting to store project - "
-                f"it is not permitted to have two projects with the same name in the same domain: {project.name}."
+                "it is not permitted to have two projects with the same name in the same domain: "
+                f"{project.name}."
             )
         self.projects.put(project.id, project)
         return project
 
     def assign(self, user_id: str, role_id: str, scope: Scope) -> None:
-        """Give a role."""
+        """Assign a role."""
         given = Assignment(user_id, role_id, scope)
         self.assignments.put(given.key, given)
 
     def unassign(self, user_id: str, role_id: str, scope: Scope) -> None:
-        """Take a role away; it must have been given."""
+        """Remove a role assignment, which must exist.
+
+        As in Keystone, the user's application credentials of the project are deleted, whatever their roles.
+        """
         if self.assignments.drop(Assignment(user_id, role_id, scope).key) is None:
             raise not_found("Could not find role assignment with role, user or group, and project or domain.")
+        for row in self.application_credentials_of(user_id):
+            if scope == Scope(ScopeKind.PROJECT, row.project_id):
+                self.application_credentials.drop(row.id)
 
     def delete_user(self, user_id: str) -> None:
-        """Remove an account with its assignments and tokens; its trusts stay and are dead."""
+        """Delete a user with all role assignments, tokens and application credentials.
+
+        The user's trusts are kept and give no more tokens.
+        """
+        for key in self._application_credentials_of.keys(user_id):
+            self.application_credentials.drop(key)
         for key in self._assigned.keys(user_id):
             self.assignments.drop(key)
         for key in self._tokens_of.keys(user_id):
@@ -119,7 +153,9 @@ class Identity:
         self.users.drop(user_id)
 
     def delete_project(self, project_id: str) -> None:
-        """Remove a project with the assignments and trusts in it."""
+        """Delete a project with its role assignments, trusts and application credentials."""
+        for key in self._application_credentials_of.keys(Scope(ScopeKind.PROJECT, project_id)):
+            self.application_credentials.drop(key)
         for key in self._assigned_in.keys(Scope(ScopeKind.PROJECT, project_id)):
             self.assignments.drop(key)
         for key, trust in list(self.trusts.items()):
@@ -128,21 +164,21 @@ class Identity:
         self.projects.drop(project_id)
 
     def delete_role(self, role_id: str) -> None:
-        """Remove a role and whatever was given with it."""
+        """Delete a role and all of its assignments."""
         for key in self._assigned_in.keys(role_id):
             self.assignments.drop(key)
         self.roles.drop(role_id)
 
     def direct_roles(self, user_id: str, scope: Scope) -> list[Role]:
-        """Give the roles that were assigned just there."""
+        """Return the roles that are assigned in exactly this scope."""
         return [self.roles[given.role_id] for given in self._assigned.rows((user_id, scope))]
 
     def effective_roles(self, user_id: str, scope: Scope) -> tuple[Role, ...]:
-        """Give the assigned roles and those that they imply."""
+        """Return the assigned roles and the roles that they imply."""
         return self.with_implied(self.direct_roles(user_id, scope))
 
     def with_implied(self, roles: Iterable[Role]) -> tuple[Role, ...]:
-        """Add the roles that the given ones imply."""
+        """Return the given roles and the roles that they imply."""
         found: dict[str, Role] = {}
         waiting = list(roles)
         while waiting:
@@ -157,7 +193,7 @@ class Identity:
         return tuple(found.values())
 
     def projects_of(self, user_id: str) -> list[Project]:
-        """Give the projects in which a user has some role."""
+        """Return the projects in which a user has a role."""
         ids = dict.fromkeys(
             given.scope.id for given in self._assigned.rows(user_id) if given.scope.kind is ScopeKind.PROJECT
         )

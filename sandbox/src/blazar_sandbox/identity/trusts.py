@@ -1,26 +1,32 @@
-"""Who lets whom act in their name?"""
+"""Trusts, by which a trustor lets a trustee act in the trustor's name."""
 
-from datetime import UTC, datetime
 from typing import Any
 
+from blazar_sandbox import fields
 from blazar_sandbox.errors import bad_request, conflict, forbidden, not_found
+from blazar_sandbox.fields import Json
 from blazar_sandbox.identity.access import Access
+from blazar_sandbox.identity.application_credentials import must_manage_delegations
+from blazar_sandbox.identity.delegation import expired, parse_expiry, parse_role
 from blazar_sandbox.identity.model import Role, Scope, ScopeKind, Trust, new_id
 from blazar_sandbox.identity.state import Identity
-from blazar_sandbox.wsgi import fields
-from blazar_sandbox.wsgi.message import Json
 
 
 def create_trust(identity: Identity, caller: Access, body: Json) -> Trust:
     """Create the trust that a request describes."""
-    trustor_id, trustee_id = fields.text(body, "trustor_user_id"), fields.text(body, "trustee_user_id")
+    trustor_id, trustee_id = fields.string(body, "trustor_user_id"), fields.string(body, "trustee_user_id")
     if caller.user.id != trustor_id:
-        raise forbidden("You are not authorized to perform the requested action: only the trustor may create a trust.")
+        raise forbidden(
+            "You are not authorized to perform the requested action: only the trustor may create a trust."
+        )
+    must_manage_delegations(caller)
     if caller.trust is not None and not caller.trust.allow_redelegation:
-        raise forbidden("You are not authorized to perform the requested action: redelegation is not allowed.")
+        raise forbidden(
+            "You are not authorized to perform the requested action: redelegation is not allowed."
+        )
     if trustee_id not in identity.users:
         raise not_found(f"Could not find user: {trustee_id}.")
-    project_id = fields.text(body, "project_id")
+    project_id = fields.string(body, "project_id")
     if project_id not in identity.projects:
         raise not_found(f"Could not find project: {project_id}.")
     if "impersonation" not in body:
@@ -31,29 +37,31 @@ def create_trust(identity: Identity, caller: Access, body: Json) -> Trust:
         trustor_user_id=trustor_id,
         trustee_user_id=trustee_id,
         project_id=project_id,
-        impersonation=fields.flag(body, "impersonation"),
+        impersonation=fields.boolean(body, "impersonation"),
         role_ids=tuple(role.id for role in roles),
         created_at=identity.clock.now(),
-        expires_at=_instant(body.get("expires_at"), identity.clock.now()),
+        expires_at=parse_expiry(body.get("expires_at"), identity.clock.now()),
         remaining_uses=_uses(body),
-        allow_redelegation=fields.flag(body, "allow_redelegation"),
-        redelegation_count=fields.number(body, "redelegation_count", default=0),
+        allow_redelegation=fields.boolean(body, "allow_redelegation"),
+        redelegation_count=fields.integer(body, "redelegation_count", default=0),
     )
     if trust.expires_at is not None:
-        # Keystone keeps the rows of deleted trusts, and looks at seconds only.
+        # Keystone keeps the rows of deleted trusts, and compares whole seconds.
         second = trust.expires_at.replace(microsecond=0)
-        sameness = (trustor_id, trustee_id, project_id, trust.impersonation, second)
-        if sameness in identity.spent_trusts:
-            raise conflict(f"Conflict occurred attempting to store trust - Duplicate entry found with ID {trust.id}.")
-        identity.spent_trusts.add(sameness)
+        trust_key = (trustor_id, trustee_id, project_id, trust.impersonation, second)
+        if trust_key in identity.used_trust_keys:
+            raise conflict(
+                f"Conflict occurred attempting to store trust - Duplicate entry found with ID {trust.id}."
+            )
+        identity.used_trust_keys.add(trust_key)
     identity.trusts.put(trust.id, trust)
     return trust
 
 
 def find_trust(identity: Identity, caller: Access, trust_id: str) -> Trust:
-    """Give a trust to one of its parties or an administrator."""
+    """Return a trust to its trustor, its trustee or an administrator."""
     trust = identity.trusts.get(trust_id)
-    if trust is None or (trust.expires_at is not None and trust.expires_at <= identity.clock.now()):
+    if trust is None or expired(trust.expires_at, identity.clock.now()):
         raise not_found(f"Could not find trust: {trust_id}.")
     if not caller.is_admin and caller.user.id not in (trust.trustor_user_id, trust.trustee_user_id):
         raise forbidden("You are not authorized to perform the requested action: identity:get_trust.")
@@ -61,7 +69,8 @@ def find_trust(identity: Identity, caller: Access, trust_id: str) -> Trust:
 
 
 def delete_trust(identity: Identity, caller: Access, trust_id: str) -> None:
-    """Remove a trust; its tokens end with it."""
+    """Delete a trust; its tokens end with it."""
+    must_manage_delegations(caller)
     trust = identity.trusts.get(trust_id)
     if trust is None:
         raise not_found(f"Could not find trust: {trust_id}.")
@@ -71,7 +80,7 @@ def delete_trust(identity: Identity, caller: Access, trust_id: str) -> None:
 
 
 def list_trusts(identity: Identity, caller: Access, trustor: str | None, trustee: str | None) -> list[Trust]:
-    """Give the trusts of a party; only an administrator may ask for all."""
+    """Return the trusts of a trustor or a trustee; only an administrator may list all."""
     if not caller.is_admin and caller.user.id not in (trustor, trustee):
         raise forbidden("You are not authorized to perform the requested action: identity:list_trusts.")
     now = identity.clock.now()
@@ -80,7 +89,7 @@ def list_trusts(identity: Identity, caller: Access, trustor: str | None, trustee
         for trust in identity.trusts
         if trustor in (None, trust.trustor_user_id)
         and trustee in (None, trust.trustee_user_id)
-        and (trust.expires_at is None or trust.expires_at > now)
+        and not expired(trust.expires_at, now)
     ]
 
 
@@ -89,42 +98,19 @@ def _roles(identity: Identity, caller: Access, project_id: str, wanted: Any) -> 
         raise forbidden(
             "You are not authorized to perform the requested action: at least one role should be specified."
         )
-    held = {role.id for role in identity.effective_roles(caller.user.id, Scope(ScopeKind.PROJECT, project_id))}
+    held = {
+        role.id for role in identity.effective_roles(caller.user.id, Scope(ScopeKind.PROJECT, project_id))
+    }
     if caller.trust is not None:
         held &= {role.id for role in caller.roles}
-    roles = [_role(identity, item) for item in wanted]
+    roles = [parse_role(identity, item) for item in wanted]
     lacking = next((role for role in roles if role.id not in held), None)
     if lacking is not None:
         raise not_found(f"Could not find role: {lacking.id}.")
     return roles
 
 
-def _role(identity: Identity, item: Any) -> Role:
-    data = item if isinstance(item, dict) else {}
-    role = None
-    if isinstance(data.get("id"), str):
-        role = identity.roles.get(data["id"])
-    elif isinstance(data.get("name"), str):
-        role = identity.role_named(data["name"])
-    if role is None:
-        raise not_found(f"Could not find role: {data.get('id') or data.get('name')}.")
-    return role
-
-
 def _uses(body: Json) -> int | None:
     if body.get("remaining_uses") is None:
         return None
-    return fields.number(body, "remaining_uses", least=1)
-
-
-def _instant(value: Any, now: datetime) -> datetime | None:
-    if value is None:
-        return None
-    try:
-        instant = datetime.fromisoformat(str(value))
-    except ValueError:
-        raise bad_request("'expires_at' is not a date.") from None
-    instant = instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)
-    if instant <= now:
-        raise bad_request("'expires_at' must not be before now.")
-    return instant
+    return fields.integer(body, "remaining_uses", minimum=1)

@@ -1,1 +1,1 @@
-"""Which images are there? Glance's part of the sandbox."""
+"""Glance's state and rules."""

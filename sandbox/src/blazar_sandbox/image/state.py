@@ -1,4 +1,4 @@
-"""Which images are there, and who may see them?"""
+"""Images and their visibility."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from blazar_sandbox.table import Index, Table
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image; its content is not kept, only its size and checksum."""
+    """An image; of its content only size and checksum are stored."""
 
     id: str
     name: str
@@ -34,7 +34,7 @@ class Image:
 
 
 class Images:
-    """Glance's images."""
+    """The table of images."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
@@ -43,11 +43,11 @@ class Images:
 
     @property
     def tables(self) -> Iterator[Table[Any]]:
-        """Every table, for keeping them on disk."""
+        """Every table, for persistence."""
         yield self.table
 
     def image(self, image_id: str, caller: Access) -> Image:
-        """Give an image that the caller can see."""
+        """Return an image; raise 404 if the caller sees none."""
         row = self.table.get(image_id)
         if row is None or not visible(row, caller):
             raise not_found(f"No image found with ID {image_id}")
@@ -60,5 +60,5 @@ class Images:
 
 
 def visible(row: Image, caller: Access) -> bool:
-    """Tell whether a caller can see an image."""
+    """Return whether a caller can see an image."""
     return row.visibility in ("public", "community") or caller.owns(row.owner)

@@ -1,1 +1,1 @@
-"""Which networks, addresses and ports are there? Neutron's part of the sandbox."""
+"""Neutron's state and rules."""

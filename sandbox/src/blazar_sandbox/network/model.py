@@ -1,4 +1,4 @@
-"""What are the things that Neutron knows?"""
+"""The values that Neutron keeps."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,7 +20,7 @@ class Net:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """A range of addresses that Neutron gives out by itself."""
+    """A range of addresses that Neutron assigns by itself."""
 
     start: str
     end: str
@@ -52,7 +52,7 @@ class FixedIp:
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """A plug in a network."""
+    """A port of a network."""
 
     id: str
     network_id: str
@@ -89,7 +89,7 @@ class FloatingIp:
 
 @dataclass(frozen=True, slots=True)
 class SecurityGroup:
-    """A set of packet filter rules; the sandbox keeps only the name."""
+    """A security group, which has no rules here."""
 
     id: str
     name: str

@@ -1,4 +1,4 @@
-"""Which addresses are free, and who may have them?"""
+"""Neutron's tables, and the rules of addresses, ports and floating IPs."""
 
 import ipaddress
 import secrets
@@ -17,7 +17,7 @@ FLOATING = "network:floatingip"
 
 @dataclass(frozen=True, slots=True)
 class PortRequest:
-    """What a server asks for: an existing port, or a new one in a network."""
+    """The request of a server for a port: an existing one, or a new one in a network."""
 
     network_id: str = ""
     port_id: str | None = None
@@ -44,31 +44,33 @@ class Network:
 
     @property
     def tables(self) -> Iterator[Table[Any]]:
-        """Every table, for keeping them on disk."""
+        """Every table, for persistence."""
         for table in vars(self).values():
             if isinstance(table, Table):
                 yield table
 
     def network(self, network_id: str) -> Net:
-        """Give a network that must be there."""
+        """Return a network; raise 404 if there is none."""
         row = self.networks.get(network_id)
         if row is None:
             raise not_found(f"Network {network_id} could not be found.", "NetworkNotFound")
         return row
 
     def default_group(self, project_id: str) -> SecurityGroup:
-        """Give a project's security group ``default``, which is made when first looked for."""
+        """Return a project's security group ``default``, which is created at the first use."""
         for row in self.groups_of.rows(project_id):
             if row.name == "default":
                 return row
-        row = SecurityGroup(str(uuid.uuid4()), "default", project_id, self.clock.now(), "Default security group")
+        row = SecurityGroup(
+            str(uuid.uuid4()), "default", project_id, self.clock.now(), "Default security group"
+        )
         self.security_groups.put(row.id, row)
         return row
 
-    # --- addresses -------------------------------------------------------------------------------------------
+    # --- addresses
 
     def pick_address(self, network: Net, wanted: str | None, subnet_id: str | None) -> FixedIp:
-        """Give an address: the wanted one if it is free, or the first free one of the pools."""
+        """Return a free address: the wanted one, or the first one of the pools."""
         subnets = self.subnets_of.rows(network.id)
         if subnet_id is not None:
             subnets = [row for row in subnets if row.id == subnet_id]
@@ -76,18 +78,21 @@ class Network:
                 raise not_found(f"Subnet {subnet_id} could not be found.", "SubnetNotFound")
             if not subnets:
                 raise bad_request(
-                    f"Invalid input for operation: Failed to create port on network {network.id}, because fixed_ips "
+                    f"Invalid input for operation: Failed to create port on network {network.id}, "
+                    "because fixed_ips "
                     f"included invalid subnet {subnet_id}.",
                     "InvalidInput",
                 )
         if wanted is not None:
-            return self._claim(network, subnets, wanted)
+            return self._requested_address(network, subnets, wanted)
         for subnet in subnets:
             for address in self._free(subnet):
                 return FixedIp(subnet.id, address)
-        raise conflict(f"No more IP addresses available on network {network.id}.", "IpAddressGenerationFailure")
+        raise conflict(
+            f"No more IP addresses available on network {network.id}.", "IpAddressGenerationFailure"
+        )
 
-    def _claim(self, network: Net, subnets: list[Subnet], wanted: str) -> FixedIp:
+    def _requested_address(self, network: Net, subnets: list[Subnet], wanted: str) -> FixedIp:
         try:
             address = ipaddress.ip_address(wanted)
         except ValueError:
@@ -100,7 +105,8 @@ class Network:
                 continue
             if self.taken.count((subnet.id, str(address))):
                 raise conflict(
-                    f"Unable to complete operation for network {network.id}. The IP address {address} is in use.",
+                    f"Unable to complete operation for network {network.id}. The IP address {address} "
+                    "is in use.",
                     "IpAddressInUse",
                 )
             return FixedIp(subnet.id, str(address))
@@ -117,40 +123,64 @@ class Network:
                 if not self.taken.count((subnet.id, address)):
                     yield address
 
-    # --- ports -----------------------------------------------------------------------------------------------
+    # --- ports
 
-    def create_port(self, network: Net, project_id: str, fixed: tuple[FixedIp, ...], **fields: str) -> Port:
+    def create_port(
+        self,
+        network: Net,
+        project_id: str,
+        fixed_ips: tuple[FixedIp, ...],
+        *,
+        name: str = "",
+        device_id: str = "",
+        device_owner: str = "",
+        host: str = "",
+    ) -> Port:
         """Create a port."""
-        mac = "fa:16:3e:" + ":".join(f"{byte:02x}" for byte in secrets.token_bytes(3))
-        row = Port(str(uuid.uuid4()), network.id, project_id, mac, self.clock.now(), fixed_ips=fixed, **fields)  # type: ignore[arg-type]  # the texts among the fields
+        row = Port(
+            id=str(uuid.uuid4()),
+            network_id=network.id,
+            project_id=project_id,
+            mac_address="fa:16:3e:" + ":".join(f"{byte:02x}" for byte in secrets.token_bytes(3)),
+            created_at=self.clock.now(),
+            name=name,
+            device_id=device_id,
+            device_owner=device_owner,
+            host=host,
+            fixed_ips=fixed_ips,
+        )
         self.ports.put(row.id, row)
         return row
 
     def delete_port(self, port_id: str) -> None:
-        """Remove a port; floating IPs lose it."""
+        """Delete a port and dissociate its floating IPs."""
         for row in self.floating_by_port.rows(port_id):
             self.put_floating(replace(row, port_id=None, fixed_ip_address=None))
         self.ports.drop(port_id)
 
     def plug(self, request: PortRequest, device_id: str, project_id: str, host: str) -> None:
-        """Give a server its port."""
+        """Attach a port to a server."""
         owner = f"compute:{host}"
         if request.port_id is not None:
             port = self.ports[request.port_id]
             self.ports.put(port.id, replace(port, device_id=device_id, device_owner=owner, host=host))
             return
         network = self.network(request.network_id)
-        fixed = (self.pick_address(network, request.fixed_ip, None),) if self.subnets_of.count(network.id) else ()
-        port = self.create_port(network, project_id, fixed, device_id=device_id, device_owner=owner, host=host)
+        fixed = (
+            (self.pick_address(network, request.fixed_ip, None),) if self.subnets_of.count(network.id) else ()
+        )
+        port = self.create_port(
+            network, project_id, fixed, device_id=device_id, device_owner=owner, host=host
+        )
         groups = (self.default_group(project_id).id,)
         self.ports.put(port.id, replace(port, security_groups=groups))
 
     def unplug(self, device_id: str) -> None:
-        """Remove the ports of a server that is gone."""
+        """Delete the ports of a deleted server."""
         for port_id in self.ports_of_device.keys(device_id):
             self.delete_port(port_id)
 
-    # --- floating IPs ----------------------------------------------------------------------------------------
+    # --- floating IPs
 
     def create_floating(
         self, network: Net, project_id: str, wanted: str | None, subnet_id: str | None, description: str
@@ -170,7 +200,7 @@ class Network:
         return row
 
     def associate(self, row: FloatingIp, port_id: str | None, fixed_ip: str | None) -> FloatingIp:
-        """Point a floating IP to a port, or to none."""
+        """Associate a floating IP with a port, or with None dissociate it."""
         if port_id is None:
             return self.put_floating(replace(row, port_id=None, fixed_ip_address=None))
         port = self.ports.get(port_id)
@@ -179,11 +209,14 @@ class Network:
         addresses = [ip.ip_address for ip in port.fixed_ips]
         target = fixed_ip or next(iter(addresses), None)
         if target is None or target not in addresses:
-            raise bad_request(f"Bad floatingip request: Port {port_id} does not have fixed ip {target}.", "BadRequest")
+            raise bad_request(
+                f"Bad floatingip request: Port {port_id} does not have fixed ip {target}.", "BadRequest"
+            )
         for other in self.floating_by_port.rows(port_id):
             if other.id != row.id and other.fixed_ip_address == target:
                 raise conflict(
-                    f"Cannot associate floating IP {row.floating_ip_address} with port {port_id} using fixed IP "
+                    f"Cannot associate floating IP {row.floating_ip_address} with port {port_id} "
+                    "using fixed IP "
                     f"{target}, as that fixed IP already has a floating IP.",
                     "FloatingIPPortAlreadyAssociated",
                 )
@@ -196,6 +229,6 @@ class Network:
         return row
 
     def delete_floating(self, row: FloatingIp) -> None:
-        """Give an address back."""
+        """Delete a floating IP."""
         self.ports.drop(row.port_of_address)
         self.floating_ips.drop(row.id)

@@ -1,1 +1,1 @@
-"""Who provides how much of what, and who has taken it? Placement's part of the sandbox."""
+"""Placement's state and rules."""

@@ -1,4 +1,4 @@
-"""What are the things that Placement knows?"""
+"""The values that Placement keeps."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ STANDARD_CLASSES = (
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """How much of one resource class a provider has."""
+    """The amount of one resource class that a provider has."""
 
     total: int
     reserved: int = 0
@@ -41,19 +41,21 @@ class Inventory:
 
     @property
     def capacity(self) -> float:
-        """How much may be allocated in all."""
+        """The amount that may be allocated in total."""
         return (self.total - self.reserved) * self.allocation_ratio
 
     def admits(self, amount: int, used: int) -> bool:
-        """Tell whether ``amount`` more may be allocated when ``used`` is."""
+        """Return whether ``amount`` may be allocated beside ``used``."""
         return (
-            self.min_unit <= amount <= self.max_unit and amount % self.step_size == 0 and used + amount <= self.capacity
+            self.min_unit <= amount <= self.max_unit
+            and amount % self.step_size == 0
+            and used + amount <= self.capacity
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A resource provider with all that is said about it."""
+    """A resource provider with its inventories, traits and aggregates."""
 
     uuid: str
     name: str
@@ -67,7 +69,7 @@ class Provider:
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """Somebody who has taken resources: by provider, by resource class."""
+    """A consumer with its allocations by provider and resource class."""
 
     uuid: str
     project_id: str
@@ -78,24 +80,26 @@ class Consumer:
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
-    """A resource class or a trait of the operator's making."""
+class CustomName:
+    """A custom resource class or a custom trait."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class TraitQuery:
-    """Which traits must be there, which must not, and of which sets at least one must be."""
+    """Traits that are required, traits that are forbidden, and sets of which one trait is required."""
 
     required: frozenset[str] = frozenset()
     forbidden: frozenset[str] = frozenset()
     any_of: tuple[frozenset[str], ...] = ()
 
     def admits(self, traits: frozenset[str]) -> bool:
-        """Tell whether these traits fulfil the query."""
+        """Return whether these traits match the query."""
         return (
-            self.required <= traits and not self.forbidden & traits and all(choice & traits for choice in self.any_of)
+            self.required <= traits
+            and not self.forbidden & traits
+            and all(choice & traits for choice in self.any_of)
         )
 
 

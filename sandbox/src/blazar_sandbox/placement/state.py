@@ -1,4 +1,4 @@
-"""Which providers, inventories and allocations are there, and does a claim fit?"""
+"""Placement's tables, and the rules of inventories and allocations."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -8,25 +8,25 @@ from blazar_sandbox.placement.model import (
     NO_TRAITS,
     STANDARD_CLASSES,
     Consumer,
+    CustomName,
     Inventory,
-    Name,
     Provider,
     TraitQuery,
 )
-from blazar_sandbox.placement.traits import STANDARD_TRAITS
+from blazar_sandbox.placement.standard_traits import STANDARD_TRAITS
 from blazar_sandbox.table import Index, Table
 
 Allocations = dict[str, dict[str, int]]
 
 
-class _Tally:
-    """How much of each class is taken from each provider; follows the table of consumers."""
+class _UsageCounter:
+    """The usage by provider and resource class, updated with the table of consumers."""
 
     def __init__(self) -> None:
         self.used: dict[tuple[str, str], int] = {}
 
-    def follow(self, _key: str, old: Consumer | None, new: Consumer | None) -> None:
-        """Take notice of a changed consumer."""
+    def row_changed(self, _key: str, old: Consumer | None, new: Consumer | None) -> None:
+        """Handle a changed consumer."""
         for row, sign in ((old, -1), (new, 1)):
             for provider, amounts in row.allocations.items() if row is not None else ():
                 for resource_class, amount in amounts.items():
@@ -39,43 +39,43 @@ class _Tally:
 
 
 class Placement:
-    """Placement's tables, and the rules that keep them right."""
+    """Placement's tables, and the rules for changing them."""
 
     def __init__(self) -> None:
         self.providers: Table[Provider] = Table("providers", Provider)
         self.consumers: Table[Consumer] = Table("consumers", Consumer)
-        self.custom_classes: Table[Name] = Table("resource_classes", Name)
-        self.custom_traits: Table[Name] = Table("traits", Name)
+        self.custom_classes: Table[CustomName] = Table("resource_classes", CustomName)
+        self.custom_traits: Table[CustomName] = Table("traits", CustomName)
         self.by_name = Index(self.providers, lambda row: (row.name,))
         self.by_root = Index(self.providers, lambda row: (row.root_uuid,))
         self.by_parent = Index(self.providers, lambda row: (row.parent_uuid,))
         self.by_class = Index(self.providers, lambda row: row.inventories)
-        # Thousands of hosts share few sets of traits, so a query looks at sets and not at hosts.
+        # Thousands of hosts share few sets of traits, so queries compare sets instead of hosts.
         self.by_traits = Index(self.providers, lambda row: (row.traits,))
         self.by_aggregate = Index(self.providers, lambda row: row.aggregates)
         self.consumers_of = Index(self.consumers, lambda row: row.allocations)
-        self._tally = _Tally()
-        self.consumers.attach(self._tally)
+        self._usage = _UsageCounter()
+        self.consumers.observe(self._usage)
 
     @property
     def tables(self) -> Iterator[Table[object]]:
-        """Every table, for keeping them on disk."""
+        """Every table, for persistence."""
         for table in vars(self).values():
             if isinstance(table, Table):
                 yield table
 
-    # --- names -----------------------------------------------------------------------------------------------
+    # --- resource classes and traits
 
     def knows_class(self, name: str) -> bool:
-        """Tell whether there is such a resource class."""
+        """Return whether there is such a resource class."""
         return name in STANDARD_CLASSES or name in self.custom_classes
 
     def knows_trait(self, name: str) -> bool:
-        """Tell whether there is such a trait."""
+        """Return whether there is such a trait."""
         return name in STANDARD_TRAITS or name in self.custom_traits
 
     def delete_class(self, name: str) -> None:
-        """Remove a resource class of which nobody has an inventory."""
+        """Delete a custom resource class without inventory."""
         if name in STANDARD_CLASSES:
             raise bad_request(f"Cannot delete standard resource class {name}.")
         if name not in self.custom_classes:
@@ -85,7 +85,7 @@ class Placement:
         self.custom_classes.drop(name)
 
     def delete_trait(self, name: str) -> None:
-        """Remove a trait that nobody has."""
+        """Delete a custom trait that no provider has."""
         if name in STANDARD_TRAITS:
             raise bad_request(f"Cannot delete standard trait {name}.")
         if name not in self.custom_traits:
@@ -95,13 +95,13 @@ class Placement:
         self.custom_traits.drop(name)
 
     def trait_sets(self) -> Iterable[frozenset[str]]:
-        """Give every combination of traits that some provider has."""
+        """Return every set of traits that a provider has."""
         return self.by_traits.values()
 
-    # --- providers -------------------------------------------------------------------------------------------
+    # --- providers
 
     def provider(self, uuid: str) -> Provider:
-        """Give a provider that must be there."""
+        """Return a provider; raise 404 if there is none."""
         row = self.providers.get(uuid)
         if row is None:
             raise not_found(f"No resource provider with uuid {uuid} found")
@@ -110,9 +110,13 @@ class Placement:
     def create_provider(self, uuid: str, name: str, parent_uuid: str | None) -> Provider:
         """Create a provider, below a parent if one is given."""
         if self.by_name.count(name):
-            raise conflict(f"Conflicting resource provider name: {name} already exists.", "placement.duplicate_name")
+            raise conflict(
+                f"Conflicting resource provider name: {name} already exists.", "placement.duplicate_name"
+            )
         if uuid in self.providers:
-            raise conflict(f"Conflicting resource provider uuid: {uuid} already exists.", "placement.duplicate_name")
+            raise conflict(
+                f"Conflicting resource provider uuid: {uuid} already exists.", "placement.duplicate_name"
+            )
         root_uuid = uuid
         if parent_uuid is not None:
             parent = self.providers.get(parent_uuid)
@@ -126,14 +130,14 @@ class Placement:
         return row
 
     def change(self, row: Provider, generation: int | None, **changes: object) -> Provider:
-        """Change a provider if it is still of the generation that the caller saw, and bump that."""
+        """Change a provider and raise its generation, which must be the one that the caller saw."""
         self.check_generation(row, generation)
         row = replace(row, generation=row.generation + 1, **changes)  # type: ignore[arg-type]  # names of fields
         self.providers.put(row.uuid, row)
         return row
 
     def check_generation(self, row: Provider, generation: int | None) -> None:
-        """Refuse a caller who saw another generation of the provider; None saw none and does not mind."""
+        """Refuse a caller who saw another generation of the provider; None skips the check."""
         if generation is not None and generation != row.generation:
             raise conflict(
                 f"resource provider generation conflict: actual: {row.generation}, given: {generation}",
@@ -141,7 +145,7 @@ class Placement:
             )
 
     def delete_provider(self, uuid: str) -> None:
-        """Remove a provider that has no children and from which nothing is taken."""
+        """Delete a provider without children and allocations."""
         self.provider(uuid)
         if self.by_parent.count(uuid):
             raise conflict(
@@ -155,13 +159,15 @@ class Placement:
             )
         self.providers.drop(uuid)
 
-    # --- inventories -----------------------------------------------------------------------------------------
+    # --- inventories
 
     def used(self, uuid: str, resource_class: str) -> int:
-        """Tell how much of a class is taken from a provider."""
-        return self._tally.used.get((uuid, resource_class), 0)
+        """Return the used amount of a resource class of a provider."""
+        return self._usage.used.get((uuid, resource_class), 0)
 
-    def set_inventories(self, row: Provider, generation: int | None, inventories: Mapping[str, Inventory]) -> Provider:
+    def set_inventories(
+        self, row: Provider, generation: int | None, inventories: Mapping[str, Inventory]
+    ) -> Provider:
         """Replace all inventories of a provider."""
         self.check_generation(row, generation)
         for resource_class in inventories:
@@ -173,27 +179,29 @@ class Placement:
         gone = [name for name in row.inventories if name not in inventories and self.used(row.uuid, name)]
         if gone:
             raise conflict(
-                f"update conflict: Inventory for '{', '.join(gone)}' on resource provider '{row.uuid}' in use.",
+                f"update conflict: Inventory for '{', '.join(gone)}' on resource provider "
+                f"'{row.uuid}' in use.",
                 "placement.inventory.inuse",
             )
         return self.change(row, generation, inventories=dict(inventories))
 
     def delete_inventory(self, row: Provider, resource_class: str) -> Provider:
-        """Remove one inventory of a provider."""
+        """Delete one inventory of a provider."""
         if resource_class not in row.inventories:
             raise not_found(f"No inventory of class {resource_class} found for delete")
         return self.set_inventories(
             row, None, {name: one for name, one in row.inventories.items() if name != resource_class}
         )
 
-    # --- claims ----------------------------------------------------------------------------------------------
+    # --- allocations
 
-    def fit(self, root_uuid: str, amounts: Mapping[str, int], traits: TraitQuery = NO_TRAITS) -> Allocations | None:
+    def fit(
+        self, root_uuid: str, amounts: Mapping[str, int], traits: TraitQuery = NO_TRAITS
+    ) -> Allocations | None:
         """Find where in a tree of providers these amounts fit, or None.
 
-        As in Placement's unnumbered group, different classes may come from different providers of the tree, and the
-        providers that contribute must have the traits together.
-        """
+        As in Placement's unnumbered group, different classes may come from different providers of the tree,
+        and the providers that contribute must have the traits together."""
         found: Allocations = {}
         tree = self.by_root.rows(root_uuid)
         for resource_class, amount in amounts.items():
@@ -212,7 +220,7 @@ class Placement:
         return inventory is not None and inventory.admits(amount, self.used(row.uuid, resource_class))
 
     def allocate(self, consumer: Consumer) -> None:
-        """Write what a consumer has taken; the amounts were found to fit, or are checked here."""
+        """Replace the allocations of a consumer; raise 409 if an inventory would be exceeded."""
         self.check(consumer)
         if consumer.allocations:
             self.consumers.put(consumer.uuid, consumer)
@@ -220,7 +228,7 @@ class Placement:
             self.consumers.drop(consumer.uuid)
 
     def check(self, consumer: Consumer) -> None:
-        """Refuse allocations that exceed an inventory, leaving out what the consumer has already."""
+        """Refuse allocations that exceed an inventory; the consumer's current ones do not count."""
         before = self.consumers.get(consumer.uuid)
         for uuid, amounts in consumer.allocations.items():
             row = self.providers.get(uuid)
@@ -233,13 +241,14 @@ class Placement:
                 if inventory is None or not inventory.admits(amount, used):
                     raise conflict(
                         "Unable to allocate inventory: Unable to create allocation for "
-                        f"'{resource_class}' on resource provider '{uuid}'. The requested amount would exceed the capacity."
+                        f"'{resource_class}' on resource provider '{uuid}'. The requested amount "
+                        "would exceed the capacity."
                     )
 
     def candidates(
         self, amounts: Mapping[str, int], traits: TraitQuery, admits: Callable[[Provider], bool]
     ) -> Iterator[tuple[Provider, Allocations]]:
-        """Give the trees, by their roots, in which the amounts fit."""
+        """Yield the roots of the trees in which the amounts fit, with the allocations."""
         if not amounts:
             return
         rarest = min(amounts, key=self.by_class.count)

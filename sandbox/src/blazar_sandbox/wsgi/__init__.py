@@ -1,1 +1,1 @@
-"""How does a WSGI call become a request of ours, and an answer of ours a WSGI answer?"""
+"""Requests, responses and routing."""

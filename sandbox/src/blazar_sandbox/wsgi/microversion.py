@@ -1,14 +1,14 @@
-"""Which microversion does a request ask for?"""
+"""Negotiation of microversions."""
 
 from dataclasses import dataclass
 
 from blazar_sandbox.errors import ApiError
-from blazar_sandbox.wsgi.message import Request, Version
+from blazar_sandbox.wsgi.request import Request, Version
 
 
 @dataclass(frozen=True)
 class Microversions:
-    """The microversions that a service speaks."""
+    """The microversions that a service supports."""
 
     service: str
     """Its name in the header ``OpenStack-API-Version``."""
@@ -17,7 +17,7 @@ class Microversions:
     old_header: str | None = None
 
     def of(self, request: Request) -> Version:
-        """Read the headers; without them the lowest one is spoken."""
+        """Return the requested microversion, by default the lowest."""
         wanted = _from_header(request.header("OpenStack-API-Version"), self.service)
         if wanted is None and self.old_header is not None:
             wanted = request.header(self.old_header)
@@ -35,7 +35,7 @@ class Microversions:
         return version
 
     def headers(self, version: Version) -> tuple[tuple[str, str], ...]:
-        """Give the headers that tell which version was spoken."""
+        """Return the response headers that name the microversion."""
         told = [("OpenStack-API-Version", f"{self.service} {dotted(version)}")]
         vary = "OpenStack-API-Version"
         if self.old_header is not None:
@@ -45,7 +45,7 @@ class Microversions:
 
 
 def dotted(version: Version) -> str:
-    """Write a version as services do."""
+    """Return a version with a dot, as headers have it."""
     return f"{version[0]}.{version[1]}"
 
 
@@ -60,5 +60,7 @@ def _from_header(header: str | None, service: str) -> str | None:
 def _parse(text: str) -> Version:
     major, _, minor = text.partition(".")
     if not (major.isdigit() and minor.isdigit()):
-        raise ApiError(400, f"API Version String {text} is of invalid format. Must be of format MajorNum.MinorNum.")
+        raise ApiError(
+            400, f"API Version String {text} is of invalid format. Must be of format MajorNum.MinorNum."
+        )
     return int(major), int(minor)

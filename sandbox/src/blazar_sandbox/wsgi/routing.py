@@ -1,17 +1,18 @@
-"""Which responder answers a method and a path?"""
+"""The router, which finds the responder of a method and a path."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from blazar_sandbox.errors import UNROUTED, ApiError
-from blazar_sandbox.wsgi.message import Request, Response
+from blazar_sandbox.errors import NO_ROUTE, ApiError
+from blazar_sandbox.wsgi.request import Request
+from blazar_sandbox.wsgi.response import Response
 
 Responder = Callable[[Request], Response]
 
 
 @dataclass(frozen=True)
 class Route:
-    """One line of a service's route table."""
+    """One route of a service."""
 
     method: str
     template: str
@@ -21,7 +22,7 @@ class Route:
 
 @dataclass
 class _Node:
-    """One segment of the paths; a literal child wins over the variable one."""
+    """A segment of the paths; a literal child has precedence over the variable one."""
 
     literals: dict[str, "_Node"] = field(default_factory=dict)
     variable: "_Node | None" = None
@@ -29,7 +30,7 @@ class _Node:
 
 
 class Router:
-    """A route table, compiled to a tree of path segments."""
+    """The routes of a service, as a tree of path segments."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
         self._root = _Node()
@@ -51,10 +52,10 @@ class Router:
         node.routes[route.method] = (route, tuple(names))
 
     def find(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
-        """Give the route and the values of its names; raise 404 or 405."""
+        """Return the route and the values of its variables; raise 404 or 405."""
         leaf = _walk(self._root, _segments(path), 0, ())
         if leaf is None:
-            raise ApiError(404, "The resource could not be found.", code=UNROUTED)
+            raise ApiError(404, "The resource could not be found.", code=NO_ROUTE)
         node, values = leaf
         found = node.routes.get(method)
         if found is None and method == "HEAD":
@@ -70,7 +71,9 @@ def _segments(path: str) -> list[str]:
     return [segment for segment in path.split("/") if segment]
 
 
-def _walk(node: _Node, segments: list[str], at: int, values: tuple[str, ...]) -> tuple[_Node, tuple[str, ...]] | None:
+def _walk(
+    node: _Node, segments: list[str], at: int, values: tuple[str, ...]
+) -> tuple[_Node, tuple[str, ...]] | None:
     if at == len(segments):
         return (node, values) if node.routes else None
     segment = segments[at]

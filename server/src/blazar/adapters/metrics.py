@@ -1,9 +1,10 @@
-"""Figures for Prometheus: what the Observer is told, counted."""
+"""Metrics for Prometheus: counts of what the service reports through the port ``Metrics``."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
 
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
@@ -17,17 +18,18 @@ from prometheus_client import (
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from blazar.domain.errors import BlazarError
-from blazar.service.vitals import Vitals
+from blazar.service.health import ManagerHealth, ThreadHealth, ThreadState
 
 SHORT = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
 LONG = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
-"""Where this names a folder, all processes that share it are counted together, as prometheus_client does it."""
+"""Where this names a folder, all processes that share it are counted together, as prometheus_client does
+it."""
 
 
-class Figures:
-    """The Observer that counts. One of each process, for a process has one set of figures."""
+class PrometheusMetrics:
+    """The Metrics that Prometheus reads. There is one in each process, for a process has one set of
+    metrics."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry = registry or CollectorRegistry()
@@ -38,44 +40,60 @@ class Figures:
         def seconds(name: str, what: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
             return Histogram(name, what, labels, namespace="blazar", registry=registry, buckets=buckets)
 
+        def gauge(name: str, what: str, many: Literal["livesum", "livemax"] = "livemax") -> Gauge:
+            return Gauge(name, what, namespace="blazar", registry=registry, multiprocess_mode=many)
+
         self._requests = counter("requests", "Requests that the API answered", "method", "route", "status")
         self._request_seconds = seconds("request_seconds", "How long requests took", LONG, "method", "route")
-        self._use_cases = counter("use_cases", "Calls that a manager carried out, by error or ok", "use_case", "code")
-        self._use_case_seconds = seconds("use_case_seconds", "How long a manager took for a call", LONG, "use_case")
+        self._use_cases = counter(
+            "use_cases", "Calls that a manager carried out, by error or ok", "use_case", "code"
+        )
+        self._use_case_seconds = seconds(
+            "use_case_seconds", "How long a manager took for a call", LONG, "use_case"
+        )
         self._plan_seconds = seconds("plan_seconds", "How long planning took", SHORT)
         self._shortages = counter("shortages", "Requests for which there was not enough, by reason", "reason")
-        self._conflicts = counter("generation_conflicts", "Plans made in vain, for another request was faster")
+        self._conflicts = counter(
+            "generation_conflicts", "Plans made in vain, for another request was faster"
+        )
         self._retries = counter("transaction_retries", "Transactions repeated after a deadlock or the like")
         self._events = counter("events", "Events worked on, by outcome", "event_type", "outcome")
-        self._event_late = seconds("event_late_seconds", "How late the work on an event began", LONG, "event_type")
-        self._event_seconds = seconds("event_seconds", "How long the work on an event took", LONG, "event_type")
-        self._claims = Gauge(
-            "claims",
-            "Events that this manager is working on",
-            namespace="blazar",
-            registry=registry,
-            multiprocess_mode="livesum",
+        self._event_late = seconds(
+            "event_late_seconds", "How late the work on an event began", LONG, "event_type"
         )
+        self._event_seconds = seconds(
+            "event_seconds", "How long the work on an event took", LONG, "event_type"
+        )
+        self._claims = gauge("claims", "Events that this manager is working on", "livesum")
         self._claims_lost = counter("claims_lost", "Events that another manager took over")
         self._delivered = counter("notifications_delivered", "Notifications that left the outbox")
-        self._cloud = counter("cloud_calls", "Calls to the cloud, by status or failed", "service", "method", "outcome")
+        self._hosts_failed = gauge("hosts_failed", "Registered hosts that Nova says are down or disabled")
+        self._hosts_unknown = gauge("hosts_unknown", "Registered hosts that Nova does not list")
+        self._held_back = gauge("healing_held_back", "Whether too many hosts fail at once to be healed")
+        self._moved = counter("reservations_healed", "Reservations that got other resources for failed ones")
+        self._missed = counter("reservations_missed", "Reservations that lost resources without replacement")
+        self._cloud = counter(
+            "cloud_calls", "Calls to the cloud, by status or failed", "service", "method", "outcome"
+        )
         self._cloud_seconds = seconds(
             "cloud_call_seconds", "How long calls to the cloud took", LONG, "service", "method"
         )
 
-    def watch(self, read: Callable[[], Vitals]) -> None:
-        """Show a manager's vital signs with the rest; they are read when somebody looks."""
-        self.registry.register(_VitalSigns(read))
+    def show_health(
+        self, read: Callable[[], ManagerHealth], threads: Callable[[], Sequence[ThreadHealth]] = tuple
+    ) -> None:
+        """Add a manager's health to the metrics; it is read at each scrape. ``threads`` needs no database."""
+        self.registry.register(_HealthCollector(read, threads))
 
     def exposition(self) -> tuple[str, bytes]:
-        """The content type and the text that Prometheus reads."""
+        """Return the content type and the text that Prometheus reads."""
         registry = self.registry
         if MULTIPROCESS in os.environ:
             registry = CollectorRegistry()
             multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return CONTENT_TYPE_LATEST, generate_latest(registry)
 
-    # what the Observer is told
+    # the methods of the port
 
     def request_answered(self, method: str, route: str, status: int, seconds: float) -> None:
         self._requests.labels(method, route, str(status)).inc()
@@ -90,10 +108,10 @@ class Figures:
         if shortage is not None:
             self._shortages.labels(shortage).inc()
 
-    def was_overtaken(self) -> None:
+    def plan_conflicted(self) -> None:
         self._conflicts.inc()
 
-    def transaction_repeated(self) -> None:
+    def transaction_retried(self) -> None:
         self._retries.inc()
 
     def event_run(self, event_type: str, outcome: str, late: float, seconds: float) -> None:
@@ -107,33 +125,57 @@ class Figures:
     def claim_lost(self) -> None:
         self._claims_lost.inc()
 
-    def notices_delivered(self, number: int) -> None:
+    def notifications_delivered(self, number: int) -> None:
         self._delivered.inc(number)
 
-    def cloud_asked(self, service: str, method: str, outcome: str, seconds: float) -> None:
+    def cloud_called(self, service: str, method: str, outcome: str, seconds: float) -> None:
         self._cloud.labels(service, method, outcome).inc()
         self._cloud_seconds.labels(service, method).observe(seconds)
 
+    def hosts_seen(self, failed: int, unknown: int, is_held_back: bool) -> None:
+        self._hosts_failed.set(failed)
+        self._hosts_unknown.set(unknown)
+        self._held_back.set(is_held_back)
 
-class _VitalSigns(Collector):
-    """What is read from the database when somebody looks."""
+    def healed(self, moved: int, missed: int) -> None:
+        self._moved.inc(moved)
+        self._missed.inc(missed)
 
-    def __init__(self, read: Callable[[], Vitals]) -> None:
+
+class _HealthCollector(Collector):
+    """The metrics that are read at each scrape."""
+
+    def __init__(
+        self, read: Callable[[], ManagerHealth], threads: Callable[[], Sequence[ThreadHealth]]
+    ) -> None:
         self._read = read
+        self._threads = threads
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
         return []  # so that registering reads nothing
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
+        yield from self._of_threads()
         try:
-            vitals = self._read()
-        except BlazarError:
+            found = self._read()
+        except Exception:  # noqa: BLE001 - the edge of a scrape: the other metrics are shown whatever happens
             yield GaugeMetricFamily("blazar_database_up", "Whether the database answers", 0)
             return
         yield GaugeMetricFamily("blazar_database_up", "Whether the database answers", 1)
         yield GaugeMetricFamily(
             "blazar_event_lag_seconds",
-            "How late the oldest due event is that nobody works on",
-            vitals.event_lag_seconds,
+            "How late the oldest event is that is due and not being worked on",
+            found.event_lag_seconds,
         )
-        yield GaugeMetricFamily("blazar_outbox", "Notifications that are not delivered yet", vitals.outbox)
+        yield GaugeMetricFamily("blazar_outbox", "Notifications that are not delivered yet", found.outbox)
+
+    def _of_threads(self) -> Iterable[GaugeMetricFamily]:
+        up = GaugeMetricFamily("blazar_thread_up", "Whether a thread of the manager works", labels=["thread"])
+        silent = GaugeMetricFamily(
+            "blazar_thread_silent_seconds", "Seconds since a thread's last sign of life", labels=["thread"]
+        )
+        for thread in self._threads():
+            up.add_metric([thread.name], float(thread.state is ThreadState.OK))
+            silent.add_metric([thread.name], thread.silent_seconds)
+        yield up
+        yield silent

@@ -1,4 +1,5 @@
-"""Where notifications go: the log by default, oslo.messaging's notifier where the operator chose a driver for it."""
+"""The receivers of notifications: the log by default, oslo.messaging's notifier where the operator chose a
+driver for it."""
 
 from __future__ import annotations
 
@@ -10,19 +11,19 @@ from oslo_config import cfg
 from blazar import broker
 from blazar.broker import opts, oslo_messaging
 from blazar.domain.errors import CloudUnavailable
-from blazar.service.ports import Notice, Notifier
+from blazar.service.ports import Notification, Notifier
 
 LOG = logging.getLogger(__name__)
 GROUP = "oslo_messaging_notifications"
 RETRIES = 1
-"""How often the broker is tried again for one notice; the relay comes back later anyway."""
+"""How often the broker is tried again for one notification; the relay comes back later anyway."""
 
 
 class LogNotifier:
-    """The Notifier port for the embedded default: one line per notice."""
+    """The Notifier port for the embedded default: one line per notification."""
 
-    def send(self, notice: Notice) -> None:
-        LOG.info("%s of lease %s", notice.event_type, notice.payload.get("lease_id"))
+    def send(self, notification: Notification) -> None:
+        LOG.info("%s of lease %s", notification.event_type, notification.payload.get("lease_id"))
 
 
 class MessagingNotifier:
@@ -31,14 +32,16 @@ class MessagingNotifier:
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         broker.register(conf)
         self._transport = _Remembering(oslo_messaging.get_notification_transport(conf))
-        broker.settle(conf)
+        broker.set_defaults(conf)
         # The drivers log a traceback and go on; the relay says it in one line and tries again.
         logging.getLogger("oslo_messaging.notify.messaging").setLevel(logging.CRITICAL)
-        self._notifier = oslo_messaging.Notifier(self._transport, conf.notifications.publisher_id, retry=RETRIES)
+        self._notifier = oslo_messaging.Notifier(
+            self._transport, conf.notifications.publisher_id, retry=RETRIES
+        )
 
-    def send(self, notice: Notice) -> None:
+    def send(self, notification: Notification) -> None:
         self._transport.failure = None
-        self._notifier.info({}, notice.event_type, dict(notice.payload))
+        self._notifier.info({}, notification.event_type, dict(notification.payload))
         if self._transport.failure is not None:
             raise CloudUnavailable(service="the message broker", reason=self._transport.failure)
 
@@ -59,6 +62,6 @@ class _Remembering(oslo_messaging.transport.NotificationTransport):  # type: ign
 
 
 def chosen_notifier(conf: cfg.ConfigOpts) -> Notifier:
-    """oslo.messaging's where [oslo_messaging_notifications] driver names one, else the log."""
+    """Return oslo.messaging's where [oslo_messaging_notifications] driver names one, else the log."""
     conf.register_opts(dict(opts.list_opts())[GROUP], GROUP)
     return MessagingNotifier(conf) if any(conf[GROUP].driver) else LogNotifier()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from oslo_config import cfg
@@ -14,22 +14,17 @@ from pydantic import TypeAdapter
 from blazar.api import microversion, openapi, versions
 from blazar.api.authorization import Authorizer
 from blazar.api.caller import identify_with
-from blazar.api.floatingips import FloatingIPActions
+from blazar.api.extension import ApiExtension
 from blazar.api.health import Health, HealthActions, HealthReply
-from blazar.api.hosts import AllocationActions, HostActions
 from blazar.api.leases import LeaseActions
+from blazar.api.metrics import Exposition, with_metrics
 from blazar.api.request_log import request_log
 from blazar.api.routing import Route, falcon_app
-from blazar.api.schemas.floatingips import FloatingIPCreate
-from blazar.api.schemas.hosts import HostCreate, HostUpdate, PropertyPatch
 from blazar.api.schemas.leases import LeaseCreate, LeaseUpdate
-from blazar.api.views import floatingips as floatingip_views
-from blazar.api.views import hosts as host_views
 from blazar.api.views import leases as lease_views
-from blazar.api.watching import Exposition, with_metrics
-from blazar.kinds.base import Kind
 from blazar.service.interface import Service
-from blazar.service.observer import NOBODY, Observer
+from blazar.service.metrics import NO_METRICS, Metrics
+from blazar.service.ports.kind import Kinds
 
 Middleware = Callable[[WSGIApplication], WSGIApplication]
 
@@ -38,35 +33,21 @@ VERSION = TypeAdapter(versions.VersionReply)
 HEALTH = TypeAdapter(HealthReply)
 LEASE = TypeAdapter(lease_views.LeaseReply)
 LEASES = TypeAdapter(lease_views.LeasesReply)
-HOST = TypeAdapter(host_views.HostReply)
-HOSTS = TypeAdapter(host_views.HostsReply)
-FLOATING_IP = TypeAdapter(floatingip_views.FloatingIPReply)
-FLOATING_IPS = TypeAdapter(floatingip_views.FloatingIPsReply)
-ALLOCATION = TypeAdapter(host_views.AllocationReply)
-ALLOCATIONS = TypeAdapter(host_views.AllocationsReply)
-PROPERTIES = TypeAdapter(host_views.PropertiesReply)
-PROPERTY = TypeAdapter(host_views.PropertyReply)
-
-ONLY = {
-    "lease_id": "Only reservations of this lease, whenever they end.",
-    "reservation_id": "Only this reservation, whenever it ends.",
-}
-FLAGS = {
-    "detail": "Show `private` and the values too: true or false.",
-    "all": "Show private properties too; only administrators are shown them.",
-}
 
 
 def routes(
-    service: Service, kinds: Mapping[str, Kind], authorizer: Authorizer, health: Callable[[], Health]
+    service: Service,
+    kinds: Kinds,
+    extensions: Iterable[ApiExtension],
+    authorizer: Authorizer,
+    health: Callable[[], Health],
 ) -> tuple[Route, ...]:
-    """Every path of the API. ``.json`` behind a path, and HEAD in place of GET, are the same routes."""
-    leases = LeaseActions(service.leases, kinds, authorizer)
-    hosts = HostActions(service.hosts, authorizer)
-    floatingips = FloatingIPActions(service.floatingips, authorizer)
-    allocations = AllocationActions(service.allocations, authorizer)
+    """Return every path of the API: those of the core, then those that kinds contribute.
+
+    ``.json`` behind a path, and HEAD in place of GET, are the same routes."""
+    leases = LeaseActions(service, kinds, authorizer)
     # fmt: off
-    table = (
+    core = (
         Route("GET", "/", versions.choices, 300, reply=VERSIONS, public=True),
         Route("GET", "/versions", versions.choices, 300, reply=VERSIONS, public=True),
         Route("GET", "/v1", versions.v1, reply=VERSION, public=True),
@@ -77,64 +58,54 @@ def routes(
         Route("GET",    "/v1/leases/{lease_id}", leases.show, reply=LEASE),
         Route("PUT",    "/v1/leases/{lease_id}", leases.update, body=LeaseUpdate, reply=LEASE),
         Route("DELETE", "/v1/leases/{lease_id}", leases.delete, 204),
-
-        Route("GET",    "/v1/os-hosts", hosts.list, reply=HOSTS),
-        Route("POST",   "/v1/os-hosts", hosts.create, 201, body=HostCreate, reply=HOST),
-        Route("GET",    "/v1/os-hosts/{host_id}", hosts.show, reply=HOST),
-        Route("PUT",    "/v1/os-hosts/{host_id}", hosts.update, body=HostUpdate, reply=HOST),
-        Route("DELETE", "/v1/os-hosts/{host_id}", hosts.delete, 204),
-
-        Route("GET",    "/v1/os-hosts/allocations", allocations.list, reply=ALLOCATIONS, query=ONLY),
-        Route("GET",    "/v1/os-hosts/{host_id}/allocation", allocations.show, reply=ALLOCATION, query=ONLY),
-
-        Route("GET",    "/v1/os-hosts/properties", hosts.properties, reply=PROPERTIES, query=FLAGS),
-        Route("PATCH",  "/v1/os-hosts/properties/{property_name}", hosts.patch_property,
-              body=PropertyPatch, reply=PROPERTY),
-
-        Route("GET",    "/v1/floatingips", floatingips.list, reply=FLOATING_IPS),
-        Route("POST",   "/v1/floatingips", floatingips.create, 201, body=FloatingIPCreate, reply=FLOATING_IP),
-        Route("GET",    "/v1/floatingips/{floatingip_id}", floatingips.show, reply=FLOATING_IP),
-        Route("DELETE", "/v1/floatingips/{floatingip_id}", floatingips.delete, 204),
     )
     # fmt: on
+    contributed = (route for extension in extensions for route in extension.routes(service, authorizer))
+    table = (*core, *contributed)
     return (*table, openapi.route(table))
 
 
 def make_app(
     service: Service,
-    kinds: Mapping[str, Kind],
+    kinds: Kinds,
+    extensions: Sequence[ApiExtension],
     enforcer: policy.Enforcer,
     *,
     conf: cfg.ConfigOpts,
     authenticate: Middleware,
     health: Callable[[], Health],
-    observer: Observer = NOBODY,
-    metrics: Exposition | None = None,
+    metrics: Metrics = NO_METRICS,
+    exposition: Exposition | None = None,
 ) -> WSGIApplication:
-    """The whole API. ``conf`` is for oslo.middleware's own options ([cors] and [oslo_middleware]) only.
+    """Return the whole API. ``conf`` is for [api]shortage_details and oslo.middleware's own options ([cors]
+    and [oslo_middleware]) only.
 
     The layers, from the inside out; each stands where it does for a reason:
     """
     authorizer = Authorizer(enforcer)
-    table = routes(service, kinds, authorizer, health)
-    api: WSGIApplication = falcon_app(table, identify_with(authorizer))
+    table = routes(service, kinds, extensions, authorizer, health)
+    api: WSGIApplication = falcon_app(
+        table, identify_with(authorizer), tells_shortages=conf.api.shortage_details == "all"
+    )
     # Version documents and the health check are answered even while Keystone is away, so without a token.
     app = _either({route.path for route in table if route.public}, api, authenticate(api))
-    # One spelling of each path, before anybody compares it.
+    # One spelling of each path, before any part compares it.
     app = _one_spelling(app)
     # A browser's preflight request carries no token, so CORS stands before the authentication.
     app = _cors(app, conf)
     # All that is inside is logged and counted, refusals by the layers above included ...
-    app = request_log(app, observer)
+    app = request_log(app, metrics)
     # ... under the request's id, which every answer carries.
     app = RequestId(app)
     # Prometheus asks often, and is no client.
-    app = with_metrics(app, metrics) if metrics else app
+    app = with_metrics(app, exposition) if exposition else app
     # The proxy's headers say which address the client used; links in answers are built on it.
     return HTTPProxyToWSGI(app, conf)
 
 
-def _either(public: Iterable[str], unprotected: WSGIApplication, protected: WSGIApplication) -> WSGIApplication:
+def _either(
+    public: Iterable[str], unprotected: WSGIApplication, protected: WSGIApplication
+) -> WSGIApplication:
     paths = frozenset(public)
 
     def dispatch(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:

@@ -1,4 +1,5 @@
-"""May this caller do this to that object? oslo.policy's rules answer; the target is the object's owner."""
+"""The decision whether a caller may do something to an object, by oslo.policy's rules. The target is the
+object's owner."""
 
 from __future__ import annotations
 
@@ -17,13 +18,13 @@ class Authorizer:
         self._enforcer = enforcer
 
     def with_admin_known(self, caller: Caller) -> Caller:
-        """The caller with ``is_admin`` as the rule ``admin`` says."""
+        """Return the caller with ``is_admin`` as the rule ``admin`` says."""
         return replace(caller, is_admin=self._ask("admin", caller, {}))
 
     def allows(self, rule: str, caller: Caller, project_id: str | None, user_id: str | None) -> bool:
-        """Whether ``rule`` lets the caller act on what this project and user own.
+        """Return whether ``rule`` lets the caller act on what this project and user own.
 
-        Without a project (a system, domain or unscoped token) nobody acts here: leases belong to projects.
+        Always false without a project (a system, domain or unscoped token), for leases belong to projects.
         """
         if caller.project_id is None:
             return False

@@ -1,8 +1,9 @@
-"""What a request's body says: JSON, read with every limit that keeps a careless or hostile body harmless."""
+"""Read the JSON body of a request, with limits that keep a careless or hostile body harmless."""
 
 from __future__ import annotations
 
 import json
+import logging
 import math
 import re
 from collections import Counter
@@ -11,7 +12,12 @@ from typing import Any
 
 import falcon
 
+from blazar.api.errors import printable
+
+LOG = logging.getLogger(__name__)
 MAX_BYTES = 1024 * 1024
+MAX_NODES = 20_000
+"""The most values in a body: a megabyte of small ones would keep the parser busy for half a second."""
 MAX_DEPTH = 64
 """Levels of objects and lists inside each other."""
 
@@ -20,11 +26,12 @@ _MEDIA_TYPE = "application/json"
 
 
 def read_object(environ: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON object in the body; an empty body is an empty object. Raises falcon.HTTPError."""
+    """Return the JSON object in the body; an empty body is an empty object. Raises falcon.HTTPError."""
     _check_content_type(environ.get("CONTENT_TYPE") or "")
     raw = _read(environ)
     if not raw.strip():
         return {}
+    _check_nodes(raw)
     body = _decode(raw)
     if not isinstance(body, dict):
         raise _refuse("The request body must be a JSON object.")
@@ -44,26 +51,48 @@ def _check_content_type(content_type: str) -> None:
 
 def _read(environ: Mapping[str, Any]) -> bytes:
     length = environ.get("CONTENT_LENGTH") or ""
+    is_chunked = "chunked" in environ.get("HTTP_TRANSFER_ENCODING", "").lower()
+    if length and is_chunked:
+        raise _refuse("Content-Length and Transfer-Encoding exclude each other.")
     if length:
         if not (length.isascii() and length.isdigit()):
             raise _refuse("The Content-Length header must be a number.")
         if len(length) > 12 or int(length) > MAX_BYTES:
             raise _too_large()
-        raw: bytes = environ["wsgi.input"].read(int(length))
+        raw = _received(environ, int(length))
         if len(raw) < int(length):
             raise _refuse("The request body is shorter than its Content-Length.")
         return raw
-    if "chunked" in environ.get("HTTP_TRANSFER_ENCODING", "").lower():
+    if is_chunked:
         # Without a length the server marks the end; one byte more than allowed is enough to know.
-        raw = environ["wsgi.input"].read(MAX_BYTES + 1)
+        raw = _received(environ, MAX_BYTES + 1)
         if len(raw) > MAX_BYTES:
             raise _too_large()
         return raw
     return b""
 
 
+def _received(environ: Mapping[str, Any], size: int) -> bytes:
+    """Read the body. Raises falcon.HTTPError where the client is gone or its chunks are broken."""
+    try:
+        raw: bytes = environ["wsgi.input"].read(size)
+    except (OSError, ValueError) as failure:
+        LOG.info("A request body cannot be read: %s", printable(str(failure)))
+        raise _refuse("The request body is broken off, or its chunks are malformed.") from None
+    return raw
+
+
 def _too_large() -> falcon.HTTPContentTooLarge:
     return falcon.HTTPContentTooLarge(description=f"The request body is larger than {MAX_BYTES} bytes.")
+
+
+def _check_nodes(raw: bytes) -> None:
+    """Refuse a body of very many values before it is parsed.
+
+    A value stands behind a bracket, a brace or a comma, so there are no more of them than of these. Those
+    within texts are counted as well: the limit leaves room for them."""
+    if sum(raw.count(mark) for mark in (b"[", b"{", b",")) > MAX_NODES:
+        raise _refuse(f"The JSON in the request body has more than {MAX_NODES} values.")
 
 
 def _decode(raw: bytes) -> Any:
@@ -78,7 +107,7 @@ def _decode(raw: bytes) -> Any:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Two values for one key: which one was meant is anybody's guess, so neither is taken."""
+    """Refuse two values for one key, for either may be the one that was meant."""
     result = dict(pairs)
     if len(result) < len(pairs):
         twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
@@ -91,7 +120,7 @@ def _no_constant(name: str) -> Any:
 
 
 def _check_contents(body: Any) -> None:
-    """Refuse what no database or answer could hold, wherever it stands; without recursion."""
+    """Refuse values that no database or answer can hold, at any depth; without recursion."""
     level: list[Any] = [body]
     for _ in range(MAX_DEPTH):
         deeper: list[Any] = []

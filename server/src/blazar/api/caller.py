@@ -1,4 +1,4 @@
-"""Who sends a request, from what the authentication layer found out about the token."""
+"""The caller of a request, as the authentication layer describes it in the WSGI environ."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 import falcon
 
 from blazar.api.authorization import Authorizer
-from blazar.service import trail
+from blazar.service import log_context
 from blazar.service.context import Caller
 
 CALLER = "blazar.caller"
-"""Where the caller is kept in the WSGI environ, for the request log."""
+"""The key of the caller in the WSGI environ; the request log reads it."""
 
 Identify = Callable[[Mapping[str, Any]], Caller]
 
@@ -25,7 +25,7 @@ def identify_with(authorizer: Authorizer) -> Identify:
 
 
 def caller_of(environ: Mapping[str, Any], authorizer: Authorizer) -> Caller:
-    """The authenticated caller. Raises falcon.HTTPUnauthorized where nobody has confirmed one."""
+    """Return the authenticated caller. Raises falcon.HTTPUnauthorized where the token is not confirmed."""
     user_id = _text(environ, "HTTP_X_USER_ID")
     if environ.get("HTTP_X_IDENTITY_STATUS") != "Confirmed" or not user_id:
         raise falcon.HTTPUnauthorized(description="The request you have made requires authentication.")
@@ -39,7 +39,7 @@ def caller_of(environ: Mapping[str, Any], authorizer: Authorizer) -> Caller:
         global_request_id=environ.get("openstack.global_request_id"),
         token=_text(environ, "HTTP_X_AUTH_TOKEN"),
     )
-    trail.begin(caller)
+    log_context.bind(caller)
     return authorizer.with_admin_known(caller)
 
 

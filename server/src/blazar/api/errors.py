@@ -1,4 +1,4 @@
-"""Which HTTP answer an error becomes: the one table, and the two body shapes of API 1.0.
+"""The HTTP answer to each error: one table of statuses, and the two body shapes of API 1.0.
 
 Shape A tells what went wrong inside an operation; shape B what went wrong before one was found. Both carry
 ``error_message``, the only key that clients read.
@@ -9,71 +9,106 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import falcon
 
 from blazar.api.caller import CALLER
+from blazar.api.microversion import MINIMUM, VERSION, Version
 from blazar.domain import errors
 from blazar.service.context import Caller
-from blazar.service.ports import Stale
 
 LOG = logging.getLogger(__name__)
 
-STATUS: Mapping[type[errors.BlazarError], int] = {
+FIRST: Mapping[type[errors.BlazarError], int] = {
     errors.InvalidInput: 400,
     errors.NotAuthorized: 403,
     errors.NotFound: 404,
     errors.Conflict: 409,
-    errors.NotEnoughFloatingIPs: 400,
+    errors.NotEnoughResources: 400,
     errors.CloudRefused: 409,
     errors.Busy: 503,
-    Stale: 503,
+    errors.Stale: 503,
     errors.CloudUnavailable: 503,
     errors.BlazarError: 500,
 }
-"""The nearest class up the error's tree decides."""
+"""The statuses of API 1.0. The nearest class up the error's tree decides."""
 
-RETRY_AFTER = {errors.Busy: 1, Stale: 1, errors.CloudUnavailable: 10}
-"""Seconds after which asking again is likely to help."""
+SINCE: Mapping[Version, Mapping[type[errors.BlazarError], int]] = {
+    (1, 1): {errors.NotEnoughResources: 409},
+}
+"""The statuses that a later version changes. API 1.0 keeps 400 for a shortage: its clients end their attempt
+at 400, and repeat what is answered with 409 for ever."""
+
+RETRY_AFTER = {errors.Busy: 1, errors.Stale: 1, errors.CloudUnavailable: 10}
+"""The Retry-After header of errors that are likely to pass, in seconds."""
 
 INTERNAL_NAME = "INTERNAL_SERVER_ERROR"
 
 
-def status_of(error: errors.BlazarError) -> int:
-    return next(STATUS[cls] for cls in type(error).__mro__ if cls in STATUS)
+@cache
+def statuses(version: Version) -> Mapping[type[BaseException], int]:
+    """Return the status of each class of error in this version of the API."""
+    changes = [SINCE[since] for since in sorted(SINCE) if since <= version]
+    return {cls: status for table in (FIRST, *changes) for cls, status in table.items()}
+
+
+def status_of(error: errors.BlazarError, version: Version) -> int:
+    table = statuses(version)
+    return next(table[cls] for cls in type(error).__mro__ if cls in table)
 
 
 def shape_a(status: int, message: str, name: str | None = None) -> dict[str, Any]:
-    """``error_name`` is the number again where it has no name: clients of API 1.0 know it so."""
-    return {"error_code": status, "error_message": message, "error_name": name or status}
+    """``error_name`` is the number again where it has no name: clients of API 1.0 know it so.
+
+    The message comes first, for there are clients that show the first value of an error's body."""
+    return {"error_message": message, "error_code": status, "error_name": name or status}
 
 
 def shape_b(status: int, message: str) -> dict[str, Any]:
-    return {"error": status, "error_message": message}
+    return {"error_message": message, "error": status}
 
 
 def internal_message(request_id: str | None) -> str:
-    """Says nothing about the defect, but lets the operator find it in the log."""
+    """Return a sentence that tells nothing about the defect, but lets the operator find it in the log."""
     return f"Internal Server Error. The service's log tells more under {request_id or 'this moment'}."
 
 
-def printable(path: str) -> str:
-    """No line break in a path may begin a line of its own in the log."""
-    return path if path.isprintable() else ascii(path)
+MAX_LOGGED = 300
+"""The most characters of a client's text that a line of the log repeats."""
 
 
-def install(app: falcon.App[falcon.Request, falcon.Response]) -> None:
-    """Translate what responders and Falcon raise; the handler of the nearest class wins."""
+def printable(text: str) -> str:
+    """Return the text for a line of the log: no line break may begin a line of its own, and long text is
+    cut."""
+    shown = text[:MAX_LOGGED] if text.isprintable() else ascii(text[:MAX_LOGGED])
+    return shown if len(text) <= MAX_LOGGED else f"{shown}..."
+
+
+def install(app: falcon.App[falcon.Request, falcon.Response], tells_shortages: bool) -> None:
+    """Translate what responders and Falcon raise; the handler of the nearest class wins.
+
+    ``tells_shortages``: callers who are not administrators are told the numbers and dates of a shortage."""
+
+    def domain_error(
+        req: falcon.Request, resp: falcon.Response, error: errors.BlazarError, params: dict[str, Any]
+    ) -> None:
+        _domain_error(req, resp, error, params, tells_shortages)
+
     app.add_error_handler(Exception, _unforeseen)
     app.add_error_handler(falcon.HTTPError, _http_error)
-    app.add_error_handler(errors.BlazarError, _domain_error)
+    app.add_error_handler(errors.BlazarError, domain_error)
 
 
 def _domain_error(
-    req: falcon.Request, resp: falcon.Response, error: errors.BlazarError, params: dict[str, Any]
+    req: falcon.Request,
+    resp: falcon.Response,
+    error: errors.BlazarError,
+    params: dict[str, Any],
+    tells_shortages: bool,
 ) -> None:
-    status = status_of(error)
+    status = status_of(error, req.env.get(VERSION, MINIMUM))
     if status == 500:
         _unforeseen(req, resp, error, params)
         return
@@ -82,17 +117,26 @@ def _domain_error(
     for cls, seconds in RETRY_AFTER.items():
         if isinstance(error, cls):
             resp.set_header("Retry-After", str(seconds))
-    _answer(resp, status, shape_a(status, _told(error, req.env.get(CALLER))))
+    _answer(resp, status, shape_a(status, _told(error, req.env.get(CALLER), tells_shortages)))
 
 
-def _told(error: errors.BlazarError, caller: Caller | None) -> str:
-    """Why another service does not answer may name addresses inside the cloud, so only administrators are told."""
-    if isinstance(error, errors.CloudUnavailable) and not (caller and caller.is_admin):
+def _told(error: errors.BlazarError, caller: Caller | None, tells_shortages: bool) -> str:
+    """Return the sentence for the caller.
+
+    Only administrators are told why another service does not answer, for that may name addresses inside the
+    cloud, and, where the operator wants it so, how much is in use."""
+    if caller and caller.is_admin:
+        return error.message
+    if isinstance(error, errors.CloudUnavailable):
         return f"{error.fields.get('service', 'A service')} is not available. Please try again."
+    if isinstance(error, errors.NotEnoughResources) and not tells_shortages:
+        return f"Not enough {error.fields.get('noun', 'resources')} available."
     return error.message
 
 
-def _http_error(req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, params: dict[str, Any]) -> None:
+def _http_error(
+    req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, params: dict[str, Any]
+) -> None:
     for name, text in dict(error.headers or {}).items():
         resp.set_header(name, text)
     match error:
@@ -106,9 +150,11 @@ def _http_error(req: falcon.Request, resp: falcon.Response, error: falcon.HTTPEr
 
 
 def _unforeseen(req: falcon.Request, resp: falcon.Response, error: Exception, params: dict[str, Any]) -> None:
-    """The process edge: whatever nobody foresaw is logged with its traceback, and hidden from the caller."""
+    """Log an unexpected error with its traceback, and hide it from the caller: this is the process edge."""
     request_id = req.env.get("openstack.request_id")
-    LOG.error("%s %s failed", req.method, printable(req.path), exc_info=error, extra={"request_id": request_id})
+    LOG.error(
+        "%s %s failed", req.method, printable(req.path), exc_info=error, extra={"request_id": request_id}
+    )
     _answer(resp, 500, shape_a(500, internal_message(request_id), INTERNAL_NAME))
 
 

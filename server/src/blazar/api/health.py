@@ -1,25 +1,26 @@
-"""Is the service able to work? For load balancers and operators, without a token."""
+"""The health check for load balancers and operators, without a token."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from blazar.api.routing import Answer, Request
-from blazar.domain.errors import BlazarError, CloudUnavailable
+from blazar.domain.errors import BlazarError, CloudUnavailable, Internal
 
 LOG = logging.getLogger(__name__)
 PARTS = {"database": "database", "the message broker": "broker", "blazar-manager": "manager"}
-"""How the parts that a service needs are named in its health."""
+"""The names of the parts in the health check, by the service that an error names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What the composition root found out. Anybody may read ``details``, so no addresses and no secrets."""
+    """The findings of the composition root. ``details`` is public, so it has no addresses and no secrets."""
 
     healthy: bool
     details: Mapping[str, Any] = field(default_factory=dict)
@@ -28,8 +29,8 @@ class Health:
 class HealthReply(TypedDict):
     """The state of the service."""
 
-    status: str
-    details: dict[str, Any]
+    status: Annotated[str, Field(description="`OK` or `UNAVAILABLE`.")]
+    details: Annotated[dict[str, Any], Field(description="What was looked at, and how it is.")]
 
 
 class HealthActions:
@@ -45,7 +46,7 @@ class HealthActions:
 
 
 def checked(health: Callable[[], Health]) -> Health:
-    """What ``health`` finds out; what it cannot reach is named, and makes it unhealthy."""
+    """Return the findings of ``health``; what it cannot reach is named, and makes it unhealthy."""
     try:
         return health()
     except CloudUnavailable as error:
@@ -55,6 +56,10 @@ def checked(health: Callable[[], Health]) -> Health:
     except BlazarError as error:
         LOG.warning("The health check failed: %s", error.message)
         return Health(healthy=False, details={"reason": error.code})
+    except Exception:
+        # The edge of a health check: what it cannot find out is not healthy, whatever the reason.
+        LOG.exception("The health check failed unexpectedly")
+        return Health(healthy=False, details={"reason": Internal.code})
 
 
 def health_reply(health: Health) -> HealthReply:

@@ -1,4 +1,4 @@
-"""Which version of the API a request asks for, and how the answer tells the version it was given."""
+"""Microversions: the version that a request asks for, and the headers of the answer."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import microversion_parse
 
 SERVICE_TYPE = "reservation"
 HEADER = "OpenStack-API-Version"
+VERSION = "blazar.api_version"
+"""The key of the request's version in the WSGI environ."""
 Version = tuple[int, int]
 MINIMUM: Version = (1, 0)
 MAXIMUM: Version = (1, 0)
@@ -22,7 +24,7 @@ def text(version: Version) -> str:
 
 
 def negotiate(header: str | None) -> Version:
-    """The version asked for; API 1.0 for ``latest``, and where this service is not named.
+    """Return the version asked for; API 1.0 for ``latest``, and where the header does not name this service.
 
     Raises falcon.HTTPError."""
     try:
@@ -33,7 +35,8 @@ def negotiate(header: str | None) -> Version:
         return MINIMUM
     if not _FORM.fullmatch(asked) or len(asked) > 20:
         raise falcon.HTTPBadRequest(
-            description=f"API Version String {asked[:40]} is of invalid format. Must be of format MajorNum.MinorNum."
+            description=f"API Version String {asked[:40]} is of invalid format. Must be of format "
+            "MajorNum.MinorNum."
         )
     major, minor = asked.split(".")
     version = int(major), int(minor)

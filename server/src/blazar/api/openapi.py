@@ -22,14 +22,18 @@ _ERROR_SCHEMA = {
     "properties": {
         "error_message": {"type": "string", "description": "What went wrong, in one sentence."},
         "error_code": {"type": "integer", "description": "The HTTP status."},
-        "error_name": {"type": ["integer", "string"]},
+        "error_name": {
+            "type": ["integer", "string"],
+            "description": "The kind of failure, or the HTTP status again.",
+        },
         "error": {"type": "integer", "description": "The HTTP status, where no operation was found."},
     },
 }
 
 
 def route(table: Iterable[Route]) -> Route:
-    """The route that serves the document about ``table``, itself included (as ``/v1/openapi.json``)."""
+    """Return the route that serves the document about ``table``, itself included (as
+    ``/v1/openapi.json``)."""
 
     @cache
     def described() -> dict[str, Any]:
@@ -44,7 +48,7 @@ def route(table: Iterable[Route]) -> Route:
 
 
 def document(table: Iterable[Route]) -> dict[str, Any]:
-    """The OpenAPI document about these routes."""
+    """Return the OpenAPI document about these routes."""
     paths: dict[str, dict[str, Any]] = {}
     schemas: dict[str, Any] = {"Error": _ERROR_SCHEMA}
     for each in table:
@@ -72,12 +76,8 @@ def _operation(each: Route, schemas: dict[str, Any]) -> dict[str, Any]:
         "operationId": _operation_id(each),
         "summary": summary.strip(),
         "parameters": [
-            {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
-            for name in _PLACEHOLDER.findall(each.path)
-        ]
-        + [
-            {"name": name, "in": "query", "description": text, "schema": {"type": "string"}}
-            for name, text in each.query.items()
+            *map(_path_parameter, _PLACEHOLDER.findall(each.path)),
+            *_query_parameters(each.query),
         ],
         "responses": _responses(each, schemas),
     }
@@ -91,6 +91,30 @@ def _operation(each: Route, schemas: dict[str, Any]) -> dict[str, Any]:
     if each.public:
         operation["security"] = []
     return operation
+
+
+def _path_parameter(name: str) -> dict[str, Any]:
+    noun, _, what = name.rpartition("_")
+    return {
+        "name": name,
+        "in": "path",
+        "required": True,
+        "description": f"The {what} of the {noun}.",
+        "schema": {"type": "string", "minLength": 1},
+    }
+
+
+def _query_parameters(query: type[BaseModel] | None) -> list[dict[str, Any]]:
+    fields: dict[str, Any] = query.model_json_schema()["properties"] if query else {}
+    return [
+        {
+            "name": name,
+            "in": "query",
+            "description": field["description"],
+            "schema": {key: field[key] for key in ("type", "pattern") if key in field},
+        }
+        for name, field in fields.items()
+    ]
 
 
 def _operation_id(each: Route) -> str:
@@ -112,8 +136,10 @@ def _responses(each: Route, schemas: dict[str, Any]) -> dict[str, Any]:
     return {**responses, "4XX": failed, "5XX": failed}
 
 
-def _schema(model: type[BaseModel] | TypeAdapter[Any], mode: JsonSchemaMode, schemas: dict[str, Any]) -> dict[str, Any]:
-    """A reference to the model's schema, which is put into ``schemas`` with all that it is made of."""
+def _schema(
+    model: type[BaseModel] | TypeAdapter[Any], mode: JsonSchemaMode, schemas: dict[str, Any]
+) -> dict[str, Any]:
+    """Return a reference to the model's schema, which is put into ``schemas`` with all that it is made of."""
     if isinstance(model, TypeAdapter):
         described = model.json_schema(mode=mode, ref_template=_REF)
     else:

@@ -1,4 +1,4 @@
-"""One line for every request: what was asked, what became of it, how long it took, who asked; no token."""
+"""One log line for each request: method, path, status, duration and caller; no token."""
 
 from __future__ import annotations
 
@@ -15,31 +15,37 @@ from blazar.api.caller import CALLER
 from blazar.api.errors import internal_message, printable, shape_b
 from blazar.api.routing import ROUTE
 from blazar.service.context import Caller
-from blazar.service.observer import NOBODY, Observer
+from blazar.service.metrics import NO_METRICS, Metrics
 
 LOG = logging.getLogger(__name__)
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
-def request_log(app: WSGIApplication, observer: Observer = NOBODY) -> WSGIApplication:
-    """Log and count the requests to ``app``. It is also the process edge: what nobody else caught is answered here."""
+def request_log(app: WSGIApplication, metrics: Metrics = NO_METRICS) -> WSGIApplication:
+    """Log and count the requests to ``app``. This is also the process edge: exceptions that no inner layer
+    caught are answered here."""
 
     def logged(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         began = time.perf_counter()  # a duration, not a time of day
         request_id = environ.get("openstack.request_id")
         RequestContext(request_id=request_id, overwrite=True)  # read by oslo.log only
-        method, path = environ.get("REQUEST_METHOD", "-"), environ.get("PATH_INFO", "")
+        method = printable(environ.get("REQUEST_METHOD", "-"))
+        path = printable(environ.get("PATH_INFO", ""))
         status = "-"
 
-        def remember(line: str, headers: list[tuple[str, str]], exc_info: Any = None, /) -> Callable[[bytes], object]:
+        def remember(
+            line: str, headers: list[tuple[str, str]], exc_info: Any = None, /
+        ) -> Callable[[bytes], object]:
             nonlocal status
             status = line.split(" ", 1)[0]
             return start_response(line, headers, exc_info) if exc_info else start_response(line, headers)
 
         try:
             return app(environ, remember)
-        except Exception:  # the process edge: a defect in the middleware must not take the server's thread with it
-            LOG.exception("%s %s failed", method, printable(path))
+        except (
+            Exception
+        ):  # the process edge: a defect in the middleware must not take the server's thread with it
+            LOG.exception("%s %s failed", method, path)
             body = json.dumps(shape_b(500, internal_message(request_id))).encode()
             headers = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
             remember("500 Internal Server Error", headers)
@@ -51,7 +57,7 @@ def request_log(app: WSGIApplication, observer: Observer = NOBODY) -> WSGIApplic
             LOG.info(
                 "%s %s %s %.1f ms request %s user %s project %s",
                 method,
-                printable(path),
+                path,
                 status,
                 milliseconds,
                 request_id or "-",
@@ -59,9 +65,9 @@ def request_log(app: WSGIApplication, observer: Observer = NOBODY) -> WSGIApplic
                 (caller.project_id if caller else None) or "-",
                 extra={"action": "request", "status": status, "milliseconds": round(milliseconds, 1)},
             )
-            # What a stranger sends must not make figures of its own.
+            # What a stranger sends must not make metrics of its own.
             known = method if method in METHODS else "other"
             number = int(status) if status.isdigit() else 0
-            observer.request_answered(known, environ.get(ROUTE, "none"), number, seconds)
+            metrics.request_answered(known, environ.get(ROUTE, "none"), number, seconds)
 
     return logged

@@ -1,11 +1,13 @@
-"""What a route is, and how Falcon serves it: here requests and answers touch the framework."""
+"""Routes, requests and answers, and how Falcon serves them. Only this module and the edge touch the
+framework."""
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -15,19 +17,23 @@ from pydantic import BaseModel, TypeAdapter
 from blazar.api import errors, microversion
 from blazar.api.body import read_object
 from blazar.api.caller import CALLER, Identify
-from blazar.domain.errors import InvalidInput, NotFound
+from blazar.api.errors import printable
+from blazar.api.schemas.queries import ID, Q, Query, decoded
+from blazar.domain.errors import BlazarError, NotFound
 from blazar.service.context import Caller
 
-_ID = re.compile(r"[\x21-\x7e]{1,255}")
+LOG = logging.getLogger(__name__)
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 MAX_QUERY = 8192
+"""Characters of a query string, at most."""
 ROUTE = "blazar.route"
-"""Where the path of the route is kept in the WSGI environ, for the figures: unlike the path itself it has no ids."""
+"""The key of the route's path in the WSGI environ. Metrics use it, for it has no ids, unlike the request's
+path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request as an action needs it: who asks, for what, saying what."""
+    """A request as an action sees it: caller, path, query and body."""
 
     environ: Mapping[str, Any]
     path: Mapping[str, str]
@@ -41,34 +47,17 @@ class Request:
         return self._caller
 
     def id(self, name: str) -> str:
-        """The id in the path. What cannot be an id is not found, and never reaches a database."""
+        """Return the id in the path. Raises NotFound for text that cannot be an id, so that it never reaches
+        a database."""
         value = self.path[name]
-        if not _ID.fullmatch(value):
+        if not ID.fullmatch(value):
             raise NotFound(object=str({name: value[:100]}))
         return value
 
-    def query_id(self, name: str) -> str | None:
-        """An id in the query string; empty counts as not given."""
-        value = self._query.get(name)
-        if not value:
-            return None
-        if not _ID.fullmatch(value):
-            raise InvalidInput(f"Malformed parameter {name}: not an id.")
-        return value
-
-    def query_flag(self, name: str) -> bool:
-        """A boolean in the query string; absent and empty are false, and so is every word for it."""
-        value = self._query.get(name, "").strip().lower()
-        if value in {"", "0", "false", "f", "no", "n", "off"}:
-            return False
-        if value in {"1", "true", "t", "yes", "y", "on"}:
-            return True
-        raise InvalidInput(f"Malformed parameter {name}: True or False is expected.")
-
-    @property
-    def _query(self) -> dict[str, str]:
-        text = self.environ.get("QUERY_STRING", "")[:MAX_QUERY]
-        return dict(reversed(parse_qsl(text, keep_blank_values=True)))
+    def query(self, model: type[Q]) -> Q:
+        """Return the query string as the route describes it. Raises InvalidInput."""
+        pairs = parse_qsl(self.environ.get("QUERY_STRING", ""), keep_blank_values=True)
+        return decoded(model, dict(reversed(pairs)))
 
 
 Action = Callable[[Request], Any]
@@ -76,9 +65,9 @@ Action = Callable[[Request], Any]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One row of the route table. ``action`` returns what the answer's body says, or None for no body.
+    """One row of the route table. ``action`` returns the answer's body, or None for no body.
 
-    ``body`` and ``reply`` describe both bodies for the OpenAPI document; ``query`` explains its parameters.
+    ``body``, ``reply`` and ``query`` describe both bodies and the query string for the OpenAPI document.
     """
 
     method: str
@@ -87,23 +76,36 @@ class Route:
     status: int = 200
     body: type[BaseModel] | None = None
     reply: TypeAdapter[Any] | None = None
-    query: Mapping[str, str] = field(default_factory=dict)
+    query: type[Query] | None = None
     public: bool = False
     """Answered without a token, and without a microversion."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A body whose status depends on what it says."""
+    """A body with a status of its own, instead of the route's."""
 
     status: int
     body: Any
 
 
-def falcon_app(routes: Iterable[Route], identify: Identify) -> falcon.App[falcon.Request, falcon.Response]:
-    """The Falcon application that serves these routes."""
+@dataclass(frozen=True, slots=True)
+class PagedList:
+    """A body that has one list under ``name``: ``{"leases": [...]}``. The list is read and sent page by
+    page, so that it may be of any length."""
+
+    name: str
+    pages: Iterator[Sequence[Any]]
+
+
+def falcon_app(
+    routes: Iterable[Route], identify: Identify, *, tells_shortages: bool = True
+) -> falcon.App[falcon.Request, falcon.Response]:
+    """Return the Falcon application that serves these routes.
+
+    ``tells_shortages``: callers who are not administrators are told the numbers and dates of a shortage."""
     app: falcon.App[falcon.Request, falcon.Response] = falcon.App()
-    errors.install(app)
+    errors.install(app, tells_shortages)
     by_path: dict[str, _Resource] = {}
     for route in routes:
         by_path.setdefault(route.path, _Resource()).serve(route, identify)
@@ -113,7 +115,7 @@ def falcon_app(routes: Iterable[Route], identify: Identify) -> falcon.App[falcon
 
 
 class _Resource:
-    """A path. Falcon looks for ``on_get`` and its like on it."""
+    """One path. Falcon calls its ``on_get``, ``on_post`` and so on."""
 
     def serve(self, route: Route, identify: Identify) -> None:
         setattr(self, f"on_{route.method.lower()}", _responder(route, identify))
@@ -124,9 +126,13 @@ def _responder(route: Route, identify: Identify) -> Callable[..., None]:
         req.env[ROUTE] = route.path
         if "" in path.values():
             raise falcon.HTTPRouteNotFound
+        if len(req.query_string) > MAX_QUERY:
+            raise falcon.HTTPUriTooLong(description=f"The query is longer than {MAX_QUERY} characters.")
         caller = None
         if not route.public:
-            resp.set_headers(microversion.headers(microversion.negotiate(req.get_header(microversion.HEADER))))
+            version = microversion.negotiate(req.get_header(microversion.HEADER))
+            req.env[microversion.VERSION] = version
+            resp.set_headers(microversion.headers(version))
             caller = req.env[CALLER] = identify(req.env)
         body = read_object(req.env) if route.method in _WITH_BODY else {}
         answer = route.action(Request(req.env, path, body, caller))
@@ -135,6 +141,42 @@ def _responder(route: Route, identify: Identify) -> Callable[..., None]:
         resp.status = falcon.code_to_http_status(answer.status)
         if answer.body is not None:
             resp.content_type = "application/json"
+        if isinstance(answer.body, PagedList):
+            _send_pages(resp, answer.body, printable(req.path))
+        elif answer.body is not None:
             resp.data = json.dumps(answer.body).encode()
 
     return respond
+
+
+def _send_pages(resp: falcon.Response, body: PagedList, path: str) -> None:
+    """Send a list of one page at once, with its length; a longer one in pieces.
+
+    The first two pages are read here, so that their errors still get a status of their own."""
+    pages = iter(body.pages)
+    first = list(islice(pages, 2))
+    if len(first) < 2:
+        resp.data = b"".join(_pieces(body.name, first))
+    else:
+        resp.stream = _whole_or_cut(_pieces(body.name, chain(first, pages)), path)
+
+
+def _pieces(name: str, pages: Iterable[Sequence[Any]]) -> Iterator[bytes]:
+    """Return ``{name: [...]}`` as JSON, to the byte as ``json.dumps`` writes it, in pieces of one page."""
+    before = "{" + json.dumps(name) + ": ["
+    for page in pages:
+        if page:
+            yield (before + json.dumps(page)[1:-1]).encode()
+            before = ", "
+    yield ("]}" if before == ", " else before + "]}").encode()
+
+
+def _whole_or_cut(pieces: Iterator[bytes], path: str) -> Iterator[bytes]:
+    """Pass the pieces on. After a failure, the server closes the connection without the end of the body: the
+    status was sent already, and what the client has is not valid JSON, so that it cannot be taken for the
+    whole list."""
+    try:
+        yield from pieces
+    except BlazarError as error:
+        LOG.warning("The answer to GET %s is cut off: %s", path, error.message)
+        raise

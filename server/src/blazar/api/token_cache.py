@@ -1,4 +1,5 @@
-"""Which tokens Keystone has confirmed lately, so that a client's next request needs no call to Keystone."""
+"""A cache of tokens that Keystone has confirmed, so that a client's next request needs no call to
+Keystone."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ MAX_TOKENS = 10_000
 
 
 class TokenCache:
-    """What keystonemiddleware keeps, for as long as it asks, bounded in size: the oldest entry makes room.
+    """Keeps entries of keystonemiddleware for as long as it asks. The size is bounded: the oldest entry makes
+    room.
 
     keystonemiddleware names an entry by a hash of the token, and looks at the token's own expiry in the entry
     that it gets back. Safe to use from several threads.
@@ -43,5 +45,6 @@ class TokenCache:
 
     @property
     def size(self) -> int:
-        """How many entries there are. Not ``__len__``: keystonemiddleware would take an empty cache for no cache."""
+        """Return the number of entries. Not ``__len__``: keystonemiddleware would take an empty cache for no
+        cache."""
         return len(self._entries)

@@ -1,9 +1,11 @@
-"""Which versions of the API there are, and where."""
+"""The version documents: the versions of the API and their addresses."""
 
 from __future__ import annotations
 
+from typing import Annotated
 from wsgiref.util import application_uri
 
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from blazar.api import microversion
@@ -11,24 +13,24 @@ from blazar.api.routing import Request
 
 
 class Link(TypedDict):
-    href: str
-    rel: str
+    href: Annotated[str, Field(description="The address.")]
+    rel: Annotated[str, Field(description="`self`.")]
 
 
 class Version(TypedDict):
-    id: str
-    status: str
-    links: list[Link]
-    min_version: str
-    max_version: str
+    id: Annotated[str, Field(description="`v1.0`.")]
+    status: Annotated[str, Field(description="`CURRENT`.")]
+    links: Annotated[list[Link], Field(description="Its address.")]
+    min_version: Annotated[str, Field(description="The lowest microversion.")]
+    max_version: Annotated[str, Field(description="The highest microversion.")]
 
 
 class VersionsReply(TypedDict):
-    versions: list[Version]
+    versions: Annotated[list[Version], Field(description="The versions of the API.")]
 
 
 class VersionReply(TypedDict):
-    version: Version
+    version: Annotated[Version, Field(description="The version.")]
 
 
 def choices(request: Request) -> VersionsReply:

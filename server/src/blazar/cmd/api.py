@@ -1,7 +1,8 @@
-"""blazar-api: the REST API as a process of its own, on a built-in server. Operators may use any WSGI server instead."""
+"""blazar-api: the REST API as a process of its own, on the built-in server."""
 
 from __future__ import annotations
 
+import logging
 import socket
 import sys
 from collections.abc import Sequence
@@ -9,9 +10,11 @@ from collections.abc import Sequence
 from cotyledon.types import WorkerId
 
 from blazar.bootstrap import build_remote_api
-from blazar.cmd.process import Listener, bound, run
+from blazar.cmd.listener import Listener
+from blazar.cmd.process import VERSION, bound, run
 from blazar.cmd.supervised import Worker, checked, supervise
 
+LOG = logging.getLogger(__name__)
 NAME = "blazar-api"
 
 
@@ -32,11 +35,14 @@ class ApiWorker(Worker):
 
     def __init__(self, worker_id: WorkerId, argv: Sequence[str], port: socket.socket) -> None:
         super().__init__(worker_id, argv)
+        self._port = port
         app = build_remote_api(self.conf)
         self._listener = Listener(NAME, port, app, self.conf.api.threads, self.conf.graceful_shutdown_timeout)
 
     def run(self) -> None:
         self._listener.start()
+        host, port = self._port.getsockname()[:2]
+        LOG.info("blazar-api %s listens on %s:%s with %s threads", VERSION, host, port, self.conf.api.threads)
 
     def terminate(self) -> None:
         self._listener.stop()

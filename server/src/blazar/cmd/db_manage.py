@@ -1,57 +1,105 @@
-"""Which schema has the database, and how is it brought to the one of this version: ``blazar-db-manage``."""
+"""blazar-db-manage: show and upgrade the database's schema, and mend what is stored there or in the cloud."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any
 
 from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
+from keystoneauth1.exceptions import ClientException
 from oslo_config import cfg
+from sqlalchemy import Engine
 from sqlalchemy.exc import ArgumentError
 
-from blazar.adapters.db import schema
+from blazar import conf as options
+from blazar.adapters.clock import SystemClock
+from blazar.adapters.db import SqlDatabase, schema
 from blazar.adapters.db.engine import make_engine
+from blazar.bootstrap import build_cloud
+from blazar.cmd.process import VERSION
 from blazar.conf import database
-from blazar.domain.errors import CloudUnavailable
+from blazar.domain.errors import BlazarError, CloudUnavailable
+from blazar.kinds.hosts.pool import POOL
+from blazar.service.ports import Cloud
+from blazar.service.recovery import retry_lease
+from blazar.service.retention import count_over, purge
 
 NO_DOWNGRADE = (
-    "There is no way down: the version before runs on this schema too. To give up data that only the new version "
-    "has, restore a backup."
+    "There is no way down: the version before runs on this schema too. To give up data that only the new "
+    "version has, restore a backup."
+)
+
+PROVIDER_REMOVED = (
+    "The provider blazar_{host} is removed. nova-compute remembers it for [compute] "
+    "resource_provider_association_refresh seconds (300 by default; 0 is for ever), and servers that are "
+    "booted on {host} fail until then. To end this at once, restart its nova-compute or send it SIGHUP."
 )
 
 
 class Refused(Exception):
-    """The command cannot do what it was asked to; the message says why."""
+    """The command is refused; the message says why."""
+
+
+class NoDatabase(Refused):
+    """Neither the configuration nor an argument names a database. Exit code 2."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     conf = cfg.ConfigOpts()
     conf.register_opts(database.OPTIONS, database.GROUP)
+    conf.register_cli_opt(
+        cfg.StrOpt(
+            "connection", secret=True, help="SQLAlchemy URL of the database; else as the configuration says."
+        )
+    )
     conf.register_cli_opt(cfg.SubCommandOpt("command", title="commands", handler=_add_commands))
     try:
-        conf(sys.argv[1:] if argv is None else list(argv), project="blazar", prog="blazar-db-manage")
+        words = sys.argv[1:] if argv is None else list(argv)
+        conf(words, project="blazar", prog="blazar-db-manage", version=VERSION)
         _run(conf)
     except (cfg.Error, Refused, CloudUnavailable, CommandError) as error:
         print(f"blazar-db-manage: {error}", file=sys.stderr)
-        return 1
+        return 2 if isinstance(error, NoDatabase) else 1
     return 0
 
 
 def _run(conf: Any) -> None:
     try:
-        engine = make_engine(conf.database.connection)
+        engine = make_engine(_connection(conf))
     except (ValueError, ArgumentError, ImportError) as error:
         # Not the error's own words, which may show a password.
         raise Refused(f"[database] connection cannot be used ({type(error).__name__})") from error
+
+    def run(engine: Engine) -> None:
+        config = schema.alembic_config(engine)
+        config.attributes["conf"] = conf
+        conf.command.run(config, conf.command)
+
     try:
-        schema.with_database(engine, lambda engine: conf.command.run(schema.alembic_config(engine), conf.command))
+        schema.with_database(engine, run)
     finally:
         engine.dispose()
+
+
+def _connection(conf: Any) -> str:
+    """Return the URL that the operator gave. The default would be a new file in whatever folder this runs in.
+
+    Raises NoDatabase."""
+    is_given = conf.get_location("connection", "database").location is not cfg.Locations.opt_default
+    if not conf.connection and not is_given and conf.command.run not in WITHOUT_DATABASE:
+        raise NoDatabase(
+            "Say which database: --config-file with [database] connection, or --connection. "
+            "(No configuration was found that has one; looked at: "
+            f"{', '.join(conf.config_file) or 'no file'}.)"
+        )
+    connection: str = conf.connection or conf.database.connection
+    return connection
 
 
 def _refuse_unknown_schema(config: Config) -> None:
@@ -108,6 +156,84 @@ def _revision(config: Config, arguments: Any) -> None:
     command.revision(config, arguments.message, autogenerate=arguments.autogenerate, sql=arguments.sql)
 
 
+WITHOUT_DATABASE = (_history, _branches, _downgrade)
+
+
+def _retry_lease(config: Config, arguments: Any) -> None:
+    database = SqlDatabase(config.attributes["engine"].url)
+    try:
+        lease = retry_lease(database, SystemClock(), arguments.lease)
+    except CloudUnavailable:
+        raise
+    except BlazarError as error:
+        raise Refused(error.message) from error
+    finally:
+        database.close()
+    print(f"Lease {lease.id} is {lease.status}: a manager tries its start again at once.")
+
+
+def _remove_provider(config: Config, arguments: Any) -> None:
+    host = arguments.hypervisor_hostname
+    database = SqlDatabase(config.attributes["engine"].url)
+    try:
+        with database.read() as uow:
+            registered = uow.resources.find(POOL, host)
+    finally:
+        database.close()
+    if registered is not None:
+        raise Refused(
+            f"{host} is a registered host, whose reservations need the provider. First run: openstack "
+            f"reservation host delete {registered.id}"
+        )
+    try:
+        removed = _cloud(config.attributes["conf"]).placement.remove_reservation_provider(host)
+    except CloudUnavailable:
+        raise
+    except BlazarError as error:
+        raise Refused(error.message) from error
+    if not removed:
+        raise Refused(f"There is no provider blazar_{host}.")
+    print(PROVIDER_REMOVED.format(host=host))
+
+
+def _cloud(conf: Any) -> Cloud:
+    options.register(conf)
+    try:
+        return build_cloud(conf)
+    except ClientException as error:
+        raise Refused(f"The section [cloud] of the configuration cannot be used: {error}") from error
+
+
+def _purge(config: Config, arguments: Any) -> None:
+    database, clock = SqlDatabase(config.attributes["engine"].url), SystemClock()
+    before = clock.now() - timedelta(days=arguments.older_than)
+    try:
+        total = count_over(database, before)
+        if arguments.dry_run:
+            print(f"{total} leases are over for more than {arguments.older_than} days. Nothing was removed.")
+            return
+        removed = told = 0
+        for some in purge(database, clock, before):
+            removed += some
+            if removed - told >= TELL_EVERY:
+                told = removed
+                print(f"{removed} of {total} leases", flush=True)
+    finally:
+        database.close()
+    print(f"{removed} leases were removed that were over for more than {arguments.older_than} days.")
+
+
+TELL_EVERY = 1000
+"""Leases between two lines that tell how far a purge is."""
+
+
+def _days(text: str) -> int:
+    days = int(text)
+    if not 1 <= days <= 36500:
+        raise ValueError(text)
+    return days
+
+
 def _add_commands(subparsers: Any) -> None:
     def add(name: str, run: Callable[[Config, Any], None], help: str) -> argparse.ArgumentParser:
         parser: argparse.ArgumentParser = subparsers.add_parser(name, help=help)
@@ -132,6 +258,22 @@ def _add_commands(subparsers: Any) -> None:
     stamp = add("stamp", _stamp, "note that the database has a revision, without changing anything else")
     _add_sql(stamp)
     stamp.add_argument("revision")
+
+    retry = add("retry-lease", _retry_lease, "try the start of a lease in ERROR again")
+    retry.add_argument("lease", help="the id of the lease")
+
+    remove = add(
+        "remove-provider",
+        _remove_provider,
+        "remove what a host that is no longer registered keeps in Placement; Nova takes minutes to notice",
+    )
+    remove.add_argument("hypervisor_hostname", help="the host's name in Nova")
+
+    purge_over = add("purge", _purge, "remove leases that were over long ago, and all that belongs to them")
+    purge_over.add_argument(
+        "--older-than", type=_days, required=True, metavar="DAYS", help="days since their end, at least 1"
+    )
+    purge_over.add_argument("--dry-run", action="store_true", help="only tell how many there are")
 
     revision = add("revision", _revision, "make a new revision (for developers)")
     revision.add_argument("-m", "--message", help="what it does")

@@ -1,4 +1,4 @@
-"""blazar-manager: carries out use cases and events. Any number of them may run at once."""
+"""blazar-manager: the process that carries out use cases and events. Any number of them may run at once."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from collections.abc import Sequence
 
 from cotyledon.types import WorkerId
 
-from blazar.adapters.metrics import Figures
-from blazar.api.watching import watched
+from blazar.adapters.db import schema
+from blazar.adapters.metrics import PrometheusMetrics
+from blazar.api.metrics import health_and_metrics_app
 from blazar.bootstrap import build_database, build_dispatcher, build_manager, build_remote_service, health_of
-from blazar.cmd.process import Listener, bound, run
+from blazar.cmd.listener import Listener
+from blazar.cmd.process import VERSION, bound, run
 from blazar.cmd.supervised import Worker, checked, supervise
 from blazar.domain.errors import BlazarError
 from blazar.rpc.messaging import build_server, build_transport
@@ -31,7 +33,7 @@ def main() -> None:
 def serve(argv: Sequence[str]) -> None:
     conf = checked(argv)
     settings = conf.manager
-    port = bound(NAME, settings.watch_host, settings.watch_port) if settings.watch_port else None
+    port = bound(NAME, settings.metrics_host, settings.metrics_port) if settings.metrics_port else None
     supervise(conf, ManagerWorker, argv, port)
 
 
@@ -42,21 +44,28 @@ class ManagerWorker(Worker):
 
     def __init__(self, worker_id: WorkerId, argv: Sequence[str], port: socket.socket | None) -> None:
         super().__init__(worker_id, argv)
-        conf, figures = self.conf, Figures()
-        self._database = build_database(conf, figures)
-        self._manager = build_manager(conf, self._database, figures)
-        dispatcher = build_dispatcher(self._manager, figures)
-        self._server = build_server(build_transport(conf), dispatcher, socket.gethostname(), conf.manager.rpc_topic)
+        conf, metrics = self.conf, PrometheusMetrics()
+        self._database = build_database(conf, metrics)
+        self._manager = build_manager(conf, self._database, metrics)
+        dispatcher = build_dispatcher(self._manager, metrics)
+        self._server = build_server(
+            build_transport(conf), dispatcher, socket.gethostname(), conf.manager.rpc_topic
+        )
         self._listening = threading.Event()
         self._stopping = threading.Event()
         self._started = False
+        self._last_failure = ""
         # Its own health is asked for through the broker: so it is seen whether the broker carries calls.
         health = health_of(build_remote_service(conf), broker="OK")
-        self._watch = Listener(NAME, port, watched(health, figures.exposition), threads=2) if port else None
+        self._health_listener = (
+            Listener(NAME, port, health_and_metrics_app(health, metrics.exposition), threads=2)
+            if port
+            else None
+        )
 
     def run(self) -> None:
-        if self._watch:
-            self._watch.start()
+        if self._health_listener:
+            self._health_listener.start()
         while not self._started and not self._stopping.is_set():
             self._try_to_start()
         if self._started:
@@ -70,16 +79,20 @@ class ManagerWorker(Worker):
             self._server.wait()
         if self._started:
             self._manager.stop()
-        if self._watch:
-            self._watch.stop()
+        if self._health_listener:
+            self._health_listener.stop()
         self._database.close()
 
     def _try_to_start(self) -> None:
         try:
+            schema.require(self._database.engine)
             self._manager.start()
             self._started = True
+            LOG.info("blazar-manager %s has started", VERSION)
         except BlazarError as failure:
-            LOG.warning("The manager cannot start yet: %s", failure)
+            if str(failure) != self._last_failure:  # once for each cause, not every second
+                LOG.warning("The manager cannot start yet: %s", failure)
+            self._last_failure = str(failure)
             self._stopping.wait(PAUSE)
 
     def _listen(self) -> None:

@@ -1,4 +1,4 @@
-"""What all programs share: configuration and logs at the start, signals at the end."""
+"""The parts that all programs share: configuration and logs at the start, signals at the end."""
 
 from __future__ import annotations
 
@@ -8,31 +8,47 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from importlib import metadata
 from types import FrameType
 
-from cheroot.wsgi import Server
 from oslo_config import cfg
 from oslo_log import log
 
 from blazar import conf as options
+from blazar.cmd.listener import BACKLOG
 
-BACKLOG = 128
-"""Connections that may wait to be accepted."""
+VERSION = metadata.version("blazar")
 
 
 class Refused(Exception):
-    """The program cannot run as it was asked to; the message is for whoever started it. Exit code 2."""
+    """The program cannot run as asked; the message is for the operator. Exit code 2."""
 
 
 def configured(argv: Sequence[str], project: str = "blazar") -> cfg.ConfigOpts:
-    """The configuration, with logging set up as it says."""
+    """Load the configuration and set up logging."""
     conf = cfg.ConfigOpts()
     options.register(conf)
     log.register_options(conf)
-    conf.set_default("instance_uuid_format", "[lease %(uuid)s] ")  # what service.trail calls a resource
-    conf(list(argv), project=project)
+    conf.set_default("instance_uuid_format", "[lease %(uuid)s] ")  # service.log_context sets it
+    conf(list(argv), project=project, version=VERSION)
     log.setup(conf, project)
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(_EXTRA_KEYS)
     return conf
+
+
+class _ExtraKeys(logging.Filter):
+    """Lists the extra fields of a log record, such as ``action``: oslo.log's JSON shows only listed ones."""
+
+    KNOWN = frozenset({*logging.makeLogRecord({}).__dict__, "message", "asctime", "extra", "extra_keys"})
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if not hasattr(record, "extra_keys"):  # else another handler was here before
+            record.extra_keys = sorted(record.__dict__.keys() - self.KNOWN)
+        return True
+
+
+_EXTRA_KEYS = _ExtraKeys()
 
 
 def run(main: Callable[[], None]) -> None:
@@ -45,7 +61,7 @@ def run(main: Callable[[], None]) -> None:
 
 
 def until_signalled() -> threading.Event:
-    """An event that SIGTERM and SIGINT set."""
+    """Return an event that SIGTERM and SIGINT set."""
     stopped = threading.Event()
 
     def stop(signum: int, frame: FrameType | None) -> None:
@@ -57,7 +73,7 @@ def until_signalled() -> threading.Event:
 
 
 def bound(name: str, host: str, port: int) -> socket.socket:
-    """A socket that has the port. Raises Refused where another program has it."""
+    """Return a socket that is bound to the port. Raises Refused where another program has it."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         taken = socket.socket(family, kind, protocol)
@@ -66,43 +82,14 @@ def bound(name: str, host: str, port: int) -> socket.socket:
         taken.bind(address)
         taken.listen(BACKLOG)
     except OSError as failure:
-        raise Refused(f"cannot listen on {host}:{port} for {name}: {failure.strerror or failure}") from failure
+        raise Refused(
+            f"cannot listen on {host}:{port} for {name}: {failure.strerror or failure}"
+        ) from failure
     return taken
 
 
-class _Server(Server):
-    """cheroot on a port that is bound already."""
-
-    def __init__(self, port: socket.socket, app: object, threads: int, drain: float) -> None:
-        address = port.getsockname()[:2]
-        super().__init__(address, app, numthreads=threads, server_name="blazar", request_queue_size=BACKLOG)
-        self.shutdown_timeout = drain
-        self._port = port
-
-    def bind(self, family: int, type: int, proto: int = 0) -> socket.socket:
-        self.socket: socket.socket = self._port.dup()
-        return self.socket
-
-
-class Listener:
-    """cheroot serving a WSGI application in a thread of its own; ``drain`` seconds for requests under way at the end."""
-
-    def __init__(self, name: str, port: socket.socket, app: object, threads: int, drain: float = 5) -> None:
-        self._name = name
-        self._server = _Server(port, app, threads, drain)
-        self._drain = drain
-        self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
-
-    def start(self) -> None:
-        self._server.prepare()
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._server.stop()
-        self._thread.join(self._drain)
-
-    def _serve(self) -> None:
-        try:
-            self._server.serve()
-        except KeyboardInterrupt:
-            logging.getLogger(__name__).info("%s stops", self._name)
+def tell_version(argv: Sequence[str]) -> None:
+    """Print the version and exit, where this is all that is asked for."""
+    if list(argv) == ["--version"]:
+        print(VERSION)
+        raise SystemExit

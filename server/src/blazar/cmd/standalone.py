@@ -1,4 +1,5 @@
-"""blazar-standalone: API, manager and a sandbox cloud in one process, for trying the service out on one machine."""
+"""blazar-standalone: API, manager and a sandbox cloud in one process, for trying the service out on one
+machine."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import configparser
 import contextlib
 import fcntl
 import logging
+import os
 import sys
 import tempfile
 import threading
@@ -20,31 +22,38 @@ from oslo_config import cfg
 
 from blazar import conf as options
 from blazar.adapters.db.schema import upgrade
-from blazar.adapters.metrics import Figures
-from blazar.bootstrap import build_api, build_database, build_manager
-from blazar.cmd.process import Listener, Refused, bound, run, until_signalled
+from blazar.adapters.metrics import PrometheusMetrics
+from blazar.bootstrap import Manager, build_api, build_database, build_manager
+from blazar.cmd.listener import Listener
+from blazar.cmd.process import VERSION, Refused, bound, run, until_signalled
 from blazar.domain.errors import BlazarError
-from blazar.service.commands import RegisterFloatingIP, RegisterHost
+from blazar.kinds.floatingip.commands import RegisterFloatingIP
+from blazar.kinds.floatingip.floatingips import FloatingIPs
+from blazar.kinds.hosts.commands import RegisterHost
+from blazar.kinds.hosts.hosts import Hosts
 from blazar.service.context import Caller
-from blazar.service.floatingips import FloatingIPs
-from blazar.service.hosts import Hosts
+from blazar.service.enabled_kinds import KindDisabled
 from blazar_sandbox.cloud import Cloud as SandboxCloud
 from blazar_sandbox.persistence import Persistence
 from blazar_sandbox.server import SandboxServer
 
 HOST = "127.0.0.1"
 LEFT_OUT = 2
-"""So many of the sandbox's hosts are left for the user to register."""
+"""The number of the sandbox's hosts that are left for the user to register."""
 RACKS = 4
 FLOATING_IPS = tuple(f"203.0.113.{n}" for n in range(101, 105))
-"""These of the addresses that the sandbox's Neutron does not give out itself are registered; the others are left as well."""
+"""The addresses that are registered at the start, of those that the sandbox's Neutron does not give out
+itself."""
 OPERATOR = Caller("standalone", None, ("admin",), is_admin=True)
+OWNER_ONLY = 0o077
+"""The umask: databases and log hold tokens and passwords."""
+OURS = ("blazar.db*", "sandbox.db*", "blazar.log", "blazar.conf", "lock")
 PASSWORD = "sandbox"  # noqa: S105 - everybody may know it: the sandbox listens on loopback only
 SWITCH_SECONDS = 0.002
-"""How soon a thread hands over to another one. The service and its cloud ask each other within one process here, and with
-Python's own 5 ms each answer would wait for whoever computes."""
+"""Python's thread switch interval. The service and its cloud call each other within one process here; with
+the default of 5 ms each answer would wait for the thread that computes."""
 EVENT_WORKERS = 1
-"""More would wait for each other: service and cloud share one interpreter here."""
+"""Service and cloud share one interpreter here: more workers would only wait for each other."""
 CLIENTS = ("python-openstackclient==10.5.0", "python-blazarclient==4.6.0")
 
 
@@ -54,6 +63,8 @@ class Arguments:
     cloud_port: int
     hosts: int
     var: Path
+    config_file: Path | None = None
+    """Options of the operator, beside those of the sandbox."""
 
 
 def main() -> None:
@@ -62,14 +73,22 @@ def main() -> None:
 
 def _arguments(argv: Sequence[str]) -> Arguments:
     parser = argparse.ArgumentParser("blazar-standalone", description=__doc__)
+    parser.add_argument("--version", action="version", version=VERSION)
     parser.add_argument("--port", type=_port, default=1234, help="port of the reservation API")
     parser.add_argument("--cloud-port", type=_port, default=5000, help="port of the sandbox cloud")
-    parser.add_argument("--hosts", type=_hosts, default=8, help="how many compute hosts the sandbox cloud has")
-    parser.add_argument("--var", type=Path, default=Path("var"), help="folder of the database and all other state")
+    parser.add_argument(
+        "--hosts", type=_hosts, default=8, help="how many compute hosts the sandbox cloud has"
+    )
+    parser.add_argument(
+        "--var", type=Path, default=Path("var"), help="folder of the database and all other state"
+    )
+    parser.add_argument(
+        "--config-file", type=Path, help="further options, which count more than the sandbox's own"
+    )
     parsed = parser.parse_args(argv)
     if parsed.port == parsed.cloud_port:
         parser.error("the reservation API and the sandbox cloud need different ports")
-    return Arguments(parsed.port, parsed.cloud_port, parsed.hosts, parsed.var)
+    return Arguments(parsed.port, parsed.cloud_port, parsed.hosts, parsed.var, parsed.config_file)
 
 
 def _port(text: str) -> int:
@@ -87,7 +106,8 @@ def _between(text: str, least: int, most: int) -> int:
 
 
 def serve(arguments: Arguments) -> None:
-    """Start everything, tell the user, run until SIGTERM or Ctrl-C, stop everything in the opposite order."""
+    """Start all parts, tell the user, run until SIGTERM or Ctrl-C, stop the parts in the opposite order."""
+    os.umask(OWNER_ONLY)
     sys.setswitchinterval(SWITCH_SECONDS)
     _prepare_folder(arguments.var)
     _log_to(arguments.var / "blazar.log")
@@ -99,21 +119,23 @@ def serve(arguments: Arguments) -> None:
         parts.callback(kept.close)
         _listen("the sandbox cloud", arguments.cloud_port, cloud.start)
         parts.callback(cloud.stop)
-        figures = Figures()
-        database = build_database(conf, figures)
+        metrics = PrometheusMetrics()
+        database = build_database(conf, metrics)
         parts.callback(database.close)
         upgrade(database.engine)
-        manager = build_manager(conf, database, figures)
-        api = build_api(conf, manager.use_cases, figures)
+        manager = build_manager(conf, database, metrics)
+        api = build_api(conf, manager.use_cases, metrics)
         name = "the reservation API"
         port = parts.enter_context(bound(name, HOST, arguments.port))
         listener = Listener(name, port, api, conf.api.threads)
         listener.start()
         parts.callback(listener.stop)
+        _start(manager)
         parts.callback(manager.stop)
-        manager.start()
-        _register_hosts(manager.use_cases.hosts, cloud.cloud, stopped)
-        _register_floating_ips(manager.use_cases.floatingips, cloud.cloud)
+        if "hosts" in manager.codec.nouns:
+            _register_hosts(manager.use_cases.noun("hosts"), cloud.cloud, stopped)
+        if "floatingips" in manager.codec.nouns:
+            _register_floating_ips(manager.use_cases.noun("floatingips"), cloud.cloud)
         _write_clouds(arguments)
         print(_welcome(arguments), flush=True)
         stopped.wait()
@@ -133,7 +155,9 @@ def _listen(name: str, port: int, start: Callable[[], object]) -> None:
     try:
         start()
     except OSError as failure:
-        raise Refused(f"cannot listen on {HOST}:{port} for {name}: {failure.strerror or failure}") from failure
+        raise Refused(
+            f"cannot listen on {HOST}:{port} for {name}: {failure.strerror or failure}"
+        ) from failure
 
 
 def _prepare_folder(var: Path) -> None:
@@ -141,13 +165,15 @@ def _prepare_folder(var: Path) -> None:
         var.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=var):
             pass
+        for path in (path for pattern in OURS for path in var.glob(pattern)):
+            path.chmod(0o600)  # an earlier version let others read them
     except OSError as failure:
         raise Refused(f"cannot write to the folder {var}: {failure.strerror or failure}") from failure
 
 
 @contextlib.contextmanager
 def _alone_in(var: Path) -> Iterator[None]:
-    """Two programs on one sandbox's state would take each other's hosts: the second one is refused."""
+    """Lock the folder. Raises Refused where another program runs on it: both would take the same hosts."""
     with (var / "lock").open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -163,7 +189,7 @@ def _log_to(path: Path) -> None:
 
 
 def _configuration(arguments: Arguments) -> cfg.ConfigOpts:
-    """What an operator would write into blazar.conf, written to the folder for everybody to read."""
+    """Write a blazar.conf as an operator would, and load it."""
     path = arguments.var / "blazar.conf"
     credentials = {
         "auth_type": "password",
@@ -185,11 +211,19 @@ def _configuration(arguments: Arguments) -> cfg.ConfigOpts:
     written.read_dict(groups)
     with _private(path) as file:
         written.write(file)
-    return options.load(files=[str(path)])
+    further = [str(arguments.config_file)] if arguments.config_file else []
+    return options.load(files=[str(path), *further])
+
+
+def _start(manager: Manager) -> None:
+    try:
+        manager.start()
+    except KindDisabled as refusal:
+        raise Refused(refusal.message) from refusal
 
 
 def _register_hosts(hosts: Hosts, cloud: SandboxCloud, stopped: threading.Event) -> None:
-    """Take all but the last two hosts of the sandbox into care, unless that was done at an earlier start."""
+    """Register all but the last two hosts of the sandbox, unless an earlier start did so."""
     with cloud.lock:
         names = [host.name for host in cloud.compute.hosts.table]
     known = {host.name for host in hosts.list(OPERATOR)}
@@ -201,25 +235,25 @@ def _register_hosts(hosts: Hosts, cloud: SandboxCloud, stopped: threading.Event)
             return
         if sys.stdout.isatty() and len(missing) > LEFT_OUT:
             print(f"\rRegistering hosts: {number + 1} of {len(missing)}", end="", flush=True)
-        hosts.register(RegisterHost(name, _properties(names.index(name))), OPERATOR)
+        hosts.register(RegisterHost(name, _properties(names.index(name))))
     if sys.stdout.isatty():
         print(flush=True)
 
 
 def _register_floating_ips(floatingips: FloatingIPs, cloud: SandboxCloud) -> None:
-    """Take some addresses of the sandbox's external network into care, unless there are some already."""
+    """Register some addresses of the sandbox's external network, unless some are registered already."""
     with cloud.lock:
         external = [net.id for net in cloud.network.networks if net.external]
-    if not external or floatingips.list(OPERATOR):
+    if not external or floatingips.list():
         return
     for address in FLOATING_IPS:
         # One that a user of the sandbox has taken since is left to that user.
         with contextlib.suppress(BlazarError):
-            floatingips.register(RegisterFloatingIP(external[0], address), OPERATOR)
+            floatingips.register(RegisterFloatingIP(external[0], address))
 
 
 def _properties(index: int) -> dict[str, str]:
-    """Resource properties such as an operator might give: where a host stands and what is special about it."""
+    """Return resource properties such as an operator might give: rack, disks, GPUs."""
     properties = {"rack": f"r{index % RACKS + 1}", "ssd": str(index % 3 != 0)}
     return properties | ({"gpu": "True", "gpus": str(index % 4 + 1)} if index % 2 else {})
 
@@ -244,7 +278,7 @@ def _write_clouds(arguments: Arguments) -> None:
 
 
 def _private(path: Path) -> IO[str]:
-    """The file, readable by its owner only, for it has a password in it."""
+    """Open a file for writing that only its owner can read: it holds a password."""
     path.touch(mode=0o600)
     path.chmod(0o600)
     return path.open("w")

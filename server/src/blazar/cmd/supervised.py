@@ -1,8 +1,7 @@
-"""How blazar-api and blazar-manager run: one worker process under a parent that never dies of what the worker does.
+"""Run blazar-api and blazar-manager as one worker process under a parent that survives the worker.
 
-SIGTERM lets the worker finish what is under way. SIGHUP does the same and then starts a new one with the configuration as
-it is now. A worker that is killed is replaced.
-"""
+SIGTERM lets the worker finish its requests and events. SIGHUP does the same, then starts a new worker with
+the present configuration. A worker that is killed is replaced."""
 
 from __future__ import annotations
 
@@ -14,17 +13,16 @@ import cotyledon
 from cotyledon.types import WorkerId
 from oslo_config import cfg
 
-from blazar import conf as options
-from blazar.bootstrap import build_kinds
 from blazar.cmd.process import configured
+from blazar.plugins import list_options, load_plugins
 
 LOG = logging.getLogger(__name__)
 MARGIN = 5
-"""Seconds that the parent waits for its worker longer than the worker waits for its work."""
+"""Seconds that the parent waits longer than the worker's own graceful_shutdown_timeout."""
 
 
 class Worker(cotyledon.Service):
-    """A worker process; what it is made of is built when it starts."""
+    """A worker process; its parts are built when it starts."""
 
     def __init__(self, worker_id: WorkerId, argv: Sequence[str]) -> None:
         super().__init__(worker_id)
@@ -41,14 +39,14 @@ class Worker(cotyledon.Service):
 
 
 def checked(argv: Sequence[str]) -> cfg.ConfigOpts:
-    """The configuration. Raises cfg.Error, LookupError, ValueError where no worker could start with it."""
+    """Load the configuration. Raises cfg.Error, LookupError, ValueError where no worker could start with
+    it."""
     conf = configured(argv)
-    for group, known in options.list_opts():
+    plugins = load_plugins(conf)
+    for group, known in list_options(map(type, plugins.kinds.values())):
+        values = conf if group == "DEFAULT" else conf[group]
         for option in known:
-            _ = (conf if group == "DEFAULT" else conf[group])[
-                option.dest
-            ]  # oslo.config looks at a value when it is read
-    build_kinds(conf)
+            _ = values[option.dest]  # oslo.config looks at a value when it is read
     return conf
 
 

@@ -1,4 +1,5 @@
-"""What an operator can set: one module per option group, and the ConfigOpts instance that bootstrap passes on."""
+"""The options of an operator: one module per option group, and the ConfigOpts instance that bootstrap passes
+on."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ MODULES = (default, api, cloud, database, manager, notifications, nova, physical
 
 
 def list_opts() -> list[tuple[str, list[Any]]]:
-    """All options by group, for the sample configuration and the documentation."""
+    """Return our own options by group."""
     return [(module.GROUP, list(module.OPTIONS)) for module in MODULES]
 
 
@@ -23,8 +24,11 @@ def register(conf: cfg.ConfigOpts) -> None:
     cloud.register(conf)
 
 
-def load(argv: Sequence[str] = (), project: str = "blazar", files: Sequence[str] | None = None) -> cfg.ConfigOpts:
-    """A ConfigOpts with all options registered, read from the command line and the configuration files.
+def load(
+    argv: Sequence[str] = (), project: str = "blazar", files: Sequence[str] | None = None
+) -> cfg.ConfigOpts:
+    """Return a ConfigOpts with all options registered, read from the command line and the configuration
+    files.
 
     Raises oslo_config.cfg.Error where a file or an option is not valid."""
     conf = cfg.ConfigOpts()

@@ -5,17 +5,42 @@ from oslo_config import cfg
 
 GROUP = "cloud"
 OPTIONS = (
-    cfg.StrOpt("region_name", help="Region whose Nova, Placement and Neutron are used; the only one by default."),
+    cfg.StrOpt(
+        "region_name", help="Region whose Nova, Placement and Neutron are used; the only one by default."
+    ),
     cfg.StrOpt(
         "interface",
         default="internal",
         choices=["public", "internal", "admin"],
         help="Which of a service's endpoints in the catalog are used.",
     ),
+    cfg.IntOpt(
+        "calls_at_once",
+        default=8,
+        min=1,
+        help="Calls to each of Nova, Placement, Neutron and Keystone that the requests of one process "
+        "have under way at once. More of them are refused, so that one that hangs does not hold all threads. "
+        "Events have no such limit.",
+    ),
 )
+
+AUTH_TYPES = ("password", "v3applicationcredential")
+"""The ways to sign in that the sample configuration shows; all others of keystoneauth work as well."""
+
+
+def options_to_sign_in() -> list[cfg.Opt]:
+    """Return keystoneauth's options of the group, for the sample configuration. Those of an ``auth_type`` are
+    registered where it is used."""
+    ours = {option.dest for option in OPTIONS}
+    theirs = [
+        *loading.get_auth_common_conf_options(),
+        *loading.get_session_conf_options(),
+        *(option for name in AUTH_TYPES for option in loading.get_auth_plugin_conf_options(name)),
+    ]
+    return list({option.dest: option for option in theirs if option.dest not in ours}.values())
 
 
 def register(conf: cfg.ConfigOpts) -> None:
-    """keystoneauth's options: auth_type, auth_url, username ... and cafile, timeout ..."""
+    """Register keystoneauth's options: auth_type, auth_url, username ... and cafile, timeout ..."""
     loading.register_auth_conf_options(conf, GROUP)
     loading.register_session_conf_options(conf, GROUP)

@@ -11,5 +11,15 @@ OPTIONS = (
         help="SQLAlchemy URL of the database: mysql+pymysql://, postgresql+psycopg:// or sqlite:///.",
     ),
     cfg.IntOpt("max_pool_size", default=10, min=1, help="Connections that are kept open."),
-    cfg.IntOpt("max_overflow", default=20, min=0, help="Connections that may be opened beyond those, for a while."),
+    cfg.IntOpt(
+        "max_overflow", default=20, min=0, help="Connections that may be opened beyond those, for a while."
+    ),
+    cfg.IntOpt(
+        "retention_days",
+        default=0,
+        min=0,
+        max=36500,
+        help="Days for which leases are kept after they are over; managers remove older ones. "
+        "0 keeps them for ever.",
+    ),
 )

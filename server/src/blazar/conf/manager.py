@@ -3,22 +3,26 @@
 from oslo_config import cfg
 
 GROUP = "manager"
+SHIPPED = (
+    "physical.host.plugin",
+    "virtual.instance.plugin",
+    "flavor.instance.plugin",
+    "virtual.floatingip.plugin",
+)
+"""The names of the kinds that come with this distribution."""
 OPTIONS = (
     cfg.ListOpt(
         "plugins",
-        default=[
-            "physical.host.plugin",
-            "virtual.instance.plugin",
-            "flavor.instance.plugin",
-            "virtual.floatingip.plugin",
-        ],
-        help="The resource kinds that can be reserved: names of the entry point group blazar.resource.plugins.",
+        default=list(SHIPPED),
+        help="The resource kinds that can be reserved: names of the entry point group "
+        "blazar.resource.plugins.",
     ),
     cfg.IntOpt(
         "minutes_before_end_lease",
         default=60,
         min=0,
-        help="How long before its end a lease is warned of by default (a shorter lease half way); 0 for never.",
+        help="How long before its end a lease is warned of by default (a shorter lease half way); 0 "
+        "for never.",
     ),
     cfg.StrOpt(
         "rpc_topic",
@@ -26,20 +30,69 @@ OPTIONS = (
         help="Topic of the message broker on which managers are asked; blazar-api must be told the same.",
     ),
     cfg.HostAddressOpt(
-        "watch_host", default="127.0.0.1", help="Address on which /healthcheck and /metrics are served."
+        "metrics_host",
+        default="127.0.0.1",
+        deprecated_name="watch_host",
+        help="Address on which /healthcheck and /metrics are served.",
     ),
-    cfg.PortOpt("watch_port", help="Port on which /healthcheck and /metrics are served; without it they are not."),
-    cfg.IntOpt("event_workers", default=16, min=1, help="Events that one manager works on at once."),
+    cfg.PortOpt(
+        "metrics_port",
+        deprecated_name="watch_port",
+        help="Port on which /healthcheck and /metrics are served; without it they are not.",
+    ),
+    cfg.IntOpt(
+        "event_workers",
+        default=16,
+        min=1,
+        help="Events that one manager works on at once for the first time. Half as many workers come on top "
+        "for events that are tried again, and an eighth as many to compare active leases with the cloud.",
+    ),
+    cfg.IntOpt(
+        "reconcile_seconds",
+        default=3600,
+        min=0,
+        help="How often each active lease is compared with the cloud and repaired, also once after each "
+        "start of a manager; 0 for never. Managers share this work.",
+    ),
     cfg.IntOpt(
         "claim_seconds",
         default=15,
         min=3,
-        help="How long a manager's claim on an event holds after its last sign of life; the same at all managers.",
+        help="How long a manager's claim on an event holds after its last sign of life; the same at "
+        "all managers.",
+    ),
+    cfg.IntOpt(
+        "start_retry_seconds",
+        default=300,
+        min=0,
+        help="How long the start of a lease that the cloud refuses is tried again before the lease is ERROR.",
     ),
     cfg.IntOpt(
         "delete_wait",
         default=10,
         min=0,
-        help="Seconds that a deletion waits for the cloud to be clean before it answers; it goes on afterwards.",
+        help="Seconds that a deletion waits for the cloud to be clean before it answers; it goes on "
+        "afterwards.",
+    ),
+    cfg.FloatOpt(
+        "planning_seconds",
+        default=2.0,
+        min=0.1,
+        help="Seconds that one request may be planned, at the most; a shortage says when the search "
+        "was cut short.",
+    ),
+    cfg.IntOpt(
+        "plans_at_once",
+        default=4,
+        min=1,
+        help="Requests that one manager plans at once, never two of the same project; the projects "
+        "take turns.",
+    ),
+    cfg.IntOpt(
+        "max_reservations_per_lease",
+        default=64,
+        min=1,
+        max=64,
+        help="Reservations that a new lease may have, at the most.",
     ),
 )

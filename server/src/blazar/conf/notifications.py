@@ -7,6 +7,7 @@ OPTIONS = (
     cfg.StrOpt(
         "publisher_id",
         default="blazar.lease",
-        help="Who notifications come from. Whether and where they are sent is said in [oslo_messaging_notifications].",
+        help="Who notifications come from. Whether and where they are sent is said in "
+        "[oslo_messaging_notifications].",
     ),
 )

@@ -1,4 +1,4 @@
-"""Options of what we call things in Nova."""
+"""Options of the names of objects in Nova."""
 
 from oslo_config import cfg
 
@@ -9,6 +9,8 @@ OPTIONS = (
         default="freepool",
         help="Aggregate of the hosts in our care that are in no active reservation; the operator makes it.",
     ),
-    cfg.StrOpt("blazar_owner", default="blazar:owner", help="Aggregate metadata key that holds the lease's project."),
+    cfg.StrOpt(
+        "blazar_owner", default="blazar:owner", help="Aggregate metadata key that holds the lease's project."
+    ),
     cfg.StrOpt("image_prefix", default="reserved_", help="What the names of snapshots begin with."),
 )

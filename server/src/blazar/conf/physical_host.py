@@ -20,4 +20,39 @@ OPTIONS = (
         default=False,
         help="Choose among the hosts that would do at random, instead of those that are used most already.",
     ),
+    cfg.BoolOpt(
+        "enable_polling_monitor",
+        default=False,
+        help="Ask Nova from time to time which hosts are down or disabled, and heal what they serve. "
+        "Managers share this work; the same at all of them.",
+    ),
+    cfg.IntOpt("polling_interval", default=60, min=1, help="Seconds between two looks at Nova."),
+    cfg.IntOpt(
+        "healing_interval",
+        default=60,
+        min=0,
+        help="Minutes ahead for which reservations on failed hosts are healed, at every look; 0 heals all "
+        "that is ahead.",
+    ),
+    cfg.IntOpt(
+        "down_seconds_before_moving",
+        default=300,
+        min=0,
+        help="Seconds for which a host must be down before active reservations leave it. What runs on it is "
+        "deleted then. Reservations that have not started leave it at once.",
+    ),
+    cfg.IntOpt(
+        "recovery_seconds",
+        default=120,
+        min=0,
+        help="Seconds for which a failed host must be back before it can be reserved again.",
+    ),
+    cfg.IntOpt(
+        "max_failed_percent",
+        default=25,
+        min=0,
+        max=100,
+        help="Percentage of the registered hosts that may fail at once, one host at least. Where more do, "
+        "Nova itself is taken for failed, and nothing is healed.",
+    ),
 )

@@ -1,4 +1,4 @@
-"""What can go wrong, as one tree: each class has a stable code, fields and a sentence; none knows HTTP.
+"""The errors, as one tree: each class has a stable code, fields and a sentence; none knows HTTP.
 
 The sentences of errors that API 1.0 clients know are those of the wire specification (chapter 1.7).
 """
@@ -11,7 +11,8 @@ FieldValue = str | int | float | bool | None | list[str]
 
 
 class BlazarError(Exception):
-    """The root. ``code`` names the class across processes; ``template`` makes the sentence from ``fields``."""
+    """The root. ``code`` names the class across processes; ``template`` makes the sentence from
+    ``fields``."""
 
     code: ClassVar[str] = "error"
     template: ClassVar[str] = "{message}"
@@ -35,7 +36,7 @@ class BlazarError(Exception):
 
     @staticmethod
     def revive(code: str, fields: dict[str, FieldValue]) -> BlazarError:
-        """The error that another process described by its code and fields."""
+        """Return the error that another process described by its code and fields."""
         cls = BlazarError._by_code.get(code)
         if cls is None:
             return Internal(f"The service reported an unknown error {code!r}")
@@ -79,11 +80,6 @@ class InvalidDate(InvalidInput):
     template = "{date} is an invalid date. Required format: %Y-%m-%d %H:%M"
 
 
-class InvalidRange(InvalidInput):
-    code = "invalid_range"
-    template = "Invalid values for min/max of hosts. Max must be equal to or larger than min."
-
-
 class UnsupportedResourceType(InvalidInput):
     code = "unsupported_resource_type"
     template = "The {resource_type} resource type is not supported"
@@ -92,33 +88,6 @@ class UnsupportedResourceType(InvalidInput):
 class InvalidIPFormat(InvalidInput):
     code = "invalid_ip_format"
     template = "IP address {ip} is invalid form."
-
-
-class TooManyRequiredFloatingIPs(InvalidInput):
-    code = "too_many_required_floatingips"
-    template = "The {required} required_floatingips are more than the amount of {amount}."
-
-
-class FloatingIPNetworkNotFound(InvalidInput):
-    code = "floatingip_network_not_found"
-    template = "Failed to find network {network}"
-
-
-class FloatingIPNetworkNotExternal(InvalidInput):
-    code = "floatingip_network_not_external"
-    template = "Network {network} is not external: there are no floating IPs on it."
-
-
-class NeutronUsesFloatingIP(InvalidInput):
-    """Neutron might give the address to anybody, or uses it itself."""
-
-    code = "neutron_uses_floatingip"
-    template = "The floating IP {floatingip} is used in allocation_pools or gateway_ip in subnet {subnet} ."
-
-
-class CantUpdateFloatingIPReservation(InvalidInput):
-    code = "cant_update_floatingip_reservation"
-    template = "Floating IP reservation cannot be updated with requested parameters. {reason}"
 
 
 # The caller may not, or there is no such thing.
@@ -139,36 +108,6 @@ class NotFound(BlazarError):
 
     code = "not_found"
     template = "Object with {object} not found"
-
-
-class HostNotFound(NotFound):
-    code = "host_not_found"
-    template = "Host '{host}' not found!"
-
-
-class PropertyNotFound(NotFound):
-    code = "property_not_found"
-    template = "Resource property {name} not found"
-
-
-class FlavorNotFound(NotFound):
-    code = "flavor_not_found"
-    template = "Flavor {flavor} could not be found."
-
-
-class FloatingIPNotFound(NotFound):
-    code = "floatingip_not_found"
-    template = "Floating IP {floatingip} not found."
-
-
-class FloatingIPSubnetNotFound(NotFound):
-    code = "floatingip_subnet_not_found"
-    template = "Valid subnet for the floating IP {floatingip} is not found."
-
-
-class NoFreePool(NotFound):
-    code = "no_freepool"
-    template = "No Freepool found"
 
 
 # What is asked for collides with the state of things.
@@ -195,59 +134,35 @@ class NotEnoughResources(Conflict):
     template = "Not enough {noun} available: {reason}"
 
 
-class NotEnoughFloatingIPs(NotEnoughResources):
-    """The same of floating IPs, which API 1.0 answers with another status."""
-
-    code = "not_enough_floatingips"
-
-
-class FloatingIPAlreadyRegistered(Conflict):
-    code = "floatingip_already_registered"
-    template = "Floating IP {floatingip} on network {network} is already registered."
-
-
-class FloatingIPInUse(Conflict):
-    """Somebody has the address already, outside of any reservation."""
-
-    code = "floatingip_in_use"
-    template = "The floating IP {floatingip} is in use in Neutron."
-
-
-class CantDeleteFloatingIP(Conflict):
-    code = "cant_delete_floatingip"
-    template = "Can't delete floating IP {floatingip}. {reason}"
-
-
-class CantDeleteHost(Conflict):
-    code = "cant_delete_host"
-    template = "Can't delete host {host}. {reason}"
-
-
-class HostHavingServers(Conflict):
-    code = "host_having_servers"
-    template = "Servers [{servers}] found for host {host}"
-
-
-class HostAlreadyRegistered(Conflict):
-    code = "host_already_registered"
-    template = "Host {host} is already registered."
-
-
-class MultipleHostsFound(Conflict):
-    code = "multiple_hosts_found"
-    template = "Multiple Hosts found for pattern '{host}'"
-
-
-class CantAddExtraCapability(Conflict):
-    code = "cant_add_extra_capability"
-    template = "Can't add extracapabilities {keys} to Host {host}: {reason}"
-
-
 class Busy(BlazarError):
-    """Too many others changed the same resources meanwhile; nothing was stored, asking again helps."""
+    """Too many other requests changed the same resources meanwhile. Nothing was stored; asking again
+    helps."""
 
     code = "busy"
     template = "The resources are being changed by too many requests at once. Please try again."
+
+
+class TooLate(Busy):
+    """The deadline of the caller has passed. Nothing was stored."""
+
+    code = "too_late"
+    template = "The request was not carried out in time. Please try again."
+
+
+class Stale(BlazarError):
+    """Another transaction changed the values that this one was decided on. Nothing was stored: read again,
+    and decide again."""
+
+    code = "stale"
+    template = "Changed by another request meanwhile"
+
+
+class ClaimLost(BlazarError):
+    """The claim on an event has expired, or another manager has it. This manager must not act on the event
+    any more."""
+
+    code = "claim_lost"
+    template = "The claim on event {event} was lost"
 
 
 class CloudUnavailable(BlazarError):
@@ -255,6 +170,14 @@ class CloudUnavailable(BlazarError):
 
     code = "cloud_unavailable"
     template = "{service} is not available: {reason}"
+
+
+class OutcomeUnknown(CloudUnavailable):
+    """The connection to the database was lost during a commit: the change is stored as a whole, or not at
+    all."""
+
+    code = "outcome_unknown"
+    template = "{service} is not available: {reason}; whether the change was stored is not known"
 
 
 class CloudRefused(BlazarError):

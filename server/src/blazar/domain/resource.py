@@ -1,33 +1,42 @@
-"""What can be reserved: a resource with properties, traits and inventory, and the claim that an allocation lays on it."""
+"""The objects of reservations: a resource with properties, traits and inventory, and the usage that an
+allocation lays on it."""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
+from typing import NewType
 
+from blazar.domain.failure import Failure
 from blazar.domain.time import Interval
 
 PropertyValue = str | int | float | bool | None
 
 
-class Pool(StrEnum):
-    """The calendars. All kinds that live on hosts share one, so they can never collide."""
-
-    HOST = "host"
-    FLOATING_IP = "floatingip"
+Pool = NewType("Pool", str)
+"""The name of a calendar, as a kind declares it. Kinds that reserve the same resources name the same pool, so
+they can never collide."""
 
 
 def database_order(resource_id: str) -> tuple[bool, int, str]:
-    """The sort key of resource ids: numeric ones (hosts) by number and first, others as text."""
-    return (False, int(resource_id), "") if resource_id.isdecimal() else (True, 0, resource_id)
+    """Return the key that sorts resource ids as the database does: numbers by number and first, then texts as
+    text.
+
+    An id is a number where all of its characters are the digits 0 to 9. The digits of other scripts are text,
+    for so they are to the database."""
+    if resource_id.isascii() and resource_id.isdecimal():
+        return False, int(resource_id), ""
+    return True, 0, resource_id
 
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """How much of one resource class a resource has: ``capacity`` in all (reserved taken off, ratio applied),
-    and ``max_unit`` for one server."""
+    """The amount of one resource class that a resource has.
+
+    ``capacity`` is the total less the reserved part, times the ratio; ``max_unit`` is the most for one
+    server."""
 
     capacity: int
     max_unit: int
@@ -37,10 +46,9 @@ class Inventory:
 class Resource:
     """A reservable thing.
 
-    ``properties`` holds what a requirement may ask about: the built-in facts and the operator's own resource
-    properties. ``generation`` grows with every change to the resource or to its allocations; a commit that planned on an
-    older one is refused.
-    """
+    ``properties`` holds what a requirement may ask about: the facts that the cloud tells and the operator's
+    own resource properties. ``generation`` grows with every change to the resource or to its allocations; a
+    commit whose plan stands on an older one is refused."""
 
     id: str
     pool: Pool
@@ -52,8 +60,9 @@ class Resource:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """What one allocation takes of its resource: all of it (``amounts`` is None), or amounts per resource class."""
+class Usage:
+    """The part of its resource that an allocation takes: all (``amounts`` is None), or amounts per resource
+    class."""
 
     amounts: Mapping[str, int] | None = None
 
@@ -62,14 +71,15 @@ class Claim:
         return self.amounts is None
 
 
-WHOLE = Claim()
+WHOLE = Usage()
 
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """The decision that ``resource_id`` serves ``reservation_id`` in ``interval`` with ``slots`` times ``claim``.
+    """The decision that ``resource_id`` serves ``reservation_id`` in ``interval`` with ``slots`` times
+    ``usage``.
 
-    ``bound`` tells whether the cloud already serves it from there; until then the resource is only a plan.
+    ``bound`` tells whether the cloud serves it from there already; until then the resource is only a plan.
     """
 
     id: str
@@ -77,23 +87,37 @@ class Allocation:
     lease_id: str
     resource_id: str
     interval: Interval
-    claim: Claim = WHOLE
+    usage: Usage = WHOLE
     slots: int = 1
     bound: bool = False
     created_at: datetime | None = None
 
     @property
     def amounts(self) -> Mapping[str, int] | None:
-        """All that the allocation takes, per resource class; None means the whole resource."""
-        if self.claim.amounts is None:
+        """Return the amounts of all slots together, per resource class; None means the whole resource."""
+        if self.usage.amounts is None:
             return None
-        return {resource_class: n * self.slots for resource_class, n in self.claim.amounts.items()}
+        return {resource_class: n * self.slots for resource_class, n in self.usage.amounts.items()}
+
+
+def first_generation() -> int:
+    """Return a random number of 48 bits, with which the generations of a new registration begin.
+
+    A host that is deregistered and registered again has the same id. If its generations began at 0 both
+    times, a manager whose calendar still has generation 1 of its first life would take generation 1 of the
+    second for the same, and would promise what is promised already."""
+    return random.getrandbits(48)
 
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A resource as the operator registered it: what the cloud tells about it (``facts``), the operator's own resource
-    properties (``capabilities``, always text), and what the calendar needs of it (``resource``)."""
+    """A resource as the operator registered it.
+
+    ``facts`` is what the cloud tells about it, ``capabilities`` are the operator's own resource properties
+    (always text), and ``resource`` is what the calendar needs.
+
+    Two facts decide whether it can be reserved: ``reservable``, which is false while it is given back, and
+    ``failure``, which only a monitor writes."""
 
     id: str
     pool: Pool
@@ -103,9 +127,14 @@ class Registration:
     traits: frozenset[str] = frozenset()
     inventory: Mapping[str, Inventory] = field(default_factory=dict)
     reservable: bool = True
-    generation: int = 0
+    generation: int = field(default_factory=first_generation)
     created_at: datetime | None = None
     updated_at: datetime | None = None
+    failure: Failure | None = None
+
+    @property
+    def can_be_reserved(self) -> bool:
+        return self.reservable and self.failure is None
 
     @property
     def resource(self) -> Resource:
@@ -115,6 +144,6 @@ class Registration:
             properties={**self.facts, **self.capabilities},
             traits=self.traits,
             inventory=self.inventory,
-            reservable=self.reservable,
+            reservable=self.can_be_reserved,
             generation=self.generation,
         )

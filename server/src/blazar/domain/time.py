@@ -1,4 +1,4 @@
-"""Which stretch of time is meant: half-open intervals of aware UTC datetimes, and rounding to minutes."""
+"""Half-open intervals of aware UTC datetimes, and rounding to minutes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def floor_minute(moment: datetime) -> datetime:
 
 
 def epoch(moment: datetime) -> int:
-    """Seconds since 1970-01-01 UTC of an aware datetime; fractions are cut."""
+    """Return the seconds since 1970-01-01 UTC of an aware datetime; fractions are cut."""
     return int(moment.timestamp())
 
 
 def from_epoch(seconds: int) -> datetime:
-    """The aware UTC datetime of ``seconds`` since 1970-01-01 UTC."""
+    """Return the aware UTC datetime of ``seconds`` since 1970-01-01 UTC."""
     return datetime.fromtimestamp(int(seconds), UTC)
 
 
@@ -48,7 +48,7 @@ class Interval:
         return self.start <= moment < self.end
 
     def widened(self, margin: timedelta) -> Interval:
-        """The interval with ``margin`` kept free before and after it (the cleaning time)."""
+        """Return the interval with ``margin`` kept free before and after it (the cleaning time)."""
         return Interval(self.start - margin, self.end + margin) if margin else self
 
     @property

@@ -1,24 +1,27 @@
-"""When is the next event due, and who works on it: claim, run, and sleep until the next one."""
+"""The event loop of a manager: claim due events, run them, and sleep until the next one is due."""
 
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections import deque
 from collections.abc import Iterable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import uuid4
 
-from blazar.domain.errors import BlazarError
-from blazar.domain.event import Event
-from blazar.engine.claims import TOLERANCE, Claims, Watch
-from blazar.service import trail
-from blazar.service.events import Events, Hold
-from blazar.service.observer import NOBODY, Observer
-from blazar.service.ports import ClaimLost, Clock, Database, StandingClaim
+from blazar.domain.errors import BlazarError, ClaimLost
+from blazar.domain.lease.event import Event, EventType
+from blazar.domain.lease.lateness import lateness
+from blazar.domain.lease.ordering import PRECEDENCE
+from blazar.engine.claims import TOLERANCE, ClaimMonitor, Claims
+from blazar.engine.lanes import Lane
+from blazar.engine.threads import LongLivedThread
+from blazar.service import log_context
+from blazar.service.events import Events, HeldClaim
+from blazar.service.health import ThreadHealth
+from blazar.service.metrics import NO_METRICS, Metrics
+from blazar.service.ports import Clock, Database, StandingClaim
 
 LOG = logging.getLogger(__name__)
 SHORTEST_SLEEP = timedelta(milliseconds=20)
@@ -26,18 +29,47 @@ AHEAD = 32
 """So many due events are found by one look at the database; each is claimed when a worker is free for it."""
 
 
+PACE = 0.1
+"""Seconds between two active leases that one manager compares with the cloud."""
+RECONCILE_LOOK = 5.0
+"""Seconds between two looks for leases to compare, while there are none."""
+SKIP_FOR = 300.0
+"""Seconds for which a lease is not compared again after the cloud has failed to answer for it."""
+REST = 10.0
+"""Seconds for which no lease is compared after the cloud has failed to answer."""
+
+
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
     workers: int = 8
-    """How many events are worked on at once."""
+    """How many events are worked on at once for the first time. Half as many workers repeat what could not be
+    finished, and an eighth as many compare active leases with the cloud."""
     claim: timedelta = timedelta(seconds=15)
     """How long a claim holds unless it is extended; a crashed manager's events are taken over after this."""
     longest_sleep: timedelta = timedelta(seconds=1)
     """How often the database is asked for events that other processes made."""
+    reconcile: timedelta = timedelta(hours=1)
+    """How often each active lease is compared with the cloud; zero for never."""
+
+    @property
+    def retry_workers(self) -> int:
+        return max(1, self.workers // 2)
+
+    @property
+    def reconcile_workers(self) -> int:
+        return max(1, self.workers // 8)
+
+    @property
+    def threads(self) -> int:
+        return self.workers + self.retry_workers + self.reconcile_workers
 
 
 class EventLoop:
-    """Runs due events until it is stopped. ``start`` and ``stop`` are called once each; ``nudge`` from any thread."""
+    """Runs due events until it is stopped. ``start`` and ``stop`` are called once each; ``nudge`` from any
+    thread.
+
+    Work is done in three lanes with workers of their own: first attempts, retries, and the comparison of
+    active leases with the cloud. So leases that cannot end keep no other lease from starting."""
 
     def __init__(
         self,
@@ -45,66 +77,80 @@ class EventLoop:
         events: Events,
         clock: Clock,
         settings: EngineSettings,
-        observer: Observer = NOBODY,
+        metrics: Metrics = NO_METRICS,
     ) -> None:
         self._database = database
         self._events = events
         self._clock = clock
         self._settings = settings
-        self._observer = observer
-        self._claims = Claims(database, clock, settings.claim, observer)
-        self._watch = Watch(settings.claim)
+        self._metrics = metrics
+        self._claims = Claims(database, clock, settings.claim, metrics)
+        self._claim_monitor = ClaimMonitor(settings.claim)
         self._lead: timedelta | None = None
-        self._found: deque[Event] = deque()
         self._looked = 0.0
-        self._pool = ThreadPoolExecutor(settings.workers, thread_name_prefix="event")
-        self._running: set[Future[None]] = set()
-        self._wake = threading.Event()
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="event-loop", daemon=True)
+        self._first = Lane("event", settings.workers, self._finished)
+        self._retries = Lane("retry", settings.retry_workers, self._finished)
+        self._reconciling = Lane("reconcile", settings.reconcile_workers, self._finished)
+        self._began = time.monotonic()
+        self._next_reconcile = 0.0
+        self._skipped: dict[str, float] = {}
+        self._thread = LongLivedThread("event-loop", lambda: self._round().total_seconds())
 
     def start(self) -> None:
+        self._began = time.monotonic()
         self._claims.start()
         self._thread.start()
 
     def nudge(self) -> None:
-        """Something may be due earlier than the loop knows."""
-        self._wake.set()
+        """Wake the loop: something may be due earlier than it knows."""
+        self._thread.wake()
+
+    def health(self) -> list[ThreadHealth]:
+        return [self._thread.health(), self._claims.health()]
 
     def stop(self, patience: timedelta = timedelta(seconds=10)) -> None:
-        """Take no more events, let those under way reach their settlement for a while, then give the claims back."""
-        self._stopping.set()
-        self._wake.set()
-        self._thread.join(patience.total_seconds())
-        self._pool.shutdown(wait=False, cancel_futures=True)
-        _, unfinished = wait(list(self._running), patience.total_seconds())
+        """Take no more events, let those under way reach their settlement for a while, then give the claims
+        back."""
+        self._thread.stop(patience.total_seconds())
+        lanes, end = (*self._lanes, self._reconciling), time.monotonic() + patience.total_seconds()
+        for lane in lanes:
+            lane.close()
+        unfinished = sum(lane.wait(max(end - time.monotonic(), 0.0)) for lane in lanes)
         if unfinished:
-            LOG.warning("%d events were not finished before the stop; they are repeated later", len(unfinished))
+            LOG.warning("%d events were not finished before the stop; they are repeated later", unfinished)
         self._claims.stop()
 
-    def _run(self) -> None:
-        while not self._stopping.is_set():
-            self._wake.clear()
-            try:
-                sleep = self._take_due()
-            except BlazarError as failure:
-                LOG.warning("Events cannot be taken at the moment: %s", failure)
-                sleep = self._settings.longest_sleep
-            self._wake.wait(max(sleep.total_seconds(), 0))
+    @property
+    def _lanes(self) -> tuple[Lane, Lane]:
+        return self._first, self._retries
+
+    def _round(self) -> timedelta:
+        """Hand what is due to free workers. Return how long nothing else will be due."""
+        sleep = self._take_due()
+        if self._settings.reconcile:
+            sleep = min(sleep, self._reconcile_next())
+        return sleep
 
     def _take_due(self) -> timedelta:
-        """Hand due events to free workers; returns how long nothing else will be due."""
-        while len(self._running) < self._settings.workers and not self._stopping.is_set():
-            if not self._found or self._is_outdated():
+        while not self._thread.is_stopping and any(lane.is_free for lane in self._lanes):
+            self._thread.sign()
+            if not any(lane.found for lane in self._lanes) or self._is_outdated():
                 sleep = self._look()
-                if not self._found:
+                if not any(lane.found for lane in self._lanes):
                     return sleep
-            hold = self._claims.take(self._found.popleft(), token=str(uuid4()))
-            if hold is not None:
-                self._hand_over(hold)
-            else:
-                self._found.clear()  # other managers are at them as well
+            ready = [lane for lane in self._lanes if lane.is_free and lane.found]
+            if not ready:
+                break
+            for lane in ready:
+                self._take(lane)
         return self._settings.longest_sleep  # a worker that becomes free wakes the loop
+
+    def _take(self, lane: Lane) -> None:
+        held_claim = self._claims.take(lane.found.popleft(), token=str(uuid4()))
+        if held_claim is not None:
+            lane.hand_over(self._work, held_claim)
+        else:
+            lane.found.clear()  # other managers are at them as well
 
     def _is_outdated(self) -> bool:
         return time.monotonic() - self._looked > self._settings.longest_sleep.total_seconds()
@@ -115,16 +161,71 @@ class EventLoop:
         self._look_at_the_clock(now)
         self._looked = time.monotonic()
         with self._database.read() as uow:
-            self._watch.look(uow.events.claims())
-            alive = self._watch.alive()
-            due = uow.events.due(now, AHEAD + len(alive))
+            self._claim_monitor.observe(uow.events.claims())
+            alive = self._claim_monitor.alive()
+            limit = AHEAD + len(alive)
+            due = [*uow.events.due(now, limit, retries=False), *uow.events.due(now, limit, retries=True)]
             next_due = uow.events.next_due(now) if not due else now
-        self._found = deque(_one_of_each_lease(event for event in due if event.lease_id not in alive))
+        found = list(_one_of_each_lease(event for event in due if event.lease_id not in alive))
+        self._first.found = deque(event for event in found if not event.attempts)
+        self._retries.found = deque(event for event in found if event.attempts)
         self._void_dead_claims(now)
         return self._settings.longest_sleep if due else self._until(next_due, now)
 
+    def _reconcile_next(self) -> timedelta:
+        """Have the next active lease compared with the cloud where it is time; returns when to look again.
+
+        Every lease is compared once after each start of a manager, and at least once in each interval, by
+        whichever manager finds it first. A lease counts as compared when it starts."""
+        now, lane = time.monotonic(), self._reconciling
+        if now < self._next_reconcile or not lane.is_free:
+            return self._until_reconcile(now)
+        # By time that passes evenly, for the clock may have been set since the start.
+        uptime = timedelta(seconds=now - self._began)
+        before = self._clock.now() - min(self._settings.reconcile, uptime)
+        if not lane.found:
+            self._skipped = {lease_id: until for lease_id, until in self._skipped.items() if until > now}
+            with self._database.read() as uow:
+                ids = uow.events.unreconciled(before, self._clock.now(), AHEAD + len(self._skipped))
+            lane.found = deque(
+                Event(lease_id, lease_id, EventType.CONVERGE, before)
+                for lease_id in ids
+                if lease_id not in self._skipped
+            )
+        self._next_reconcile = now + (PACE if lane.found else RECONCILE_LOOK)
+        if lane.found:
+            held_claim = self._claims.take_lease(lane.found.popleft(), str(uuid4()), before)
+            if held_claim is not None:
+                lane.hand_over(self._reconcile, held_claim)
+        return self._until_reconcile(now)
+
+    def _until_reconcile(self, now: float) -> timedelta:
+        if not self._reconciling.is_free:
+            return self._settings.longest_sleep
+        return timedelta(seconds=max(self._next_reconcile - now, 0.0))
+
+    def _reconcile(self, held_claim: HeldClaim) -> None:
+        lease_id, began, reached = held_claim.event.lease_id, time.perf_counter(), False
+        with log_context.bound_to(None, lease_id):
+            try:
+                reached = self._events.reconcile(held_claim)
+                outcome = "ok" if reached else "failed"
+            except ClaimLost:
+                outcome = "lost"
+            except BlazarError as failure:
+                LOG.warning("Lease %s is compared with the cloud later: %s", lease_id, failure)
+                outcome = "failed"
+            except Exception:
+                # The edge of a worker thread: a defect in one lease must not stop the others.
+                LOG.exception("Lease %s could not be compared with the cloud", lease_id)
+                outcome = "defect"
+        if not reached:
+            self._skipped[lease_id] = time.monotonic() + SKIP_FOR
+            self._next_reconcile = time.monotonic() + REST
+        self._metrics.event_run("reconcile", outcome, 0.0, time.perf_counter() - began)
+
     def _look_at_the_clock(self, now: datetime) -> None:
-        """Where it was set back, what it showed before must not put anything off."""
+        """Bring forward the events that a clock set back would put off."""
         lead = timedelta(seconds=now.timestamp() - time.monotonic())
         if self._lead is not None and lead < self._lead - TOLERANCE:
             LOG.warning("The clock was set back by %.1f seconds", (self._lead - lead).total_seconds())
@@ -132,10 +233,15 @@ class EventLoop:
         self._lead = lead
 
     def _void_dead_claims(self, now: datetime) -> None:
-        """Those that look as if they held: a clock that was ahead granted them, and whoever had them works no more."""
-        for claim in self._watch.dead():
+        """Void the claims that seem to hold but are dead: a clock that was ahead granted them, and their
+        managers work no more."""
+        for claim in self._claim_monitor.dead():
             if claim.until > now and self._void(claim):
-                LOG.warning("The claim on lease %s, until %s, is void: nobody extends it", claim.lease_id, claim.until)
+                LOG.warning(
+                    "The claim on lease %s, until %s, is void: no manager extends it",
+                    claim.lease_id,
+                    claim.until,
+                )
 
     def _void(self, claim: StandingClaim) -> bool:
         return self._database.transact(lambda uow: uow.events.void(claim))
@@ -145,41 +251,34 @@ class EventLoop:
         # An event that is due but waits for another one of its lease must not keep the loop spinning.
         return longest if next_due is None else min(max(next_due - now, SHORTEST_SLEEP), longest)
 
-    def _hand_over(self, hold: Hold) -> None:
-        future = self._pool.submit(self._work, hold)
-        self._running.add(future)
+    def _finished(self, held_claim: HeldClaim) -> None:
+        self._claims.drop(held_claim)
+        self._thread.wake()
 
-        def finished(done: Future[None]) -> None:
-            self._running.discard(done)
-            self._claims.drop(hold)
-            self._wake.set()
-
-        future.add_done_callback(finished)
-
-    def _work(self, hold: Hold) -> None:
-        event = hold.event
-        late = (self._clock.now() - event.next_try).total_seconds()
+    def _work(self, held_claim: HeldClaim) -> None:
+        event = held_claim.event
+        late = lateness(event, self._clock.now()).total_seconds()
         began = time.perf_counter()  # a duration, not a time of day
-        with trail.working_for(None, event.lease_id):
-            outcome = self._run_logged(hold)
-        self._observer.event_run(str(event.event_type), outcome, late, time.perf_counter() - began)
+        with log_context.bound_to(None, event.lease_id):
+            outcome = self._run_logged(held_claim)
+        self._metrics.event_run(str(event.event_type), outcome, late, time.perf_counter() - began)
 
-    def _run_logged(self, hold: Hold) -> str:
-        """How it went, in a word."""
-        event = hold.event
+    def _run_logged(self, held_claim: HeldClaim) -> str:
+        """Return the outcome in a word."""
+        event = held_claim.event
         try:
-            self._events.run(hold)
+            self._events.run(held_claim)
         except ClaimLost:
             LOG.warning("%s of lease %s was taken over by another manager", event.event_type, event.lease_id)
-            self._observer.claim_lost()
+            self._metrics.claim_lost()
             return "lost"
         except BlazarError as failure:
             LOG.warning("%s of lease %s is repeated later: %s", event.event_type, event.lease_id, failure)
             return "failed"
         except Exception:
-            # The edge of a worker thread: a defect in one event must not stop the others. The claim expires, and the
-            # event is tried again.
+            # The edge of a worker thread: a defect in one event must not stop the others.
             LOG.exception("%s of lease %s failed unexpectedly", event.event_type, event.lease_id)
+            self._thread.attempt(lambda: self._events.put_off(held_claim))
             return "defect"
         LOG.info(
             "%s of lease %s was worked on",
@@ -191,8 +290,8 @@ class EventLoop:
 
 
 def _one_of_each_lease(events: Iterable[Event]) -> Iterable[Event]:
-    """The others wait for the first one."""
+    """Return the first event of each lease; the others wait for it."""
     first: dict[str, Event] = {}
-    for event in events:
+    for event in sorted(events, key=lambda e: (e.next_try, PRECEDENCE[e.event_type], e.id)):
         first.setdefault(event.lease_id, event)
     return first.values()

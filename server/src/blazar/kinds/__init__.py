@@ -1,1 +1,2 @@
-"""The resource kinds: each a package that knows one resource_type; found by entry point `blazar.resource.plugins`."""
+"""The resource kinds: each a package that knows one resource_type; found by entry point
+`blazar.resource.plugins`."""

@@ -1,4 +1,4 @@
-"""How the fields of reservations are read: the checks that several kinds share, with the sentences of API 1.0."""
+"""The checks of reservation fields that several kinds share, with the sentences of API 1.0."""
 
 from __future__ import annotations
 
@@ -10,19 +10,21 @@ from blazar.domain.errors import MalformedParameter, MissingParameter
 
 
 def required(parameters: Mapping[str, Any], names: Sequence[str]) -> None:
-    """Raises MissingParameter with all the names that were not sent."""
+    """Raise MissingParameter with all the names that were not sent."""
     missing = [name for name in names if name not in parameters]
     if missing:
         raise MissingParameter(param=",".join(missing))
 
 
 def without_blanks(parameters: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """The parameters without those of these names that are null or the empty text: clients send so what the user left out."""
+    """Return the parameters without those of these names that are null or the empty text: clients send so
+    what the user left out."""
     return {name: value for name, value in parameters.items() if name not in names or value not in ("", None)}
 
 
 def counted(parameters: Mapping[str, Any], name: str, least: int, most: int) -> int:
-    """An integer, or its decimal text as API 1.0 accepts it, from ``least`` to ``most``. Raises MalformedParameter."""
+    """Return the integer, which API 1.0 also accepts as its decimal text, from ``least`` to ``most``. Raises
+    MalformedParameter."""
     value = parameters[name]
     if isinstance(value, str) and len(value) <= 20 and value.isascii() and value.removeprefix("-").isdigit():
         value = int(value)
@@ -34,7 +36,8 @@ def counted(parameters: Mapping[str, Any], name: str, least: int, most: int) -> 
 
 
 def requirement_text(parameters: Mapping[str, Any], name: str) -> str:
-    """The text of a requirement as it was sent; a JSON list is accepted as well as its text, null as no condition."""
+    """Return the text of a requirement as it was sent; a JSON list is accepted as well as its text, null as
+    no condition."""
     value = parameters.get(name)
     if value is None:
         return ""

@@ -8,13 +8,13 @@ from enum import StrEnum
 from typing import Any
 
 from blazar.domain.errors import CloudRefused, MalformedParameter
-from blazar.domain.lease import Lease
-from blazar.domain.outcome import Done, GiveUp, Outcome
+from blazar.domain.lease.lease import Lease
+from blazar.domain.lease.outcome import Done, GiveUp, Outcome
 from blazar.service.ports import Cloud, Server
 
 
 class BeforeEnd(StrEnum):
-    """What is done when the end is near; ``default`` leaves it to the operator."""
+    """The action when the end is near; ``default`` leaves it to the operator."""
 
     NOTHING = ""
     SNAPSHOT = "snapshot"
@@ -22,7 +22,7 @@ class BeforeEnd(StrEnum):
 
 
 def parse_before_end(parameters: Mapping[str, Any]) -> BeforeEnd:
-    """Raises MalformedParameter."""
+    """Parse the wish. Raises MalformedParameter."""
     wanted = parameters.get("before_end")
     if wanted is None:
         return BeforeEnd.DEFAULT
@@ -32,7 +32,8 @@ def parse_before_end(parameters: Mapping[str, Any]) -> BeforeEnd:
 
 
 def take_snapshots(lease: Lease, servers: Sequence[Server], prefix: str, cloud: Cloud) -> Outcome:
-    """Make an image of each server, in the name of the lease's owner; a server that refuses is passed over."""
+    """Make an image of each server, in the name of the lease's owner; a server that refuses is passed
+    over."""
     if not servers:
         return Done()
     owner = cloud.compute

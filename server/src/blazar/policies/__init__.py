@@ -1,20 +1,20 @@
-"""Who may do what: the default rules per noun, as oslo.policy documents and enforces them."""
+"""The policies: the default rules of the core, and their enforcement by oslo.policy."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from oslo_config import cfg
 from oslo_policy import policy
 
-from blazar.policies import base, floatingips, leases, oshosts
+from blazar.policies import base, leases
+
+RULES: tuple[policy.RuleDefault, ...] = (*base.RULES, *leases.RULES)
+"""The rules of the core; kinds contribute those of their own routes."""
 
 
-def list_rules() -> list[policy.RuleDefault]:
-    """All rules with their defaults; also what oslo.policy's generators of sample files ask for."""
-    return [*base.RULES, *leases.RULES, *oshosts.RULES, *floatingips.RULES]
-
-
-def make_enforcer(conf: cfg.ConfigOpts) -> policy.Enforcer:
-    """The enforcer of these rules, with what the operator's policy file says otherwise."""
+def make_enforcer(conf: cfg.ConfigOpts, contributed: Iterable[policy.RuleDefault] = ()) -> policy.Enforcer:
+    """Return the enforcer of these rules, with what the operator's policy file says otherwise."""
     enforcer = policy.Enforcer(conf)
-    enforcer.register_defaults(list_rules())
+    enforcer.register_defaults([*RULES, *contributed])
     return enforcer

@@ -1,4 +1,4 @@
-"""Who is who: the personas that the rules of all nouns are made of."""
+"""The personas that the rules of all nouns are made of."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _REASON = "Blazar follows OpenStack's secure default roles: reader, member and a
 _ADMIN_OR_OWNER = policy.RuleDefault(
     name="admin_or_owner",
     check_str="rule:admin or project_id:%(project_id)s",
-    description="An administrator, or anybody with a role in the project that owns the object.",
+    description="An administrator, or a user with a role in the project that owns the object.",
     deprecated_for_removal=True,
     deprecated_reason=_REASON,
     deprecated_since=_SINCE,
@@ -23,7 +23,8 @@ _ADMIN_OR_OWNER = policy.RuleDefault(
 
 
 def _persona(name: str, check: str, description: str) -> policy.RuleDefault:
-    """A persona of the secure defaults; with enforce_new_defaults switched off, admin_or_owner passes too."""
+    """Return a persona of the secure defaults; with enforce_new_defaults switched off, admin_or_owner passes
+    too."""
     return policy.RuleDefault(
         name=name,
         check_str=check,

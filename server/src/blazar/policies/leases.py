@@ -1,4 +1,4 @@
-"""Who may do what with leases. The target is the lease's own project and user."""
+"""The policies of leases. The target is the lease's own project and user."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RULES: tuple[policy.DocumentedRuleDefault, ...] = (
     policy.DocumentedRuleDefault(
         name=GET,
         check_str=base.READER_OR_ADMIN,
-        description="See a lease. Whoever may not see a lease is told that it does not exist.",
+        description="See a lease. A caller who may not see a lease is told that it does not exist.",
         operations=[
             {"path": "/v1/leases", "method": "GET"},
             {"path": "/v1/leases/{lease_id}", "method": "GET"},

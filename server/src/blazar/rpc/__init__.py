@@ -1,1 +1,1 @@
-"""How blazar-api reaches blazar-manager: the typed use cases, called by name over a transport."""
+"""The calls of blazar-api to blazar-manager: the typed use cases, called by name over a transport."""

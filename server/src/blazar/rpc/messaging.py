@@ -18,13 +18,15 @@ from blazar import broker
 from blazar.broker import oslo_messaging
 from blazar.domain.errors import CloudUnavailable
 from blazar.rpc.dispatcher import Dispatcher
-from blazar.service.interface import Calling
+from blazar.service.ids import new_id
+from blazar.service.interface import CallOptions
 from blazar.service.ports import Clock
 
 LOG = logging.getLogger(__name__)
 VERSION = "2.0"
 SHARES = (1 / 6, 1 / 3, 1 / 2)
-"""Of the time for an answer, how much each attempt gets: a manager that died with the call costs only the first."""
+"""Of the time for an answer, how much each attempt gets: a manager that died with the call costs only the
+first."""
 IN_TIME = 0.9
 """Of an attempt's time, how much the manager may use: its answer needs some as well."""
 RETRIES = 1
@@ -36,16 +38,16 @@ GRACE = 2.0
 
 
 def build_transport(conf: cfg.ConfigOpts) -> Any:
-    """The way to the broker that ``[DEFAULT] transport_url`` names. Nothing is connected before the first call, so it may
-    be built before a server forks."""
+    """Return the transport to the broker that ``[DEFAULT] transport_url`` names. Nothing is connected before
+    the first call, so it may be built before a server forks."""
     broker.register(conf)
     transport = oslo_messaging.get_rpc_transport(conf)
-    broker.settle(conf)
+    broker.set_defaults(conf)
     return transport
 
 
 class _Endpoint:
-    """What oslo.messaging calls: its public methods are all that a message can reach."""
+    """The object that oslo.messaging calls: its public methods are all that a message can reach."""
 
     target = oslo_messaging.Target(version=VERSION)
 
@@ -59,7 +61,7 @@ class _Endpoint:
 
 
 def build_server(transport: Any, dispatcher: Dispatcher, host: str, topic: str) -> Any:
-    """The RPC server of one manager; calls to the topic go to any of the managers."""
+    """Return the RPC server of one manager; calls to the topic go to any of the managers."""
     return oslo_messaging.get_rpc_server(
         transport,
         oslo_messaging.Target(topic=topic, server=host, version=VERSION),
@@ -71,17 +73,20 @@ def build_server(transport: Any, dispatcher: Dispatcher, host: str, topic: str) 
 class MessagingTransport:
     """Carries calls to any manager that listens.
 
-    oslo.messaging waits for ever for a broker that was never there, or that vanishes at the wrong moment. So the calls are
-    made by threads of their own, and while one of them hangs longer than it may, nobody else is sent the same way."""
+    oslo.messaging waits for ever for a broker that was never there, or that vanishes at the wrong moment. So
+    the calls are made by threads of their own, and while one of them hangs longer than it may, no other call
+    is sent the same way."""
 
     def __init__(self, conf: cfg.ConfigOpts, transport: Any, clock: Clock, topic: str) -> None:
-        self._client = oslo_messaging.get_rpc_client(transport, oslo_messaging.Target(topic=topic, version=VERSION))
+        self._client = oslo_messaging.get_rpc_client(
+            transport, oslo_messaging.Target(topic=topic, version=VERSION)
+        )
         self._patience = float(conf.rpc_response_timeout)
         self._clock = clock
         self._hanging: set[Future[Any]] = set()
 
     def call(
-        self, noun: str, use_case: str, arguments: Mapping[str, Any], calling: Calling
+        self, noun: str, use_case: str, arguments: Mapping[str, Any], calling: CallOptions
     ) -> tuple[Mapping[str, Any], bool]:
         patience = calling.patience or self._patience
         shares = SHARES if calling.repeatable else (1.0,)
@@ -95,12 +100,19 @@ class MessagingTransport:
                 # A failure on the other end brings its traceback along.
                 raise broker_unavailable(str(failure).partition("\n")[0]) from failure
         raise CloudUnavailable(
-            service="blazar-manager", reason="no manager answered in time; whether anything was changed is not known"
+            service="blazar-manager",
+            reason="no manager answered in time; whether anything was changed is not known",
         )
 
-    def _once(self, noun: str, use_case: str, arguments: Mapping[str, Any], seconds: float) -> Mapping[str, Any]:
+    def _once(
+        self, noun: str, use_case: str, arguments: Mapping[str, Any], seconds: float
+    ) -> Mapping[str, Any]:
         sent = self._clock.now()
-        context = {"sent": sent.isoformat(), "deadline": (sent + timedelta(seconds=seconds * IN_TIME)).isoformat()}
+        context = {
+            "call": new_id(),
+            "sent": sent.isoformat(),
+            "deadline": (sent + timedelta(seconds=seconds * IN_TIME)).isoformat(),
+        }
         client = self._client.prepare(timeout=seconds, retry=RETRIES)
         words = {"noun": noun, "use_case": use_case, "arguments": dict(arguments)}
         call = _begun(lambda: client.call(context, "call", **words))
@@ -117,7 +129,7 @@ class MessagingTransport:
 
 
 def _begun(call: Callable[[], Mapping[str, Any]]) -> Future[Mapping[str, Any]]:
-    """The call, on its way in a thread that the process does not wait for when it ends."""
+    """Return the call, on its way in a thread that the process does not wait for when it ends."""
     future: Future[Mapping[str, Any]] = Future()
 
     def carry() -> None:

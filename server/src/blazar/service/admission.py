@@ -1,42 +1,55 @@
-"""How a decision becomes true: plan on a snapshot, commit with the generations it was made on, else plan again."""
+"""The way from a decision to a lease: plan on a snapshot, commit with the generations it was made on, else
+plan again."""
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypeVar
-from uuid import uuid4
 
-from blazar.domain.demand import Demand, Order, Plan, Request, Shortage
-from blazar.domain.errors import Busy, CloudUnavailable
-from blazar.domain.lease import Lease, Reservation
+from blazar.domain.errors import (
+    BlazarError,
+    Busy,
+    CloudUnavailable,
+    InvalidInput,
+    NotFound,
+    OutcomeUnknown,
+    Stale,
+    TooLate,
+)
+from blazar.domain.lease.lease import Lease, Reservation
+from blazar.domain.planning.demand import Demand, Order, PlanRequest
+from blazar.domain.planning.plan import Plan, Shortage
 from blazar.domain.resource import Allocation, Pool
 from blazar.domain.time import Interval
-from blazar.kinds.base import Kind
 from blazar.service.calendars import Calendars
-from blazar.service.observer import NOBODY, Observer
-from blazar.service.ports import Clock, OutcomeUnknown, Stale
-from blazar.service.waiting import until
+from blazar.service.context import Caller
+from blazar.service.ids import new_id
+from blazar.service.metrics import NO_METRICS, Metrics
+from blazar.service.ports import Clock
+from blazar.service.ports.kind import Kinds
+from blazar.service.waiting import DATABASE_PAUSES, until
 
 T = TypeVar("T")
 ATTEMPTS = 40
 COMES_BACK_WITHIN = timedelta(seconds=30)
-"""How long a lost database is waited for to tell what became of a commit, where the caller sets no deadline."""
-LOOK = 0.5
-"""Seconds between two looks whether it is back."""
+"""How long a request waits for a lost database to tell what became of a commit, where its caller sets no
+deadline."""
 LONGEST_PAUSE = 0.1
-"""Seconds between two attempts at the most; half of it on average, so that many requests do not stay in step."""
+"""The most seconds between two attempts; half of it on average, so that many requests do not stay in step."""
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
-    """How the operator wants resources to be chosen."""
+class PlanningSettings:
+    """The operator's settings for the choice of resources."""
 
     order: Order = Order.PACKED
     cleaning: timedelta = timedelta(0)
+    max_reservations: int = 64
+    """How many reservations a new lease may have."""
 
 
 class Admission:
@@ -45,54 +58,70 @@ class Admission:
     def __init__(
         self,
         calendars: Calendars,
-        kinds: Mapping[str, Kind],
-        selection: Selection,
+        kinds: Kinds,
+        settings: PlanningSettings,
         clock: Clock,
-        observer: Observer = NOBODY,
+        metrics: Metrics = NO_METRICS,
     ) -> None:
         self._calendars = calendars
         self._clock = clock
         self._kinds = kinds
-        self._selection = selection
-        self._observer = observer
+        self._settings = settings
+        self._metrics = metrics
 
-    def plan(self, reservations: Sequence[Reservation], interval: Interval) -> Plan:
-        """The allocations of all reservations together in ``interval``. Raises NotEnoughResources with the reason."""
-        demands: dict[Pool, list[Demand]] = {}
-        for reservation in reservations:
-            kind = self._kinds[reservation.resource_type]
-            demands.setdefault(kind.pool, []).append(kind.demand(reservation))
-        if not demands:
+    def plan(self, reservations: Sequence[Reservation], interval: Interval, caller: Caller) -> Plan:
+        """Return the allocations of all reservations together in ``interval``.
+
+        Raises NotEnoughResources with the reason, TooLate after the caller's deadline, and InvalidInput where
+        a new lease has more reservations than the operator allows."""
+        self._require_few(reservations)
+        requests = self._requests(reservations, interval)
+        if not requests:
             return Plan(interval)
-        selection = self._selection
         began = time.perf_counter()  # a duration, not a time of day
-        outcome = self._calendars.plan(
-            {
-                pool: Request(interval, tuple(of_pool), selection.cleaning, selection.order, random.getrandbits(32))
-                for pool, of_pool in demands.items()
-            }
-        )
+        outcome = self._calendars.plan(requests, caller)
         cause = str(outcome.cause) if isinstance(outcome, Shortage) else None
-        self._observer.planned(cause, time.perf_counter() - began)
+        self._metrics.planned(cause, time.perf_counter() - began)
         if isinstance(outcome, Shortage):
             short = next(r for r in reservations if r.id == outcome.reservation_id)
             raise self._kinds[short.resource_type].refusal(short, outcome)
         return outcome
 
+    def _require_few(self, reservations: Sequence[Reservation]) -> None:
+        most = self._settings.max_reservations
+        # A lease that was made under a higher limit may still be changed.
+        is_new = not any(reservation.allocations for reservation in reservations)
+        if is_new and len(reservations) > most:
+            raise InvalidInput(f"A lease may have at most {most} reservations.")
+
+    def _requests(self, reservations: Sequence[Reservation], interval: Interval) -> dict[Pool, PlanRequest]:
+        demands: dict[Pool, list[Demand]] = {}
+        for reservation in reservations:
+            kind = self._kinds[reservation.resource_type]
+            demands.setdefault(kind.pool, []).append(kind.demand(reservation))
+        settings = self._settings
+        return {
+            pool: PlanRequest(
+                interval, tuple(of_pool), settings.cleaning, settings.order, random.getrandbits(32)
+            )
+            for pool, of_pool in demands.items()
+        }
+
     def until_committed(self, attempt: Callable[[], T], deadline: datetime | None = None) -> T:
-        """Run plan-and-commit until no other request was faster, but not after ``deadline``. ``attempt`` must find its own
-        work: where the database is lost in the middle of a commit, it is asked again what became of it.
+        """Run plan-and-commit until no other request is faster, but not after ``deadline``. ``attempt`` must
+        find its own work: it is run again where the database is lost during a commit, to find out what became
+        of it.
 
         Raises Busy after too many rounds, OutcomeUnknown where the database does not come back."""
         for number in range(ATTEMPTS):
             try:
                 return attempt()
             except Stale:
-                self._observer.was_overtaken()
+                self._metrics.plan_conflicted()
                 if deadline is not None and self._clock.now() >= deadline:
                     break
-                # Usually what was changed just now is enough. What was changed with a clock that is behind ours, or in a
-                # transaction that took very long, is only found by comparing everything.
+                # Usually what was changed just now is enough. What was changed with a clock that is behind
+                # ours, or in a transaction that took very long, is only found by comparing everything.
                 self._calendars.refresh(in_full=number > 0)
                 self._clock.pause(random.uniform(0, LONGEST_PAUSE * min(number + 1, 10) / 10))  # noqa: S311 - no secret
             except OutcomeUnknown as lost:
@@ -100,9 +129,9 @@ class Admission:
         raise Busy()
 
     def _find_out(self, attempt: Callable[[], T], lost: OutcomeUnknown, deadline: datetime | None) -> T:
-        """Only the database knows what was stored, so ask as long as the caller waits."""
-        self._clock.pause(LOOK)
-        for _ in until(deadline or self._clock.now() + COMES_BACK_WITHIN, self._clock, LOOK):
+        """Run ``attempt`` until the database answers, for as long as the caller waits: only the database
+        knows what was stored. Raises ``lost`` where that is not found out."""
+        for _ in self._while_away(deadline):
             try:
                 return attempt()
             except Stale:
@@ -110,15 +139,54 @@ class Admission:
             except Busy:
                 continue
             except CloudUnavailable as still:
-                if still.fields.get("service") != lost.fields.get("service"):
-                    raise
+                _require_same_service(still, lost)
+            except NotFound:
+                raise  # it is so, whatever was stored
+            except BlazarError as refusal:
+                # The change may be stored, and refused now for what has happened since.
+                raise lost from refusal
         raise lost
+
+    def commit_once(self, commit: Callable[[], T], deadline: datetime | None = None) -> T:
+        """Run ``commit``, which compares and sets, such that each outcome but one is certain.
+
+        The connection may be lost while the database commits. Then ``commit`` is run again until the database
+        answers: the second comparison waits for the end of the first transaction, and fails with Stale where
+        that one was stored. A plain read would not do: the first commit may still be under way while it
+        looks.
+
+        Raises Stale where this change or another one was stored: read again. Raises OutcomeUnknown where the
+        database does not come back in time: what the change refers to may be in use, and must stay."""
+        try:
+            return commit()
+        except OutcomeUnknown as lost:
+            for _ in self._while_away(deadline):
+                try:
+                    return commit()
+                except TooLate:
+                    raise
+                except Busy:
+                    continue
+                except CloudUnavailable as still:
+                    _require_same_service(still, lost)
+            raise lost from None
+
+    def _while_away(self, deadline: datetime | None) -> Iterator[None]:
+        self._clock.pause(DATABASE_PAUSES.first)
+        return until(deadline or self._clock.now() + COMES_BACK_WITHIN, self._clock, DATABASE_PAUSES)
+
+
+def _require_same_service(still: CloudUnavailable, lost: CloudUnavailable) -> None:
+    """Raise what is not the loss of the same service."""
+    if still.fields.get("service") != lost.fields.get("service"):
+        raise still
 
 
 def with_allocations(lease: Lease, plan: Plan) -> Lease:
-    """The lease with what the plan gives to each of its reservations.
+    """Return the lease with what the plan gives to each of its reservations.
 
-    An allocation that is kept in a lease that has begun keeps its start: the plan looks only at the time ahead."""
+    An allocation that is kept in a lease that has begun keeps its start: the plan looks only at the time
+    ahead."""
     kept = {k.old.id: k.new for k in plan.kept}
     reservations = []
     for reservation in lease.reservations:
@@ -134,12 +202,12 @@ def with_allocations(lease: Lease, plan: Plan) -> Lease:
         ]
         new = [
             Allocation(
-                id=str(uuid4()),
+                id=new_id(),
                 reservation_id=reservation.id,
                 lease_id=lease.id,
                 resource_id=assignment.resource_id,
                 interval=plan.interval,
-                claim=assignment.claim,
+                usage=assignment.usage,
                 slots=assignment.slots,
             )
             for assignment in plan.added

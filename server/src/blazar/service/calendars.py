@@ -1,108 +1,215 @@
-"""Who occupies what, as this manager knows it: one resident calendar per pool, kept up with the database.
+"""The calendars that this manager knows: one resident calendar per pool, kept up with the database.
 
-A calendar may be a moment behind the other managers. That is safe: a plan carries the generations it was made on, and a
-commit on older ones is refused.
-"""
+A calendar may be a moment behind the other managers. That is safe: a plan carries the generations that it
+stands on, and a commit on older ones is refused.
+
+Nothing is planned under a lock: a calendar gives out immutable snapshots, and its lock is held only while it
+is compared with the database."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from dataclasses import replace
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from blazar.domain.calendar import Calendar
-from blazar.domain.planning import Plan, Request, Shortage, plan
+from blazar.domain.calendar.calendar import Calendar
+from blazar.domain.calendar.snapshot import CalendarSnapshot
+from blazar.domain.planning.budget import DECISION, FIRST_FIT, Budget, CutShort
+from blazar.domain.planning.demand import PlanRequest
+from blazar.domain.planning.plan import Plan, Shortage
+from blazar.domain.planning.planner import Allowance, plan, with_first_fit
 from blazar.domain.resource import Pool
 from blazar.domain.time import Interval
+from blazar.service.context import Caller
 from blazar.service.ports import Clock, Database
+from blazar.service.turns import Turns
 
 OVERLAP = timedelta(seconds=10)
-"""How far each refresh looks back behind the one before: longer than a write transaction lasts and clocks differ."""
+"""How far each refresh looks back behind the one before: longer than a write transaction lasts and clocks
+differ."""
 PROBES = 16
 """How many starts are tried, at the most, to find one that suits the demands of several pools."""
+BREATH = 0.0002
+"""Seconds of sleep at each look of a long plan, about once a millisecond: the other threads get the
+interpreter then, instead of waiting until it is taken from the plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of one decision."""
+
+    seconds: float = 2.0
+    """By the clock: a cap for slow machines; the steps usually end first."""
+    decision: int = DECISION
+    """Steps to find a plan, and again to find out what is short."""
+    first_fit: int = FIRST_FIT
+    """Steps to find the first possible start."""
 
 
 class Calendars:
-    """The resident calendars of all pools. Threads may share it: each look at a calendar is made under its lock."""
+    """The resident calendars of all pools. Threads may share it. ``monotonic`` tells seconds of a
+    duration."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        limits: Limits | None = None,
+        turns: Turns | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+        breathe: Callable[[float], None] = time.sleep,
+    ) -> None:
         self._database = database
         self._clock = clock
+        self._limits = limits or Limits()
+        self._turns = turns or Turns()
+        self._monotonic = monotonic
+        self._breathe = breathe
         self._resident: dict[Pool, _Resident] = {}
         self._lock = threading.Lock()
 
-    def plan(self, requests: Mapping[Pool, Request]) -> Plan | Shortage:
-        """Plan each pool's demands: all or nothing. Before a shortage is told, the calendar is compared in full.
+    def plan(self, requests: Mapping[Pool, PlanRequest], caller: Caller) -> Plan | Shortage:
+        """Plan the demands of each pool: all or nothing. Before a shortage is told, the calendar is compared
+        with the database in full.
 
-        Raises ValueError without any request."""
-        plans: list[Plan] = []
-        for pool, request in requests.items():
-            resident = self._of(pool)
-            outcome = resident.plan(request)
-            if isinstance(outcome, Shortage):
-                resident.refresh(in_full=True)
-                outcome = resident.plan(request)
-            if isinstance(outcome, Shortage):
-                return replace(outcome, first_fit=self._common_fit(requests, outcome.first_fit))
-            plans.append(outcome)
-        return Plan.joined(plans)
-
-    def _common_fit(self, requests: Mapping[Pool, Request], start: datetime | None) -> datetime | None:
-        """The first start from ``start`` on, which suits one pool, that suits them all; None where none was found.
-
-        What one pool lacks at a start moves the start on to where that pool has it, until nothing is lacking."""
-        if len(requests) == 1:
-            return start
-        for _ in range(PROBES):
-            if start is None:
-                break
-            outcomes = (self._of(pool).plan(_moved(request, start)) for pool, request in requests.items())
-            lacking = next((outcome for outcome in outcomes if isinstance(outcome, Shortage)), None)
-            if lacking is None:
-                return start
-            start = lacking.first_fit
-        return None
+        Raises TooLate as soon as the caller does not wait for the answer any more, and ValueError without any
+        request."""
+        with self._turns.taken(caller.project_id, lambda: self._patience(caller)):
+            caller.require_time(self._clock.now())
+            return self._plan(requests, self._allowance(caller))
 
     def refresh(self, in_full: bool = False) -> None:
         """Compare every resident calendar with the database, and load what changed."""
         for resident in list(self._resident.values()):
-            resident.refresh(in_full)
+            resident.refreshed(in_full)
+
+    def copy(self, pool: Pool) -> Calendar:
+        """Return a copy of the pool's calendar, with everything that was committed before this call.
+
+        One thread may plan on it, and write to it what is to be committed."""
+        return self._of(pool).copy()
+
+    def breathe(self) -> None:
+        """Give the interpreter to other threads: a long plan does so at each look."""
+        self._breathe(BREATH)
 
     def load(self, *pools: Pool) -> None:
         """Make the calendars of these pools resident, so that the first request needn't wait."""
         for pool in pools:
-            self._of(pool).refresh()
+            self._of(pool).refreshed()
+
+    def _plan(self, requests: Mapping[Pool, PlanRequest], allowance: Allowance) -> Plan | Shortage:
+        plans: list[Plan] = []
+        for pool, request in requests.items():
+            snapshot = self._of(pool).refreshed()
+            outcome = plan(snapshot, request, allowance)
+            if isinstance(outcome, Shortage):
+                newer = self._of(pool).refreshed(in_full=True)
+                if newer is not snapshot and not outcome.cut_short:
+                    snapshot, outcome = newer, plan(newer, request, allowance)
+            if isinstance(outcome, Shortage):
+                shortage = with_first_fit(snapshot, request, outcome, allowance)
+                return shortage if len(requests) == 1 else self._common_fit(requests, shortage, allowance)
+            plans.append(outcome)
+        return Plan.joined(plans)
+
+    def _common_fit(
+        self, requests: Mapping[Pool, PlanRequest], shortage: Shortage, allowance: Allowance
+    ) -> Shortage:
+        """Return the shortage of one pool with the first start that suits them all.
+
+        The first start that suits the pool is tried with all pools. Another pool may lack something then; the
+        next start to try is the first one that suits that pool. This goes on until nothing is lacking."""
+        snapshots = {pool: self._of(pool).refreshed() for pool in requests}
+        thrifty = replace(allowance, decision=allowance.first_fit, explanation=allowance.first_fit)
+        start = shortage.first_fit
+        for _ in range(PROBES):
+            if start is None:
+                break
+            lacking: Shortage | None = None
+            for pool, request in requests.items():
+                moved = _moved(request, start)
+                outcome = plan(snapshots[pool], moved, thrifty)
+                if isinstance(outcome, Shortage):
+                    lacking = with_first_fit(snapshots[pool], moved, outcome, thrifty)
+                    break
+            if lacking is None:
+                return replace(shortage, first_fit=start)
+            start = lacking.first_fit
+            if lacking.first_fit_cut_short:
+                return replace(shortage, first_fit=None, first_fit_cut_short=True)
+        return replace(shortage, first_fit=None)
+
+    def _allowance(self, caller: Caller) -> Allowance:
+        """Return the budgets of a decision that begins now, for a caller who waits until its deadline."""
+        ends = self._monotonic() + self._limits.seconds
+
+        def is_awaited() -> None:
+            caller.require_time(self._clock.now())
+            self._breathe(BREATH)
+
+        def has_time() -> None:
+            is_awaited()
+            if self._monotonic() >= ends:
+                raise CutShort
+
+        limits = self._limits
+        return Allowance(
+            Budget(limits.decision, has_time),
+            Budget(limits.decision, is_awaited),
+            Budget(limits.first_fit, has_time),
+        )
+
+    def _patience(self, caller: Caller) -> float | None:
+        return None if caller.deadline is None else (caller.deadline - self._clock.now()).total_seconds()
 
     def _of(self, pool: Pool) -> _Resident:
         with self._lock:
             return self._resident.setdefault(pool, _Resident(pool, self._database, self._clock))
 
 
-def _moved(request: Request, start: datetime) -> Request:
+def _moved(request: PlanRequest, start: datetime) -> PlanRequest:
     length = request.interval.end - request.interval.start
     return replace(request, interval=Interval(start, start + length))
 
 
 class _Resident:
+    """The calendar of one pool."""
+
     def __init__(self, pool: Pool, database: Database, clock: Clock) -> None:
         self._pool = pool
         self._database = database
         self._clock = clock
         self._lock = threading.Lock()
+        """One refresh at a time: an older answer of the database must not overwrite a newer one."""
         self._calendar = Calendar()
         self._seen: datetime | None = None
+        self._begun = 0
+        """How many refreshes have begun."""
+        self._done = 0
+        """The number of the last one that succeeded."""
+        self._done_in_full = 0
 
-    def plan(self, request: Request) -> Plan | Shortage:
-        with self._lock:
-            self._refresh(in_full=False)
-            return plan(self._calendar, request)
+    def refreshed(self, in_full: bool = False) -> CalendarSnapshot:
+        """Return a snapshot that has everything that was committed before this call.
 
-    def refresh(self, in_full: bool = False) -> None:
+        Where another thread's refresh began after this call and is over now, it serves this one too."""
+        begun_before = self._begun
         with self._lock:
-            self._refresh(in_full)
+            done = self._done_in_full if in_full else self._done
+            if done <= begun_before:
+                self._refresh(in_full)
+            return self._calendar.snapshot()
+
+    def copy(self) -> Calendar:
+        self.refreshed()
+        with self._lock:
+            return self._calendar.copy()
 
     def _refresh(self, in_full: bool) -> None:
+        self._begun += 1
         begun = self._clock.now()
         with self._database.read() as uow:
             if self._seen is None:
@@ -110,11 +217,14 @@ class _Resident:
             else:
                 since = None if in_full else self._seen - OVERLAP
                 stored = uow.resources.generations(self._pool, since)
-                changed = [i for i, generation in stored.items() if self._calendar.generation_of(i) != generation]
+                changed = [i for i, n in stored.items() if self._calendar.generation_of(i) != n]
                 if in_full:
-                    for gone in set(self._calendar.generations()) - set(stored):
+                    for gone in [i for i in self._calendar if i not in stored]:
                         self._calendar.drop(gone)
                 if changed:
                     for registration, allocations in uow.resources.occupancy(self._pool, changed):
                         self._calendar.put(registration.resource, allocations)
         self._seen = begun
+        self._done = self._begun
+        if in_full:
+            self._done_in_full = self._begun

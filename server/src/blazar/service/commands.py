@@ -1,4 +1,4 @@
-"""What a caller wants: the requests that change something, as values."""
+"""The requests of callers that change something, as values."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ class ReservationRequest:
 
 @dataclass(frozen=True, slots=True)
 class ReservationChange:
-    """New values for some parameters of reservation ``id``; ``resource_type``, if sent, must be the stored one."""
+    """New values for some parameters of reservation ``id``; ``resource_type``, if sent, must be the stored
+    one."""
 
     id: str
     parameters: Mapping[str, Any]
@@ -55,7 +56,8 @@ class CreateLease:
     before_end: datetime | None = None
     reservations: tuple[ReservationRequest, ...] = ()
     id: str | None = field(default=None, compare=False)
-    """The id of the lease to be, chosen by whoever may have to ask twice: the second time finds the lease of the first."""
+    """The id of the new lease, chosen by a caller that may have to ask twice: the second call finds the lease
+    of the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +67,3 @@ class UpdateLease:
     end: Moment | Unset = UNSET
     before_end: datetime | Unset = UNSET
     reservations: tuple[ReservationChange, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class RegisterHost:
-    """Take a hypervisor into care: ``reference`` is its hypervisor_hostname, or Nova's numeric id of it."""
-
-    reference: str
-    capabilities: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class RegisterFloatingIP:
-    """Take an address of an external network into care."""
-
-    network_id: str
-    address: str

@@ -1,18 +1,11 @@
-"""Who asks: the authenticated caller, passed from call to call and never ambient."""
+"""The authenticated caller, passed from call to call and never ambient."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from blazar.domain.errors import Busy
-
-
-class TooLate(Busy):
-    """The caller does not wait for the answer any more; nothing was stored."""
-
-    code = "too_late"
-    template = "The request was not carried out in time. Please try again."
+from blazar.domain.errors import TooLate
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +24,9 @@ class Caller:
     global_request_id: str | None = None
     token: str | None = field(default=None, repr=False)
     deadline: datetime | None = None
-    """When whoever waits for the answer gives up: what is not stored by then must not be stored at all."""
+    """When the caller stops to wait for the answer. What is not stored by then must not be stored at all."""
 
     def require_time(self, now: datetime) -> None:
-        """Raises TooLate after the deadline."""
+        """Raise TooLate after the deadline."""
         if self.deadline is not None and now >= self.deadline:
             raise TooLate()

@@ -1,45 +1,44 @@
-"""What happens at an event of a lease: enter it in one transaction, act on the cloud in none, settle it in another.
+"""The work at an event of a lease: enter it in one transaction, act on the cloud in none, settle it in
+another.
 
-All of it may be repeated after a crash at any point: the verbs are idempotent, and a settlement is written only by the
-manager whose claim on the event still holds.
-"""
+All of it may be repeated after a crash at any point: the verbs are idempotent, and a settlement is written
+only by the manager whose claim on the event still holds."""
 
 from __future__ import annotations
 
-import contextlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import assert_never
+from typing import Any, assert_never
 from uuid import uuid4
 
-from blazar.domain import progress
-from blazar.domain.change import was_announced, with_work
-from blazar.domain.errors import CloudRefused, CloudUnavailable
-from blazar.domain.event import Event, EventStatus, EventType
-from blazar.domain.lease import Lease, LeaseStatus
-from blazar.domain.ordering import must_wait_for
-from blazar.domain.outcome import Done, GiveUp, NotYet, Outcome
-from blazar.domain.resource import Registration
-from blazar.kinds.base import Kind, Work
-from blazar.service.notices import LEASE_DELETE, event_notice, payload
-from blazar.service.ports import ClaimedEvent, Clock, Cloud, Database, Stale, UnitOfWork
+from blazar.domain.errors import CloudRefused, CloudUnavailable, Stale
+from blazar.domain.lease import progress
+from blazar.domain.lease.change import was_announced
+from blazar.domain.lease.event import Event, EventStatus, EventType
+from blazar.domain.lease.lease import Lease, LeaseStatus
+from blazar.domain.lease.ordering import must_wait_for, shared_with
+from blazar.domain.lease.outcome import Done, GiveUp, NotYet, Outcome
+from blazar.domain.resource import Allocation, Registration
+from blazar.service.notifications import LEASE_DELETE, event_notification, payload
+from blazar.service.ports import ClaimedEvent, Clock, Cloud, Database, UnitOfWork
+from blazar.service.ports.kind import Kind, Kinds, Work
 from blazar.service.preparation import release_trust
 
 LOG = logging.getLogger(__name__)
 SETTLE_ATTEMPTS = 20
 TRUST = "trust"
 """Where the outcome for the lease's trust stands among those of its reservations."""
-SHORTEST_WAIT = timedelta(seconds=0.2)
-LONGEST_WAIT = timedelta(seconds=5)
+WAITING = "An earlier lease on the same resource has not ended yet."
 UNCONFIRMED = timedelta(minutes=2)
 """Longer ahead than any creation that is under way is to be confirmed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
-    """A claim on an event that the engine keeps alive; ``check`` raises ClaimLost when it has expired all the same."""
+class HeldClaim:
+    """A claim on an event that the engine keeps alive; ``check`` raises ClaimLost when it has expired all the
+    same."""
 
     claimed: ClaimedEvent
     check: Callable[[], None]
@@ -52,73 +51,102 @@ class Hold:
 class Events:
     """The use cases of events."""
 
-    def __init__(self, database: Database, cloud: Cloud, kinds: Mapping[str, Kind], clock: Clock) -> None:
+    def __init__(
+        self,
+        database: Database,
+        cloud: Cloud,
+        kinds: Kinds,
+        clock: Clock,
+        start_retry: timedelta = timedelta(0),
+    ) -> None:
+        """``start_retry`` is how long a start that the cloud refuses is tried again before the lease is
+        ERROR."""
+        self._start_retry = start_retry
         self._database = database
         self._cloud = cloud
         self._kinds = kinds
         self._clock = clock
 
-    def run(self, hold: Hold) -> None:
+    def run(self, held_claim: HeldClaim) -> None:
         """Carry the event out as far as it goes now. Raises ClaimLost where the claim was lost meanwhile."""
-        lease = self._repeated(lambda _: self._enter(hold), hold)
+        lease = self._repeated(lambda _: self._enter(held_claim), held_claim)
         if lease is not None:
-            outcomes = self._act(hold, lease)
-            self._repeated(lambda is_first: self._settle(hold, outcomes, lease if is_first else None), hold)
+            outcomes = self._act(held_claim, lease)
+            self._repeated(lambda is_first: self._settle(held_claim, outcomes, lease, is_first), held_claim)
 
-    def converge_all(self) -> int:
-        """Have every active lease compared with the cloud and repaired; returns how many there are."""
-        now = self._clock.now()
+    def put_off(self, held_claim: HeldClaim) -> None:
+        """Try an event that met a defect again later, after all others."""
+        event_id, token, now = held_claim.event.id, held_claim.claimed.token, self._clock.now()
+        later = now + progress.LONGEST_RETRY
+        self._database.transact(lambda uow: uow.events.put_off(event_id, token, now, later))
 
+    def reconcile(self, held_claim: HeldClaim) -> bool:
+        """Compare what an active lease has in the cloud with what it should have, and repair it. The claim is
+        on the lease. Returns false where the cloud did not answer. Raises ClaimLost.
+
+        What cannot be repaired at once becomes an event, which is repeated as others are."""
         with self._database.read() as uow:
-            ids = uow.leases.ids_with_status([LeaseStatus.ACTIVE])
+            lease = uow.leases.get(held_claim.event.lease_id)
+        outcomes: Mapping[str, Outcome] = {}
+        if lease is not None and progress.is_settled(lease):
+            outcomes = self._act(held_claim, lease)
+        reached = not any(isinstance(o, NotYet) and o.check_after is None for o in outcomes.values())
+        self._repeated(lambda _: self._settle_reconciled(held_claim, lease, outcomes, reached), held_claim)
+        return reached
 
-        def ask_for(lease_id: str) -> Callable[[UnitOfWork], None]:
-            def commit(uow: UnitOfWork) -> None:
-                lease = uow.leases.get(lease_id)
-                if lease is not None and lease.status is LeaseStatus.ACTIVE:
-                    uow.leases.save(with_work(lease, EventType.CONVERGE, now, _new_id), lease, now)
+    def _settle_reconciled(
+        self, held_claim: HeldClaim, acted: Lease | None, outcomes: Mapping[str, Outcome], reached: bool
+    ) -> None:
+        now, event, token = self._clock.now(), held_claim.event, held_claim.claimed.token
 
-            return commit
+        def commit(uow: UnitOfWork) -> None:
+            old = uow.leases.get(event.lease_id)
+            uow.events.release_claim(event.id, token, now)
+            if not reached or old is None:
+                return
+            uow.events.mark_reconciled(event.lease_id, now)
+            # What a request has changed meanwhile has an event of its own.
+            if acted is not None and old.revision == acted.revision:
+                new = progress.reconciled(old, event, outcomes, now, _new_id)
+                if new != old:
+                    uow.leases.save(new, old, now)
 
-        for lease_id in ids:
-            # A lease that is being changed at this moment is looked at by whoever changes it.
-            with contextlib.suppress(Stale):
-                self._database.transact(ask_for(lease_id))
-        return len(ids)
+        self._database.transact(commit)
 
     def bring_forward(self) -> None:
-        """Forget what a clock that was ahead has put off: retries, and our own work that was asked for by such a clock."""
+        """Forget what a clock that was ahead has put off: retries, and our own work that was asked for by
+        such a clock."""
         now = self._clock.now()
         latest = now + progress.LONGEST_RETRY
         moved = self._database.transact(lambda uow: uow.events.bring_forward(now, latest, now + UNCONFIRMED))
         if moved:
             LOG.warning("%d events were put off by a clock that was ahead; they are due again", moved)
 
-    def _repeated(self, step: Callable[[bool], Lease | None], hold: Hold) -> Lease | None:
-        """Repeat a step that lost a race against a request for the same lease, as long as the claim holds. The step is told
-        whether this is the first time."""
+    def _repeated(self, step: Callable[[bool], Lease | None], held_claim: HeldClaim) -> Lease | None:
+        """Repeat a step that lost a race against a request for the same lease, as long as the claim holds.
+        The step is told whether this is the first time."""
         for attempt in range(SETTLE_ATTEMPTS):
-            hold.check()
+            held_claim.check()
             try:
                 return step(attempt == 0)
             except Stale:
                 self._clock.pause(0.01)
         return step(False)
 
-    def _enter(self, hold: Hold) -> Lease | None:
-        """The lease on which the event is to be carried out; None when there is nothing to do now."""
+    def _enter(self, held_claim: HeldClaim) -> Lease | None:
+        """Return the lease on which the event is to be carried out; None when there is nothing to do now."""
         now = self._clock.now()
 
         def commit(uow: UnitOfWork) -> Lease | None:
-            old = uow.leases.get(hold.event.lease_id)
-            event = _event_of(old, hold)
+            old = uow.leases.get(held_claim.event.lease_id)
+            event = _event_of(old, held_claim)
             if old is None or event is None:
                 return None
             step = progress.enter(old, event, now)
             if isinstance(step, progress.Entered) and (wait := self._wait_for_others(uow, old, event, now)):
                 step = wait
             if isinstance(step, progress.Left):
-                uow.events.settle(event.id, hold.claimed.token, now)
+                uow.events.release_claim(event.id, held_claim.claimed.token, now)
             if step.lease != old:
                 uow.leases.save(step.lease, old, now)
             if isinstance(step, progress.Left):
@@ -127,33 +155,45 @@ class Events:
 
         return self._database.transact(commit)
 
-    def _wait_for_others(self, uow: UnitOfWork, lease: Lease, event: Event, now: datetime) -> progress.Left | None:
-        """Nobody takes a resource before the one who had it has left it."""
+    def _wait_for_others(
+        self, uow: UnitOfWork, lease: Lease, event: Event, now: datetime
+    ) -> progress.Left | None:
+        """Postpone the event while an earlier lease is on a resource that it takes; None where there is
+        none."""
         taking = [a for a in lease.allocations if not a.bound]
         if event.event_type not in (EventType.START, EventType.CONVERGE) or not taking:
             return None
         latest = max(a.interval.start for a in taking)
-        others = must_wait_for(taking, uow.leases.unfinished_on([a.resource_id for a in taking], latest))
+        unfinished = uow.leases.unfinished_on([a.resource_id for a in taking], latest)
+        shared = shared_with(taking, unfinished)
+        others = must_wait_for(
+            taking, unfinished, _planned(uow, shared, latest), {i: _capacity(uow, i) for i in sorted(shared)}
+        )
         if not others:
             return None
-        pause = min(max((now - event.time) / 4, SHORTEST_WAIT), LONGEST_WAIT)
+        # The lease's reason is its owner's to read, who must not learn the ids of others' leases.
+        told = replace(lease, status_reason=WAITING)
         reason = f"waiting for the end of lease {', '.join(sorted(others))} on the same resource"
-        return progress.postpone(lease, event, now + pause, reason)
+        return progress.postpone(told, event, now + progress.waiting_pause(event, now), reason)
 
-    def _act(self, hold: Hold, lease: Lease) -> Mapping[str, Outcome]:
+    def _act(self, held_claim: HeldClaim, lease: Lease) -> Mapping[str, Outcome]:
         """Bring the cloud to what the lease says, reservation by reservation."""
-        cloud = self._cloud.fenced(hold.check)
+        cloud = self._cloud.fenced(held_claim.check)
         resources = self._resources_of(lease)
         outcomes: dict[str, Outcome] = {}
         for reservation in lease.reservations:
-            if progress.acts_on(hold.event.event_type, reservation):
+            if progress.acts_on(held_claim.event.event_type, reservation):
                 kind = self._kinds[reservation.resource_type]
                 occupied = {a.resource_id for a in reservation.allocations} & resources.keys()
                 work = Work(lease, reservation, {i: resources[i] for i in sorted(occupied)})
-                outcomes[reservation.id] = _tried(hold.event.event_type, kind, work, cloud)
-        if hold.event.event_type in progress.RELEASING and all(isinstance(o, Done) for o in outcomes.values()):
+                outcomes[reservation.id] = _tried(held_claim.event.event_type, kind, work, cloud)
+        if held_claim.event.event_type in progress.RELEASING and all(
+            isinstance(o, Done) for o in outcomes.values()
+        ):
             # Last of all, for the verbs might act by it.
-            outcomes[TRUST] = Done() if release_trust(lease, cloud) else NotYet("the lease's trust is still there")
+            outcomes[TRUST] = (
+                Done() if release_trust(lease, cloud) else NotYet("the lease's trust is still there")
+            )
         return outcomes
 
     def _resources_of(self, lease: Lease) -> Mapping[str, Registration]:
@@ -164,24 +204,26 @@ class Events:
         with self._database.read() as uow:
             return {r.id: r for pool in sorted(pools) for r in uow.resources.list(pool, ids)}
 
-    def _settle(self, hold: Hold, outcomes: Mapping[str, Outcome], known: Lease | None) -> None:
-        """``known`` is the lease as it was stored when the event was entered. Nearly always it still is, and where it is not,
-        the stored revision tells: Stale is raised, and it is to be read again."""
+    def _settle(
+        self, held_claim: HeldClaim, outcomes: Mapping[str, Outcome], acted: Lease, is_first: bool
+    ) -> None:
+        """``acted`` is the lease that the verbs acted on, as it was stored when the event was entered. Nearly
+        always it still is. Where a request has changed it since, the stored revision tells: Stale is raised,
+        and the lease is read again, so that only what was acted on is settled."""
         now = self._clock.now()
 
         def commit(uow: UnitOfWork) -> None:
-            old = known or uow.leases.get(hold.event.lease_id)
-            event = _event_of(old, hold)
+            old = acted if is_first else uow.leases.get(held_claim.event.lease_id)
+            event = _event_of(old, held_claim)
             if old is None or event is None:
                 return
-            uow.events.settle(event.id, hold.claimed.token, now)
+            uow.events.release_claim(event.id, held_claim.claimed.token, now)
             if old.status is not progress.WHILE[event.event_type]:
                 # A deletion overtook the event; its own event releases everything.
                 return
-            new = progress.settle(old, event, outcomes, now)
-            released = {a.resource_id for a in old.allocations} - {
-                a.resource_id for a in (new.allocations if new else ())
-            }
+            new = progress.settle(old, event, acted, outcomes, now, self._start_retry)
+            stay = {a.id for a in new.allocations} if new else set()
+            released = {a.resource_id for a in old.allocations if a.id not in stay}
             uow.resources.touch(sorted(released), now)
             if new is None:
                 uow.leases.remove(old)
@@ -191,18 +233,38 @@ class Events:
             if new.status is LeaseStatus.TERMINATED:
                 new = replace(new, trust_id=None)
             uow.leases.save(new, old, now)
-            settled = next(e for e in new.events if e.id == event.id)
-            if settled.event_type.is_public and settled.status is EventStatus.DONE:
-                uow.outbox.put(event_notice(settled.event_type), payload(new, self._kinds), now)
+            settled = next((e for e in new.events if e.id == event.id), None)
+            if settled and settled.event_type.is_public and settled.status is EventStatus.DONE:
+                uow.outbox.put(event_notification(settled.event_type), payload(new, self._kinds), now)
 
         self._database.transact(commit)
 
 
-def _event_of(lease: Lease | None, hold: Hold) -> Event | None:
-    return next((e for e in lease.events if e.id == hold.event.id and e.is_open), None) if lease else None
+def _planned(uow: UnitOfWork, resource_ids: Iterable[str], moment: datetime) -> list[Allocation]:
+    """Return what the calendar has on these resources at the moment."""
+    registrations = (uow.resources.get(i) for i in sorted(resource_ids))
+    found = (
+        uow.resources.allocations(each.pool, resource_id=each.id, ending_after=moment)
+        for each in registrations
+        if each is not None
+    )
+    return [a for allocations in found for a in allocations if a.interval.contains(moment)]
 
 
-def _tried(event_type: EventType, kind: Kind, work: Work, cloud: Cloud) -> Outcome:
+def _capacity(uow: UnitOfWork, resource_id: str) -> Mapping[str, int]:
+    registration = uow.resources.get(resource_id)
+    return {name: i.capacity for name, i in registration.inventory.items()} if registration else {}
+
+
+def _event_of(lease: Lease | None, held_claim: HeldClaim) -> Event | None:
+    """Return the open event in the lease; None where there is none, or where only a newer version understands
+    the lease: it is left to that one, and looked at again when the claim has expired."""
+    if lease is None or not lease.is_understood:
+        return None
+    return next((e for e in lease.events if e.id == held_claim.event.id and e.is_open), None)
+
+
+def _tried(event_type: EventType, kind: Kind[Any], work: Work, cloud: Cloud) -> Outcome:
     try:
         match event_type:
             case EventType.START | EventType.CONVERGE:

@@ -1,4 +1,6 @@
-"""The use cases that blazar-api may call, as Protocols: implemented by the service, and by the RPC proxy."""
+"""The use cases that blazar-api may call, as Protocols: implemented by the service, and by the RPC proxy.
+
+Kinds contribute those of the resources that they own: see ``service.ports.kind.Extension``."""
 
 from __future__ import annotations
 
@@ -6,137 +8,108 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from blazar.domain.lease import Lease
-from blazar.domain.resource import Registration
-from blazar.service.commands import CreateLease, RegisterFloatingIP, RegisterHost, UpdateLease
+from blazar.domain.lease.lease import Lease
+from blazar.service.commands import CreateLease, UpdateLease
 from blazar.service.context import Caller
-from blazar.service.ports import PropertyRecord
-from blazar.service.views import PropertyView, ResourceAllocations
-from blazar.service.vitals import Vitals
+from blazar.service.health import ManagerHealth
+from blazar.service.ports import ListPage
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
-class Calling:
-    """How a use case may be called from another process."""
+class CallOptions:
+    """The way in which another process may call a use case."""
 
-    repeatable: bool = False
-    """Asking again after a lost answer does no harm: it reads, or sets what is set already, or finds its own work. One that
-    returns nothing and finds nothing the second time has been done the first time."""
+    repeatable: bool = True
+    """Asking again after a lost answer does no harm: it reads, or sets what is set already, or finds its own
+    work. One that returns nothing and finds nothing the second time has been done the first time."""
+    needs_token: bool = False
+    """The use case acts with the user's own rights. The user's token is sent to no other one."""
     patience: float | None = None
     """Seconds to wait for the answer; None for as long as the operator says."""
+    once: bool = False
+    """It changes something, so a message with the call that is delivered twice is carried out once. The
+    caller that asks again sends another message."""
+    added: tuple[str, ...] = ()
+    """Parameters of a repeatable use case that a manager of the version before does not know. It is called
+    again without them, and the caller can do with its answer."""
 
 
-CALLING: dict[str, Calling] = {}
-"""By qualified name; what is not here must not be repeated."""
+_MARK = "call_options"
 
 
-def calling(repeatable: bool = False, patience: float | None = None) -> Callable[[F], F]:
+def call_options(
+    repeatable: bool = True,
+    needs_token: bool = False,
+    patience: float | None = None,
+    once: bool = False,
+    added: tuple[str, ...] = (),
+) -> Callable[[F], F]:
+    """Mark a use case of an interface that is not called as most of them are."""
+
     def mark(use_case: F) -> F:
-        CALLING[use_case.__qualname__] = Calling(repeatable, patience)
+        setattr(use_case, _MARK, CallOptions(repeatable, needs_token, patience, once, added))
         return use_case
 
     return mark
 
 
+def options_of(use_case: Callable[..., Any]) -> CallOptions:
+    """Return how a use case of an interface may be called."""
+    found: CallOptions = getattr(use_case, _MARK, CallOptions())
+    return found
+
+
 class LeasesInterface(Protocol):
-    @calling(repeatable=True)
+    @call_options(needs_token=True, once=True)
     def create(self, command: CreateLease, caller: Caller) -> Lease: ...
 
-    @calling(repeatable=True)
-    def get(self, lease_id: str, caller: Caller) -> Lease:
-        """Raises NotFound(object="{'lease_id': '<id>'}")."""
+    def get(self, lease_id: str) -> Lease:
+        """Return the lease. Raises NotFound(object="{'lease_id': '<id>'}")."""
         ...
 
-    @calling(repeatable=True)
-    def list(self, caller: Caller, project_id: str | None) -> Sequence[Lease]:
-        """Leases of a project; of all projects with None."""
+    @call_options(added=("page",))
+    def list(self, project_id: str | None, page: ListPage | None = None) -> Sequence[Lease]:
+        """Return the leases of a project, of all projects with None, oldest first.
+
+        A page comes without the allocations. Without ``page``, as a blazar-api of the version before asks,
+        all leases are returned at once."""
         ...
 
-    @calling(repeatable=True)
+    @call_options(needs_token=True, once=True)
     def update(self, lease_id: str, command: UpdateLease, caller: Caller) -> Lease: ...
 
-    @calling(repeatable=True)
+    @call_options(once=True)
     def delete(self, lease_id: str, caller: Caller) -> None: ...
 
 
-class HostsInterface(Protocol):
-    def register(self, command: RegisterHost, caller: Caller) -> Registration: ...
-
-    @calling(repeatable=True)
-    def get(self, host_id: str, caller: Caller) -> Registration:
-        """Raises NotFound(object="{'host_id': '<id>'}")."""
-        ...
-
-    @calling(repeatable=True)
-    def list(self, caller: Caller) -> Sequence[Registration]: ...
-
-    @calling(repeatable=True)
-    def set_capabilities(self, host_id: str, capabilities: Mapping[str, str | None], caller: Caller) -> Registration:
-        """Add or change capabilities; None removes one."""
-        ...
-
-    @calling(repeatable=True)
-    def unregister(self, host_id: str, caller: Caller) -> None: ...
-
-    @calling(repeatable=True)
-    def properties(self, caller: Caller, include_private: bool) -> Sequence[PropertyView]: ...
-
-    @calling(repeatable=True)
-    def set_property_private(self, name: str, private: bool, caller: Caller) -> PropertyRecord:
-        """Raises PropertyNotFound."""
-        ...
-
-
-class AllocationsInterface(Protocol):
-    @calling(repeatable=True)
-    def list_for_hosts(
-        self, caller: Caller, lease_id: str | None = None, reservation_id: str | None = None
-    ) -> Sequence[ResourceAllocations]:
-        """Every host with its allocations: without a filter those of leases that end now or later."""
-        ...
-
-    @calling(repeatable=True)
-    def get_for_host(
-        self, host_id: str, caller: Caller, lease_id: str | None = None, reservation_id: str | None = None
-    ) -> ResourceAllocations:
-        """Raises NotFound(object="{'host_id': '<id>'}")."""
-        ...
-
-
-class FloatingIPsInterface(Protocol):
-    def register(self, command: RegisterFloatingIP, caller: Caller) -> Registration: ...
-
-    @calling(repeatable=True)
-    def get(self, floatingip_id: str, caller: Caller) -> Registration:
-        """Raises FloatingIPNotFound."""
-        ...
-
-    @calling(repeatable=True)
-    def list(self, caller: Caller) -> Sequence[Registration]: ...
-
-    @calling(repeatable=True)
-    def unregister(self, floatingip_id: str, caller: Caller) -> None: ...
-
-
-class VitalsInterface(Protocol):
-    @calling(repeatable=True, patience=3.0)
-    def read(self) -> Vitals:
-        """How the manager that answers is doing. Raises CloudUnavailable(service="database")."""
+class HealthInterface(Protocol):
+    @call_options(patience=3.0)
+    def read(self) -> ManagerHealth:
+        """Return the health of the manager that answers. Raises CloudUnavailable(service="database")."""
         ...
 
 
 class Service(Protocol):
     """All use cases, by noun."""
 
+    def called_by(self, caller: Caller) -> Service:
+        """Return the use cases as ``caller`` calls them.
+
+        The caller goes with each call, for logs and for the time that the answer is waited for. A use case
+        that has to know the caller has a parameter ``caller`` besides."""
+        ...
+
     @property
     def leases(self) -> LeasesInterface: ...
     @property
-    def hosts(self) -> HostsInterface: ...
-    @property
-    def floatingips(self) -> FloatingIPsInterface: ...
-    @property
-    def allocations(self) -> AllocationsInterface: ...
-    @property
-    def vitals(self) -> VitalsInterface: ...
+    def health(self) -> HealthInterface: ...
+
+    def noun(self, name: str) -> Any:
+        """Return the use cases of one noun: of the core, or contributed by a kind."""
+        ...
+
+
+INTERFACES: Mapping[str, type] = {"leases": LeasesInterface, "health": HealthInterface}
+"""The nouns of the core and their interfaces."""

@@ -1,5 +1,6 @@
-"""What is looked up and made in the cloud while the caller waits, because it takes the caller's own rights: server groups
-that the answer must show, and the trust by which the service acts for the user later on."""
+"""The preparation of a lease: what is looked up and made in the cloud while the caller waits, because it
+takes the caller's own rights: server groups that the answer must show, and the trust by which the service
+acts for the user later on."""
 
 from __future__ import annotations
 
@@ -11,18 +12,21 @@ from enum import Enum
 from typing import Any
 
 from blazar.domain.errors import BlazarError, InvalidInput
-from blazar.domain.lease import Lease, Reservation
-from blazar.kinds.base import Kind, Request
+from blazar.domain.lease.lease import Lease, Reservation
 from blazar.service.context import Caller
-from blazar.service.ports import Cloud
+from blazar.service.ports import Clock, Cloud
+from blazar.service.ports.kind import Kinds, RequestContext
+from blazar.service.private_properties import PrivateProperties
+from blazar.service.request_cloud import for_undo, within_request
 
 LOG = logging.getLogger(__name__)
 TRUST_MARGIN = timedelta(days=30)
-"""How long after the lease's end its trust expires by itself: long enough for an operator to prolong the lease."""
+"""How long after the lease's end its trust expires by itself: long enough for an operator to prolong the
+lease."""
 
 
 class TrustStep(Enum):
-    """What becomes of a lease's trust in a request."""
+    """The fate of a lease's trust in a request."""
 
     KEEP = "keep"
     MAKE = "make"
@@ -31,7 +35,8 @@ class TrustStep(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a request has to make. ``marks`` are what reservations remember meanwhile, by reservation id."""
+    """The work of a preparation: what a request has to make. ``marks`` are what reservations remember
+    meanwhile, by reservation id."""
 
     marks: Mapping[str, Mapping[str, Any]]
     trust: TrustStep = TrustStep.KEEP
@@ -43,25 +48,34 @@ class Task:
 class Preparation:
     """The part of a request that is done in the cloud. Kinds that need nothing cost nothing."""
 
-    def __init__(self, cloud: Cloud, kinds: Mapping[str, Kind]) -> None:
+    def __init__(self, cloud: Cloud, kinds: Kinds, private: PrivateProperties, clock: Clock) -> None:
         self._cloud = cloud
         self._kinds = kinds
+        self._private = private
+        self._clock = clock
 
     def complete(self, old: Lease | None, new: Lease, caller: Caller) -> Lease:
-        """The lease ``new`` with what the cloud has to say about those parameters of reservations that ``old`` has not."""
-        request = Request(caller, self._cloud)
+        """Return the lease ``new`` with what the cloud has to say about those parameters of reservations that
+        ``old`` has not. Raises NotEnoughResources where the caller asks for private properties."""
+        request = self._request(caller)
 
-        def completed(reservation: Reservation) -> Reservation:
+        def complete(reservation: Reservation) -> Reservation:
             before = old.reservation(reservation.id) if old else None
             if before is not None and before.parameters == reservation.parameters:
                 return reservation
             kind = self._kinds[reservation.resource_type]
-            return replace(reservation, parameters=kind.complete(reservation.parameters, request))
+            completed = kind.complete(kind.asked(reservation), request)
+            asking = replace(reservation, parameters=kind.encode(completed))
+            self._private.check(before, asking, caller)
+            return asking
 
-        return replace(new, reservations=tuple(map(completed, new.reservations)))
+        return replace(new, reservations=tuple(map(complete, new.reservations)))
+
+    def _request(self, caller: Caller) -> RequestContext:
+        return RequestContext(caller, within_request(self._cloud, caller, self._clock))
 
     def task(self, old: Lease | None, new: Lease, caller: Caller) -> Task | None:
-        """What ``new`` needs that ``old`` has not; None where that is nothing."""
+        """Return what ``new`` needs that ``old`` has not; None where that is nothing."""
         marks = {}
         for reservation in new.reservations:
             before = old.reservation(reservation.id) if old else None
@@ -80,12 +94,14 @@ class Preparation:
         if caller.token is None or caller.project_id != new.project_id:
             # An operator changes a user's lease: the user's trust stays as it is, good or not.
             return TrustStep.KEEP
-        outlived = new.interval.end > old.interval.end
-        return TrustStep.MAKE if outlived or not self._cloud.identity.is_trust_valid(known) else TrustStep.KEEP
+        if new.interval.end > old.interval.end:
+            return TrustStep.MAKE
+        identity = within_request(self._cloud, caller, self._clock).identity
+        return TrustStep.KEEP if identity.is_trust_valid(known) else TrustStep.MAKE
 
     def make(self, lease: Lease, task: Task, caller: Caller) -> Lease:
-        """The lease with what was made for it. What was made before a failure is removed again."""
-        request = Request(caller, self._cloud)
+        """Return the lease with what was made for it. What was made before a failure is removed again."""
+        request = self._request(caller)
         ready = lease
         try:
             for reservation_id in task.marks:
@@ -106,17 +122,20 @@ class Preparation:
         """Remove what was made for ``lease`` and is not part of ``kept``.
 
         What cannot be removed now is found when the reservation is released; a trust expires."""
+        cloud = for_undo(self._cloud)
         for reservation in lease.reservations:
             other = kept.reservation(reservation.id)
-            stays = other.cloud if other else {}
-            gone = {name: value for name, value in reservation.cloud.items() if stays.get(name) != value}
+            stays = other.cloud_state if other else {}
+            gone = {
+                name: value for name, value in reservation.cloud_state.items() if stays.get(name) != value
+            }
             if gone:
                 try:
-                    self._kinds[reservation.resource_type].withdraw(gone, self._cloud)
+                    self._kinds[reservation.resource_type].withdraw(gone, cloud)
                 except BlazarError as failure:
                     LOG.warning("Reservation %s keeps %s for now: %s", reservation.id, sorted(gone), failure)
         if lease.trust_id not in (None, kept.trust_id):
-            release_trust(lease, self._cloud)
+            release_trust(lease, cloud)
 
 
 def release_trust(lease: Lease, cloud: Cloud) -> bool:
@@ -131,7 +150,7 @@ def release_trust(lease: Lease, cloud: Cloud) -> bool:
     return True
 
 
-def _trust(lease: Lease, request: Request) -> str:
+def _trust(lease: Lease, request: RequestContext) -> str:
     caller = request.caller
     if not caller.roles:
         raise InvalidInput("This needs a token with roles in the lease's project.")
@@ -143,10 +162,14 @@ def _trust(lease: Lease, request: Request) -> str:
 def _with_memory(lease: Lease, memories: Mapping[str, Mapping[str, Any]]) -> Lease:
     return replace(
         lease,
-        reservations=tuple(_remembering(r, memories[r.id]) if r.id in memories else r for r in lease.reservations),
+        reservations=tuple(
+            _remembering(r, memories[r.id]) if r.id in memories else r for r in lease.reservations
+        ),
     )
 
 
 def _remembering(reservation: Reservation, memory: Mapping[str, Any]) -> Reservation:
-    merged = {name: value for name, value in {**reservation.cloud, **memory}.items() if value is not None}
-    return replace(reservation, cloud=merged)
+    merged = {
+        name: value for name, value in {**reservation.cloud_state, **memory}.items() if value is not None
+    }
+    return replace(reservation, cloud_state=merged)

@@ -1,1 +1,1 @@
-"""Which filters does this package give to nova-scheduler?"""
+"""Filters for nova-scheduler."""

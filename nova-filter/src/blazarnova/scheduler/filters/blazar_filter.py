@@ -1,4 +1,4 @@
-"""How does nova-scheduler ask the reservation rule about a host?"""
+"""The filter that nova-scheduler loads."""
 
 import logging
 
@@ -9,7 +9,7 @@ from blazarnova import nova_objects, options, rule
 
 LOG = logging.getLogger(__name__)
 
-# A filter gets no configuration handed in: nova-scheduler's own is the only one there is.
+# nova-scheduler passes no configuration to a filter, so this is its global one.
 CONF = nova.conf.CONF
 options.register(CONF)
 
@@ -17,17 +17,19 @@ options.register(CONF)
 class BlazarFilter(filters.BaseHostFilter):  # type: ignore[misc]  # the base class is Nova's
     """Keep reserved hosts for the projects that reserved them."""
 
-    # Every host is asked, but once per request and not again for each further server of a multi-create:
-    # the answer depends on nothing that placing the first server changes.
+    # In a multi-create the filter runs once for all servers: placing one server does not change its
+    # decision on the next.
     run_filter_once_per_request = True
 
-    # A rebuild stays on its host, and the host was right when the server came.
+    # A rebuild stays on its host, which the filter accepted when the server was created.
     RUN_ON_REBUILD = False
 
-    def host_passes(self, host_state: nova_objects.NovaHostState, spec_obj: nova_objects.NovaRequestSpec) -> bool:
-        """Tell whether the server of ``spec_obj`` may run on ``host_state``."""
+    def host_passes(
+        self, host_state: nova_objects.NovaHostState, spec_obj: nova_objects.NovaRequestSpec
+    ) -> bool:
+        """Return whether the server of ``spec_obj`` may run on ``host_state``."""
         verdict = rule.decide(
-            nova_objects.request_of(spec_obj),
+            nova_objects.request_spec_of(spec_obj),
             nova_objects.aggregates_of(host_state),
             options.settings_from(CONF),
         )

@@ -1,4 +1,4 @@
-"""Where leases, resources, events and notices are kept: SQLite, PostgreSQL, MariaDB or MySQL."""
+"""The store of leases, resources, events and notifications: SQLite, PostgreSQL, MariaDB or MySQL."""
 
 from blazar.adapters.db.database import SqlDatabase
 

@@ -14,10 +14,10 @@ from sqlalchemy import URL
 from sqlalchemy.exc import SQLAlchemyError
 
 from blazar.adapters.db.engine import SQLITE_WAIT, for_reading, for_writing, make_engine
-from blazar.adapters.db.failures import REASONS, Failure, classify, translate
+from blazar.adapters.db.failures import REASONS, REPEATED, UNKNOWN_AT_COMMIT, Failure, classify, translate
 from blazar.adapters.db.unit_of_work import SqlUnitOfWork
-from blazar.domain.errors import Busy, CloudUnavailable
-from blazar.service.ports import OutcomeUnknown, UnitOfWork
+from blazar.domain.errors import Busy, CloudUnavailable, OutcomeUnknown
+from blazar.service.ports import UnitOfWork
 
 T = TypeVar("T")
 
@@ -72,7 +72,7 @@ class SqlDatabase:
             except SQLAlchemyError as error:
                 if classify(error) is Failure.FULL:
                     self._is_full = True
-                if classify(error) is not Failure.CONTENDED or attempt == self._attempts:
+                if classify(error) not in REPEATED or attempt == self._attempts:
                     raise translate(error) or error from error
             self._repeated()
             self._pause(_pause_after(attempt))
@@ -96,8 +96,10 @@ class SqlDatabase:
                 try:
                     transaction.commit()
                 except SQLAlchemyError as error:
-                    if classify(error) is Failure.UNREACHABLE:
-                        raise OutcomeUnknown(service="database", reason=REASONS[Failure.UNREACHABLE]) from error
+                    failure = classify(error)
+                    if failure in UNKNOWN_AT_COMMIT:
+                        reason = REASONS.get(failure, "the commit was interrupted")
+                        raise OutcomeUnknown(service="database", reason=reason) from error
                     raise
             return result
 

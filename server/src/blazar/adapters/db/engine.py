@@ -1,4 +1,4 @@
-"""How the database is connected to: pools, isolation, and what each database needs to behave like the others.
+"""Connections to the database: pools, isolation, and what each database needs to behave like the others.
 
 Reading transactions see one moment (a snapshot). Writing ones see what is committed at each statement;
 what they were decided on is proven by compare-and-set (revisions, generations, claims), not by locks.
@@ -17,11 +17,12 @@ SQLITE_WAIT = 30
 """Seconds that SQLite waits for its one write lock."""
 
 IDLE = 10
-"""Seconds after which the database ends a transaction whose owner does nothing: a manager that is suspended, or cut off by
-the network, must not keep rows locked. PostgreSQL and MariaDB can do that, MySQL cannot."""
+"""Seconds after which the database ends a transaction whose owner does nothing: a manager that is suspended,
+or cut off by the network, must not keep rows locked. PostgreSQL and MariaDB can do that, MySQL cannot."""
 
 ANSWER = 60
-"""Seconds after which a silent database is taken for lost; the network itself may take a quarter of an hour to notice."""
+"""Seconds after which a silent database is taken for lost; the network itself may take a quarter of an hour
+to notification."""
 
 WRITES = "blazar_writes"
 
@@ -29,7 +30,7 @@ ON_CONNECT = {
     "sqlite": (
         f"PRAGMA busy_timeout = {SQLITE_WAIT * 1000}",
         "PRAGMA journal_mode = WAL",
-        "PRAGMA synchronous = NORMAL",
+        "PRAGMA synchronous = FULL",  # what was acknowledged survives a power cut
         "PRAGMA foreign_keys = ON",
     ),
     "mysql": (
@@ -60,7 +61,7 @@ DRIVERS = {"mysql": "mysql+pymysql", "mariadb": "mariadb+pymysql", "postgresql":
 
 
 def parse_url(url: str | URL) -> URL:
-    """The address with the driver that we ship for it, where it names none; MySQL talks utf8mb4."""
+    """Return the address with the driver that we ship for it, where it names none; MySQL talks utf8mb4."""
     address = make_url(url)
     address = address.set(drivername=DRIVERS.get(address.drivername, address.drivername))
     family = _family(address.get_backend_name())
@@ -81,7 +82,7 @@ def make_engine(
     pool_timeout: float = 30.0,
     is_impatient: bool = False,
 ) -> Engine:
-    """An engine with a pool of checked connections, and transactions as described above.
+    """Return an engine with a pool of checked connections, and transactions as described above.
 
     ``is_impatient`` is for services; a migration may take its time."""
     address = parse_url(url)
@@ -108,14 +109,14 @@ def make_engine(
 
 
 def for_reading(engine: Engine) -> Engine:
-    """The same pool, with transactions that see one moment."""
+    """Return the same pool, with transactions that see one moment."""
     if engine.dialect.name == "postgresql":
         return engine.execution_options(isolation_level="REPEATABLE READ")
     return engine
 
 
 def for_writing(engine: Engine) -> Engine:
-    """The same pool, with transactions that may write."""
+    """Return the same pool, with transactions that may write."""
     return engine.execution_options(**{WRITES: True})
 
 
@@ -138,7 +139,7 @@ def _prepare(family: str, connection: Any) -> None:
 def _begin(family: str, connection: Connection) -> None:
     writes = connection.get_execution_options().get(WRITES, False)
     if family == "sqlite":
-        # A deferred transaction that reads and then writes fails where somebody wrote in between.
+        # A deferred transaction that reads and then writes fails where another connection wrote in between.
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
     elif family == "mysql" and writes:
         # Of the coming transaction only. Fewer gap locks, and compare-and-set sees what is committed.

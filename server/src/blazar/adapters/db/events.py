@@ -1,4 +1,4 @@
-"""The engine's view on events in the database: which are due, and who works on which lease."""
+"""The engine's view on events in the database: due events, and the claims on leases."""
 
 from __future__ import annotations
 
@@ -26,13 +26,17 @@ from sqlalchemy import (
 
 from blazar.adapters.db import rows, tables
 from blazar.adapters.db.selections import chunks
-from blazar.domain.event import OPEN, PUBLIC, Event, EventStatus
-from blazar.domain.lease import LeaseStatus
-from blazar.domain.ordering import PRECEDENCE
-from blazar.service.ports import ClaimLost, StandingClaim
+from blazar.adapters.db.types import UtcDateTime
+from blazar.domain.errors import ClaimLost
+from blazar.domain.lease.event import OPEN, PUBLIC, Event, EventStatus, EventType
+from blazar.domain.lease.lease import LeaseStatus
+from blazar.domain.lease.ordering import PRECEDENCE
+from blazar.service.ports import StandingClaim
 
 _e, _lease = tables.events.c, tables.leases.c
-_open = _e.status.in_(sorted(OPEN))
+# Event types that only a newer version knows are left alone.
+_is_known = _e.event_type.in_(sorted(EventType))
+_open = and_(_e.status.in_(sorted(OPEN)), _is_known)
 LONG_AGO = datetime(1970, 1, 2, tzinfo=UTC)
 _rank = case({kind.value: rank for kind, rank in PRECEDENCE.items()}, value=_e.event_type)
 
@@ -41,11 +45,12 @@ TOKEN: BindParameter[str] = bindparam("token")
 NOW: BindParameter[datetime] = bindparam("now")
 UNTIL: BindParameter[datetime] = bindparam("until")
 
-# By its primary key, so that an update waits for no other lease's lock.
-_is_lease = _lease.id == select(_e.lease_id).where(_e.id == EVENT).scalar_subquery()
+# By its primary key, so that an update waits for no other lease's lock. A claim on the lease itself, for the
+# comparison with the cloud, has the lease's id in place of an event's.
+_is_lease = _lease.id == func.coalesce(select(_e.lease_id).where(_e.id == EVENT).scalar_subquery(), EVENT)
 _is_due = exists().where(_e.id == EVENT, _open, _e.due <= NOW)
-# Not the bare comparison: MariaDB would find the rows to update by the index on the column, and wait for other managers'
-# locks there. Nor a default for NULL: MariaDB would compare moments as texts.
+# Not the bare comparison: MariaDB would find the rows to update by the index on the column, and wait for
+# other managers' locks there. Nor a default for NULL: MariaDB would compare moments as texts.
 _is_claimed = case((_lease.claimed_until.is_(None), false()), else_=_lease.claimed_until > NOW)
 _is_claimed_with = and_(_lease.claimed_event_id == EVENT, _lease.claim_token == TOKEN, _is_claimed)
 
@@ -56,8 +61,28 @@ CLAIM = (
     .where(_is_lease, not_(_is_claimed), _is_due)
     .values(claimed_event_id=EVENT, claim_token=TOKEN, claimed_until=UNTIL)
 )
+BEFORE: BindParameter[datetime] = bindparam("before")
+_was_compared = _lease.reconciled_at <= BEFORE
+_never_was = and_(_lease.reconciled_at.is_(None), _lease.start_date <= BEFORE)
+_is_active = _lease.status == LeaseStatus.ACTIVE.value
+CLAIM_LEASE = (
+    update(tables.leases)
+    .where(_lease.id == EVENT, not_(_is_claimed), _is_active, or_(_was_compared, _never_was))
+    .values(claimed_event_id=EVENT, claim_token=TOKEN, claimed_until=UNTIL)
+)
+_is_unclaimed = or_(_lease.claimed_until.is_(None), _lease.claimed_until <= NOW)
+# Two statements, each of which walks along the index on (status, reconciled_at).
+UNRECONCILED = (
+    select(_lease.id).where(_is_active, _never_was, _is_unclaimed).limit(bindparam("limit")),
+    select(_lease.id)
+    .where(_is_active, _was_compared, _is_unclaimed)
+    .order_by(_lease.reconciled_at)
+    .limit(bindparam("limit")),
+)
+MARK_RECONCILED = update(tables.leases).where(_lease.id == EVENT).values(reconciled_at=NOW)
+PUT_OFF = update(tables.events).where(_e.id == EVENT).values(due=UNTIL, attempts=_e.attempts + 1)
 EXTEND = update(tables.leases).where(_is_lease, _is_claimed_with).values(claimed_until=UNTIL)
-SETTLE = update(tables.leases).where(_is_lease, _is_claimed_with).values(UNCLAIMED)
+RELEASE = update(tables.leases).where(_is_lease, _is_claimed_with).values(UNCLAIMED)
 
 
 class SqlEvents:
@@ -66,10 +91,29 @@ class SqlEvents:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def due(self, now: datetime, limit: int) -> Sequence[Event]:
+    def due(self, now: datetime, limit: int, retries: bool | None = None) -> Sequence[Event]:
         statement = select(tables.events).where(_open, _e.due <= now, _is_free(now))
-        statement = statement.order_by(_e.time, _rank, _e.id).limit(limit)
+        if retries is not None:
+            statement = statement.where(_e.attempts > 0 if retries else _e.attempts == 0)
+        statement = statement.order_by(_e.due, _rank, _e.id).limit(limit)
         return [rows.to_event(row) for row in self._connection.execute(statement)]
+
+    def put_off(self, event_id: str, token: str, now: datetime, due: datetime) -> None:
+        self.release_claim(event_id, token, now)
+        self._connection.execute(PUT_OFF, {"event_id": event_id, "until": due})
+
+    def unreconciled(self, before: datetime, now: datetime, limit: int) -> Sequence[str]:
+        which = {"before": before, "now": now, "limit": limit}
+        found = [id_ for each in UNRECONCILED for id_ in self._connection.scalars(each, which)]
+        return found[:limit]
+
+    def claim_lease(
+        self, lease_id: str, token: str, now: datetime, until: datetime, before: datetime
+    ) -> bool:
+        return self._is_one(CLAIM_LEASE, event_id=lease_id, token=token, now=now, until=until, before=before)
+
+    def mark_reconciled(self, lease_id: str, now: datetime) -> None:
+        self._connection.execute(MARK_RECONCILED, {"event_id": lease_id, "now": now})
 
     def claim(self, event_id: str, token: str, now: datetime, until: datetime) -> bool:
         return self._is_one(CLAIM, event_id=event_id, token=token, now=now, until=until)
@@ -77,23 +121,27 @@ class SqlEvents:
     def extend(self, event_id: str, token: str, now: datetime, until: datetime) -> bool:
         return self._is_one(EXTEND, event_id=event_id, token=token, now=now, until=until)
 
-    def settle(self, event_id: str, token: str, now: datetime) -> None:
-        if not self._is_one(SETTLE, event_id=event_id, token=token, now=now):
+    def release_claim(self, event_id: str, token: str, now: datetime) -> None:
+        if not self._is_one(RELEASE, event_id=event_id, token=token, now=now):
             raise ClaimLost(event=event_id)
 
     def claims(self) -> Sequence[StandingClaim]:
         # Not IS NOT NULL, for which SQLite does not use the index.
-        statement = select(_lease.id, _lease.claim_token, _lease.claimed_until).where(_lease.claimed_until > LONG_AGO)
+        statement = select(_lease.id, _lease.claim_token, _lease.claimed_until).where(
+            _lease.claimed_until > LONG_AGO
+        )
         return [StandingClaim(*row) for row in self._connection.execute(statement)]
 
     def void(self, claim: StandingClaim) -> bool:
         is_the_claim = and_(_lease.claim_token == claim.token, _lease.claimed_until == claim.until)
-        return self._is_one(update(tables.leases).where(_lease.id == claim.lease_id, is_the_claim).values(UNCLAIMED))
+        return self._is_one(
+            update(tables.leases).where(_lease.id == claim.lease_id, is_the_claim).values(UNCLAIMED)
+        )
 
     def bring_forward(self, now: datetime, retry: datetime, confirmation: datetime) -> int:
         is_late = _e.due > retry
-        is_begun = and_(_e.status == EventStatus.IN_PROGRESS.value, is_late)
-        is_put_off = and_(_e.status == EventStatus.UNDONE.value, is_late, _e.due > _e.time)
+        is_begun = and_(_e.status == EventStatus.IN_PROGRESS.value, _is_known, is_late)
+        is_put_off = and_(_e.status == EventStatus.UNDONE.value, _is_known, is_late, _e.due > _e.time)
         is_creating = _e.lease_id.in_(select(_lease.id).where(_lease.status == LeaseStatus.CREATING.value))
         is_work = and_(_open, _e.due > now, _e.event_type.not_in(sorted(PUBLIC)))
         is_work_ahead = and_(is_work, _e.time > now, or_(not_(is_creating), _e.time > confirmation))
@@ -106,7 +154,9 @@ class SqlEvents:
     def _set(self, condition: ColumnElement[bool], **values: Any) -> int:
         # Looked for first, for it is next to nothing, and an update would lock all that it looks at.
         ids = self._connection.scalars(select(_e.id).where(condition)).all()
-        found = (update(tables.events).where(_e.id.in_(some), condition).values(**values) for some in chunks(ids))
+        found = (
+            update(tables.events).where(_e.id.in_(some), condition).values(**values) for some in chunks(ids)
+        )
         return sum(self._connection.execute(statement).rowcount for statement in found)
 
     def next_due(self, now: datetime) -> datetime | None:
@@ -115,30 +165,33 @@ class SqlEvents:
         return min([*moments, *self._kept_back(now)], default=None)
 
     def lag(self, now: datetime) -> float:
-        oldest = select(func.min(_e.due)).where(_open, _e.due <= now, _is_free(now))
+        since = case((_e.created_at > _e.due, _e.created_at), else_=_e.due)
+        oldest = select(func.min(since, type_=UtcDateTime())).where(_open, _e.due <= now, _is_free(now))
         due: datetime | None = self._connection.scalar(oldest)
-        return 0.0 if due is None else (now - due).total_seconds()
+        return 0.0 if due is None else max((now - due).total_seconds(), 0.0)
 
     def _kept_back(self, now: datetime) -> Iterator[datetime]:
-        """When the events of claimed leases can be claimed next.
+        """Yield the moments at which the events of claimed leases can be claimed next.
 
         In two statements: joined to one, they make databases walk through all open events.
         """
         claimed = select(_lease.id, _lease.claimed_until).where(_lease.claimed_until > now)
         until: dict[str, datetime] = {row.id: row.claimed_until for row in self._connection.execute(claimed)}
         for some in chunks(list(until)):
-            events = select(_e.lease_id, _e.due, _e.status).where(_e.lease_id.in_(some))
+            events = select(_e.lease_id, _e.due, _e.status, _e.event_type).where(_e.lease_id.in_(some))
             for row in self._connection.execute(events):
-                if row.status in OPEN:
+                if rows.is_known_event(row) and row.status in OPEN:
                     yield max(row.due, until[row.lease_id])
 
 
 def _is_free(now: datetime) -> ColumnElement[bool]:
-    """Nobody works on the event's lease. Few leases are claimed at a time; a join would look at all of them."""
+    """Return the condition that no manager works on the event's lease. Few leases are claimed at a time; a
+    join would look at all of them."""
     return _e.lease_id.not_in(select(_lease.id).where(_lease.claimed_until > now))
 
 
 def _first_free(status: EventStatus, now: datetime) -> ScalarSelect[Any]:
-    """The index on (status, due) yields it without sorting, whatever the number of future events."""
-    free = select(_e.due).where(_e.status == status.value, _is_free(now))
+    """Return when the first free event is due. The index on (status, due) yields it without sorting, whatever
+    the number of future events."""
+    free = select(_e.due).where(_e.status == status.value, _is_known, _is_free(now))
     return free.order_by(_e.due).limit(1).scalar_subquery()

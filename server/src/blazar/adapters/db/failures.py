@@ -1,4 +1,4 @@
-"""What an error of a database driver means: no database, somebody in the way, or a defect."""
+"""Translate errors of database drivers: no database, contention, an interrupted statement, or a defect."""
 
 from __future__ import annotations
 
@@ -17,14 +17,24 @@ class Failure(Enum):
     FULL = auto()
     CONTENDED = auto()
     """A deadlock, a serialization failure or a lock that did not come: repeating the transaction may help."""
+    INTERRUPTED = auto()
+    """A time limit or an operator cut the statement off. Repeating may help; a commit that was cut off may or
+    may not have happened."""
+    BROKEN = auto()
+    """The database reports a failure of its own that is not listed here: it is asked again later."""
     LOCKED = auto()
-    """SQLite's one write lock did not come in half a minute: whoever has it keeps it."""
+    """SQLite's one write lock did not come in half a minute: another connection keeps it."""
 
 
 REASONS = {
     Failure.UNREACHABLE: "the connection failed or was lost",
     Failure.FULL: "the disk is full or cannot be written",
+    Failure.BROKEN: "it reports a failure of its own",
 }
+REPEATED = frozenset({Failure.CONTENDED, Failure.INTERRUPTED})
+"""What a transaction is repeated after at once."""
+UNKNOWN_AT_COMMIT = frozenset({Failure.UNREACHABLE, Failure.INTERRUPTED, Failure.BROKEN})
+"""What leaves open whether a commit was carried out."""
 
 SQLITE = {
     sqlite3.SQLITE_BUSY: Failure.LOCKED,
@@ -33,12 +43,17 @@ SQLITE = {
     sqlite3.SQLITE_READONLY: Failure.FULL,
     sqlite3.SQLITE_IOERR: Failure.FULL,
     sqlite3.SQLITE_CANTOPEN: Failure.UNREACHABLE,
+    sqlite3.SQLITE_INTERRUPT: Failure.INTERRUPTED,
 }
 
 MYSQL = {
     1205: Failure.CONTENDED,  # lock wait timeout
     1213: Failure.CONTENDED,  # deadlock; on Galera also: another node committed a conflicting change
     1020: Failure.CONTENDED,  # record has changed since last read
+    1317: Failure.INTERRUPTED,  # query execution was interrupted
+    1969: Failure.INTERRUPTED,  # MariaDB: max_statement_time exceeded
+    3024: Failure.INTERRUPTED,  # MySQL: max_execution_time exceeded
+    1180: Failure.BROKEN,  # an error during COMMIT
     1021: Failure.FULL,
     1114: Failure.FULL,  # the table is full
     1290: Failure.FULL,  # read-only
@@ -68,15 +83,21 @@ POSTGRESQL = {
     "25P03": Failure.UNREACHABLE,  # idle for too long in a transaction: this process was suspended
     "53100": Failure.FULL,
     "53": Failure.UNREACHABLE,  # insufficient resources: too many connections, out of memory
+    "57014": Failure.INTERRUPTED,  # statement timeout, or cancelled by an operator
+    "58": Failure.BROKEN,  # system error: input and output, missing files
+    "XX": Failure.BROKEN,  # internal error, corrupted data
     "57P": Failure.UNREACHABLE,  # shutdown, crash, cannot connect now
     "08": Failure.UNREACHABLE,
     "28": Failure.UNREACHABLE,  # authorization
     "3D": Failure.UNREACHABLE,  # no such database
 }
 
+DEFECTS = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISUSE, 1054, 1146})
+"""Wrong statements and missing tables or columns, which some drivers report as failures of the database."""
+
 
 def classify(error: BaseException) -> Failure | None:
-    """What went wrong; None is a defect of ours."""
+    """Return the class of the failure; None for a defect of the service."""
     if isinstance(error, exc.TimeoutError):  # no connection of the pool became free
         return Failure.UNREACHABLE
     if not isinstance(error, exc.DBAPIError):
@@ -84,11 +105,26 @@ def classify(error: BaseException) -> Failure | None:
     known = _of_driver(error.orig)
     if known is None and error.connection_invalidated:
         return Failure.UNREACHABLE
+    if (
+        known is None
+        and isinstance(error, exc.OperationalError | exc.InternalError)
+        and not _is_defect(error)
+    ):
+        return Failure.BROKEN
     return known
 
 
+def _is_defect(error: exc.DBAPIError) -> bool:
+    code = getattr(error.orig, "sqlite_errorcode", None)
+    if code is None and error.orig is not None and error.orig.args:
+        code = error.orig.args[0]
+    # A psycopg error with an SQLSTATE of the classes 25 and 42 is about our statement, not about the server.
+    sqlstate = getattr(error.orig, "sqlstate", None) or ""
+    return code in DEFECTS or sqlstate[:2] in ("25", "42")
+
+
 def translate(error: BaseException) -> BlazarError | None:
-    """The error of the error tree that the caller gets; None is a defect of ours."""
+    """Return the error of the error tree that the caller gets; None for a defect of the service."""
     failure = classify(error)
     if failure is None:
         return None

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
+    BindParameter,
     ColumnElement,
     Connection,
     Select,
@@ -16,10 +17,14 @@ from sqlalchemy import (
     and_,
     bindparam,
     delete,
+    exists,
+    func,
     insert,
     not_,
+    or_,
     select,
     true,
+    tuple_,
     update,
 )
 from sqlalchemy.exc import IntegrityError
@@ -27,10 +32,13 @@ from sqlalchemy.exc import IntegrityError
 from blazar.adapters.db import rows, tables
 from blazar.adapters.db.rows import Columns
 from blazar.adapters.db.selections import allocations_where, chunks
-from blazar.domain.event import Event
-from blazar.domain.lease import Lease, LeaseStatus, Reservation, ReservationStatus
+from blazar.adapters.stored import added_lease, allocation_key, saved_lease
+from blazar.domain.errors import Stale
+from blazar.domain.lease.event import Event, EventStatus
+from blazar.domain.lease.lease import AHEAD, Lease, LeaseStatus, Reservation, ReservationStatus
 from blazar.domain.resource import Allocation
-from blazar.service.ports import Stale
+from blazar.domain.time import Interval
+from blazar.service.ports import ListPage
 
 # In the order that keeps foreign keys whole: reservations before their allocations.
 CHILDREN = (
@@ -42,8 +50,8 @@ CHILDREN = (
 
 @dataclass(frozen=True, slots=True)
 class _Selection:
-    """The statements that read some leases and all that belongs to them. They are made once: a lease is read many times in
-    its life, and to make the statements takes longer than to run them."""
+    """The statements that read some leases and all that belongs to them. They are made once: a lease is read
+    many times in its life, and to make the statements takes longer than to run them."""
 
     leases: Select[Any]
     reservations: Select[Any]
@@ -68,9 +76,41 @@ def _of_project(table: Table) -> ColumnElement[bool]:
     return table.c.lease_id.in_(select(tables.leases.c.id).where(IN_PROJECT))
 
 
-ONE = _selection(tables.leases.c.id == bindparam("lease_id"), lambda table: table.c.lease_id == bindparam("lease_id"))
+ONE = _selection(
+    tables.leases.c.id == bindparam("lease_id"), lambda table: table.c.lease_id == bindparam("lease_id")
+)
 OF_PROJECT = _selection(IN_PROJECT, _of_project)
+_AFTER = and_(
+    tables.leases.c.created_at >= bindparam("created_at"),
+    or_(tables.leases.c.created_at > bindparam("created_at"), tables.leases.c.id > bindparam("id")),
+)
+"""What comes after a key, written so that MariaDB too begins to read an index at the key."""
+
+
+def _page(*conditions: ColumnElement[bool]) -> Select[Any]:
+    lease = tables.leases
+    statement = select(lease).where(*conditions).order_by(lease.c.created_at, lease.c.id)
+    return statement.limit(bindparam("limit"))
+
+
+PAGES = {
+    (of_project, has_key): _page(*(IN_PROJECT,) * of_project, *(_AFTER,) * has_key)
+    for of_project in (False, True)
+    for has_key in (False, True)
+}
+"""The leases of a page by whether one project is asked for, and whether it is not the first page."""
+EXISTS = select(tables.leases.c.id).where(tables.leases.c.id == bindparam("lease_id"))
 ALL = _selection(true(), lambda _: true())
+_IDS: BindParameter[Any] = bindparam("lease_ids", expanding=True)
+MANY = _selection(tables.leases.c.id.in_(_IDS), lambda table: table.c.lease_id.in_(_IDS))
+
+
+def _of_leases(table: Table) -> Select[Any]:
+    return select(table).where(table.c.lease_id.in_(_IDS)).order_by(table.c.position)
+
+
+RESERVATIONS_OF = _of_leases(tables.reservations)
+EVENTS_OF = _of_leases(tables.events)
 
 
 def _unfinished() -> Select[Any]:
@@ -82,10 +122,56 @@ def _unfinished() -> Select[Any]:
         r.status != ReservationStatus.DELETED,
         not_(never_started),
     )
-    return unfinished.join(tables.reservations, r.id == a.reservation_id).join(tables.leases, lease.id == a.lease_id)
+    return unfinished.join(tables.reservations, r.id == a.reservation_id).join(
+        tables.leases, lease.id == a.lease_id
+    )
 
 
 UNFINISHED = _unfinished()
+_IS_AHEAD = tables.leases.c.status.in_(sorted(AHEAD))
+ON_RESOURCES = (
+    select(tables.allocations.c.lease_id)
+    .join(tables.leases, tables.leases.c.id == tables.allocations.c.lease_id)
+    .where(
+        tables.allocations.c.resource_id.in_(bindparam("resource_ids", expanding=True)),
+        tables.allocations.c.end_date > bindparam("start"),
+        tables.allocations.c.start_date < bindparam("end"),
+        _IS_AHEAD,
+    )
+    .distinct()
+)
+DEGRADED = select(tables.leases.c.id).where(tables.leases.c.degraded == true(), _IS_AHEAD)
+
+
+def _is_over() -> ColumnElement[bool]:
+    lease, r, e = tables.leases.c, tables.reservations.c, tables.events.c
+    released = or_(
+        r.status == ReservationStatus.DELETED,
+        and_(r.status == ReservationStatus.PENDING, lease.status == LeaseStatus.TERMINATED),
+    )
+    # Whatever else a newer version writes is open.
+    closed = e.status.in_([EventStatus.DONE, EventStatus.ERROR])
+    return and_(
+        lease.status.in_([LeaseStatus.TERMINATED, LeaseStatus.ERROR]),
+        lease.end_date <= bindparam("before"),
+        or_(lease.updated_at.is_(None), lease.updated_at <= bindparam("before")),
+        lease.trust_id.is_(None),
+        not_(exists().where(r.lease_id == lease.id, not_(released))),
+        not_(exists().where(e.lease_id == lease.id, not_(closed))),
+    )
+
+
+IS_OVER = _is_over()
+OVER = select(tables.leases.c.id).where(IS_OVER).limit(bindparam("limit"))
+COUNT_OVER = select(func.count()).select_from(tables.leases).where(IS_OVER)
+REMOVE_OVER = delete(tables.leases).where(
+    tables.leases.c.id.in_(bindparam("lease_ids", expanding=True)), IS_OVER
+)
+"""The rest goes with the leases by foreign keys."""
+
+
+_Rows = tuple[Table, Mapping[str, Columns], Mapping[str, Columns]]
+"""A table with the rows that were there and those that are to be, by id."""
 
 
 class SqlLeases:
@@ -97,30 +183,72 @@ class SqlLeases:
     def get(self, lease_id: str) -> Lease | None:
         return next(self._load(ONE, {"lease_id": lease_id}), None)
 
-    def list(self, project_id: str | None = None) -> Sequence[Lease]:
-        return list(self._load(ALL, {}) if project_id is None else self._load(OF_PROJECT, {"project_id": project_id}))
+    def get_many(self, lease_ids: Sequence[str]) -> Sequence[Lease]:
+        found = (
+            lease
+            for some in chunks(sorted(set(lease_ids)))
+            for lease in self._load(MANY, {"lease_ids": some})
+        )
+        return sorted(found, key=lambda lease: lease.key)
 
-    def add(self, lease: Lease, now: datetime) -> None:
-        row = {"id": lease.id, **rows.of_lease(lease), "revision": lease.revision, "created_at": now}
+    def exists(self, lease_id: str) -> bool:
+        return self._connection.execute(EXISTS, {"lease_id": lease_id}).first() is not None
+
+    def list(self, project_id: str | None = None) -> Sequence[Lease]:
+        return list(
+            self._load(ALL, {}) if project_id is None else self._load(OF_PROJECT, {"project_id": project_id})
+        )
+
+    def page(self, page: ListPage, project_id: str | None = None) -> Sequence[Lease]:
+        which: dict[str, Any] = {"limit": page.limit}
+        if project_id is not None:
+            which["project_id"] = project_id
+        if page.after is not None:
+            which |= {"created_at": page.after.created_at, "id": page.after.id}
+        statement = PAGES[project_id is not None, page.after is not None]
+        found = self._connection.execute(statement, which).all()
+        reservations: dict[str, list[Reservation]] = defaultdict(list)
+        events: dict[str, list[Event]] = defaultdict(list)
+        for some in chunks([row.id for row in found]):
+            ids = {"lease_ids": some}
+            for row in self._connection.execute(RESERVATIONS_OF, ids):
+                reservations[row.lease_id].append(rows.to_reservation(row, ()))
+            for row in filter(rows.is_known_event, self._connection.execute(EVENTS_OF, ids)):
+                events[row.lease_id].append(rows.to_event(row))
+        return [rows.to_lease(row, tuple(reservations[row.id]), tuple(events[row.id])) for row in found]
+
+    def add(self, lease: Lease, now: datetime) -> Lease:
+        stored = added_lease(lease, now)
+        row = {"id": lease.id, **rows.of_lease(stored), "revision": stored.revision, "created_at": now}
         try:
             self._connection.execute(insert(tables.leases), row)
             for table, columns_of in CHILDREN:
-                self._insert(table, columns_of(lease), now)
+                self._insert(table, columns_of(stored), now)
         except IntegrityError as error:
             raise Stale() from error
+        return stored
 
-    def save(self, new: Lease, old: Lease, now: datetime) -> None:
-        changes = [(table, of(old), of(new)) for table, of in CHILDREN]
+    def save(self, new: Lease, old: Lease, now: datetime) -> Lease:
+        stored = saved_lease(new, old, now)
+        changes = [(table, of(old), of(stored)) for table, of in CHILDREN]
         before = rows.of_lease(old)
-        columns = {name: value for name, value in rows.of_lease(new).items() if value != before[name]}
-        if columns or any(was != is_now for _, was, is_now in changes):
-            columns["updated_at"] = now
-        self._compare_and_set(old, columns)
-        for table, was, is_now in changes:
-            self._insert(table, {key: row for key, row in is_now.items() if key not in was}, now)
-            self._update(table, was, is_now, now)
-        for table, was, is_now in reversed(changes):
-            self._delete(table, [key for key in was if key not in is_now])
+        columns = {name: value for name, value in rows.of_lease(stored).items() if value != before[name]}
+        self._compare_and_set(old, {**columns, "revision": stored.revision, "updated_at": stored.updated_at})
+        self._write(changes, now)
+        return stored
+
+    def save_all(self, changes: Sequence[tuple[Lease, Lease]], now: datetime) -> None:
+        stored = [(saved_lease(new, old, now), old) for new, old in changes]
+        self._compare_and_set_all(stored)
+        written = [
+            (
+                table,
+                _joined(columns_of(old) for _, old in stored),
+                _joined(columns_of(new) for new, _ in stored),
+            )
+            for table, columns_of in CHILDREN
+        ]
+        self._write(written, now)
 
     def remove(self, lease: Lease) -> None:
         statement = delete(tables.leases).where(_is_unchanged(lease))  # the rest goes with it by foreign keys
@@ -129,8 +257,45 @@ class SqlLeases:
 
     def ids_with_status(self, statuses: Sequence[str]) -> Sequence[str]:
         leases = tables.leases.c
-        statement = select(leases.id).where(leases.status.in_(statuses)).order_by(leases.created_at, leases.id)
+        statement = (
+            select(leases.id).where(leases.status.in_(statuses)).order_by(leases.created_at, leases.id)
+        )
         return self._connection.scalars(statement).all()
+
+    def ids_of_other_kinds(self, resource_types: Sequence[str]) -> Sequence[str]:
+        lease, reservation = tables.leases.c, tables.reservations.c
+        statement = (
+            select(lease.id)
+            .join(tables.reservations, reservation.lease_id == lease.id)
+            .where(
+                lease.status != LeaseStatus.TERMINATED, reservation.resource_type.not_in(list(resource_types))
+            )
+            .distinct()
+        )
+        return sorted(self._connection.execute(statement).scalars())
+
+    def count_over(self, before: datetime) -> int:
+        return self._connection.execute(COUNT_OVER, {"before": before}).scalar_one()
+
+    def over(self, before: datetime, limit: int) -> Sequence[str]:
+        return self._connection.scalars(OVER, {"before": before, "limit": limit}).all()
+
+    def remove_over(self, lease_ids: Sequence[str], before: datetime) -> int:
+        removed = 0
+        for some in chunks(lease_ids):
+            which = {"lease_ids": some, "before": before}
+            removed += self._connection.execute(REMOVE_OVER, which).rowcount
+        return removed
+
+    def on_resources(self, resource_ids: Sequence[str], interval: Interval) -> Sequence[str]:
+        found: set[str] = set()
+        for some in chunks(resource_ids):
+            which = {"resource_ids": some, "start": interval.start, "end": interval.end}
+            found.update(self._connection.scalars(ON_RESOURCES, which))
+        return sorted(found)
+
+    def degraded(self) -> Sequence[str]:
+        return sorted(self._connection.scalars(DEGRADED))
 
     def unfinished_on(self, resource_ids: Sequence[str], ending_by: datetime) -> Sequence[Allocation]:
         found: list[Allocation] = []
@@ -138,12 +303,12 @@ class SqlLeases:
         for some in chunks(resource_ids):
             which = {"resource_ids": some, "ending_by": ending_by}
             found += map(read, self._connection.execute(UNFINISHED, which))
-        return sorted(found, key=rows.allocation_key)
+        return sorted(found, key=allocation_key)
 
     # ----------------------------------------------------------------------------------- reading
 
-    def _load(self, selection: _Selection, which: Mapping[str, str]) -> Iterator[Lease]:
-        """The leases of the selection, in four selects however many they are.
+    def _load(self, selection: _Selection, which: Mapping[str, Any]) -> Iterator[Lease]:
+        """Return the leases of the selection, in four selects however many they are.
 
         The lease's own row is read first: what another transaction commits between the selects then shows in
         the revision, and ``save`` refuses what was decided on a mixture.
@@ -155,7 +320,9 @@ class SqlLeases:
         for row in found:
             yield rows.to_lease(row, tuple(reservations[row.id]), tuple(events[row.id]))
 
-    def _reservations(self, selection: _Selection, which: Mapping[str, str]) -> Mapping[str, Sequence[Reservation]]:
+    def _reservations(
+        self, selection: _Selection, which: Mapping[str, Any]
+    ) -> Mapping[str, Sequence[Reservation]]:
         found = self._connection.execute(selection.reservations, which).all()
         read = rows.AllocationReader()
         by_reservation: dict[str, list[Allocation]] = defaultdict(list)
@@ -163,20 +330,48 @@ class SqlLeases:
             by_reservation[allocation.reservation_id].append(allocation)
         result: dict[str, list[Reservation]] = defaultdict(list)
         for row in found:
-            allocations = sorted(by_reservation[row.id], key=rows.allocation_key)
+            allocations = sorted(by_reservation[row.id], key=allocation_key)
             result[row.lease_id].append(rows.to_reservation(row, tuple(allocations)))
         return result
 
-    def _events(self, selection: _Selection, which: Mapping[str, str]) -> Mapping[str, Sequence[Event]]:
+    def _events(self, selection: _Selection, which: Mapping[str, Any]) -> Mapping[str, Sequence[Event]]:
         result: dict[str, list[Event]] = defaultdict(list)
-        for row in self._connection.execute(selection.events, which):
+        for row in filter(rows.is_known_event, self._connection.execute(selection.events, which)):
             result[row.lease_id].append(rows.to_event(row))
         return result
 
     # ----------------------------------------------------------------------------------- writing
 
+    def _write(self, changes: Sequence[_Rows], now: datetime) -> None:
+        for table, was, is_now in changes:
+            self._insert(table, {key: row for key, row in is_now.items() if key not in was}, now)
+            self._update(table, was, is_now, now)
+        for table, was, is_now in reversed(changes):
+            self._delete(table, [key for key in was if key not in is_now])
+
+    def _compare_and_set_all(self, changes: Sequence[tuple[Lease, Lease]]) -> None:
+        """Write the leases' own rows. Those that get the same new values are written by one statement."""
+        lease = tables.leases.c
+        alike: dict[str, tuple[Columns, list[Lease]]] = {}
+        for new, old in changes:
+            before = rows.of_lease(old)
+            columns = {name: value for name, value in rows.of_lease(new).items() if value != before[name]}
+            columns["updated_at"] = new.updated_at
+            alike.setdefault(repr(columns), (columns, []))[1].append(old)
+        for columns, leases in alike.values():
+            for some in chunks(sorted(leases, key=lambda each: each.id)):
+                pairs = [(each.id, each.revision) for each in some]
+                statement = (
+                    update(tables.leases)
+                    # The ids once more: not every database finds rows by an index when it is given pairs.
+                    .where(lease.id.in_([i for i, _ in pairs]), tuple_(lease.id, lease.revision).in_(pairs))
+                    .values(revision=lease.revision + 1, **columns)
+                )
+                if self._connection.execute(statement).rowcount != len(some):
+                    raise Stale()
+
     def _compare_and_set(self, old: Lease, columns: Columns) -> None:
-        statement = update(tables.leases).where(_is_unchanged(old)).values(revision=old.revision + 1, **columns)
+        statement = update(tables.leases).where(_is_unchanged(old)).values(**columns)
         if self._connection.execute(statement).rowcount != 1:
             raise Stale()
 
@@ -185,8 +380,11 @@ class SqlLeases:
             parameters = [{"id": key, "created_at": now, **row} for key, row in added.items()]
             self._connection.execute(insert(table), parameters)
 
-    def _update(self, table: Table, was: Mapping[str, Columns], is_now: Mapping[str, Columns], now: datetime) -> None:
-        """One statement for all rows that get the same new values, as all allocations of a moved lease do."""
+    def _update(
+        self, table: Table, was: Mapping[str, Columns], is_now: Mapping[str, Columns], now: datetime
+    ) -> None:
+        """Update all rows that get the same new values, such as the allocations of a moved lease, by one
+        statement."""
         for columns, ids in _alike(_changes(was, is_now)):
             if "updated_at" in table.c and columns.keys() != {"position"}:
                 columns["updated_at"] = now
@@ -198,19 +396,23 @@ class SqlLeases:
             self._connection.execute(delete(table).where(table.c.id.in_(some)))
 
 
+def _joined(parts: Iterable[Mapping[str, Columns]]) -> Mapping[str, Columns]:
+    return {key: row for part in parts for key, row in part.items()}
+
+
 def _is_unchanged(lease: Lease) -> ColumnElement[bool]:
     return and_(tables.leases.c.id == lease.id, tables.leases.c.revision == lease.revision)
 
 
 def _changes(was: Mapping[str, Columns], is_now: Mapping[str, Columns]) -> Iterable[tuple[str, Columns]]:
-    """The rows in both that differ, with the columns that do."""
+    """Return the rows in both that differ, with the columns that do."""
     for key, row in is_now.items():
         if key in was and was[key] != row:
             yield key, {name: value for name, value in row.items() if value != was[key][name]}
 
 
 def _alike(changed: Iterable[tuple[str, Columns]]) -> Iterable[tuple[Columns, list[str]]]:
-    """Groups of rows that get the same new values."""
+    """Return groups of rows that get the same new values."""
     groups: dict[str, tuple[Columns, list[str]]] = {}
     for key, columns in changed:
         groups.setdefault(repr(columns), (columns, []))[1].append(key)

@@ -10,7 +10,8 @@ from sqlalchemy import Connection, delete, func, insert, or_, select, update
 
 from blazar.adapters.db.selections import chunks
 from blazar.adapters.db.tables import outbox
-from blazar.service.ports import Notice, Stale
+from blazar.domain.errors import Stale
+from blazar.service.ports import Notification
 
 
 class SqlOutbox:
@@ -24,21 +25,23 @@ class SqlOutbox:
         key = self._connection.execute(insert(outbox), row).inserted_primary_key
         return int(key[0]) if key else 0
 
-    def peek(self, limit: int) -> Sequence[Notice]:
+    def peek(self, limit: int) -> Sequence[Notification]:
         found = self._connection.execute(select(outbox).order_by(outbox.c.id).limit(limit))
-        return [Notice(row.id, row.event_type, row.payload, row.created_at) for row in found]
+        return [Notification(row.id, row.event_type, row.payload, row.created_at) for row in found]
 
-    def take(self, limit: int, now: datetime, until: datetime) -> Sequence[Notice]:
+    def take(self, limit: int, now: datetime, until: datetime) -> Sequence[Notification]:
         found = list(self._connection.execute(select(outbox).order_by(outbox.c.id).limit(limit)))
         farthest = until + (until - now)
         if not found or any(row.held_until is not None and now < row.held_until <= farthest for row in found):
             return []
         ids = [row.id for row in found]
-        is_free = or_(outbox.c.held_until.is_(None), outbox.c.held_until <= now, outbox.c.held_until > farthest)
+        is_free = or_(
+            outbox.c.held_until.is_(None), outbox.c.held_until <= now, outbox.c.held_until > farthest
+        )
         held = update(outbox).where(outbox.c.id.in_(ids), is_free).values(held_until=until)
         if self._connection.execute(held).rowcount != len(ids):
             raise Stale()  # another relay was faster: nothing is held, and nothing is lost
-        return [Notice(row.id, row.event_type, row.payload, row.created_at) for row in found]
+        return [Notification(row.id, row.event_type, row.payload, row.created_at) for row in found]
 
     def give_back(self, ids: Sequence[int]) -> None:
         for some in chunks(ids):

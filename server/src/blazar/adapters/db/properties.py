@@ -1,16 +1,16 @@
-"""Which resource properties some resource has or had, and which of them are private."""
+"""The resource properties that some resource has or had, with the mark of the private ones."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
-from uuid import uuid4
 
 from sqlalchemy import Connection, Insert, select, update
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 
 from blazar.adapters.db.tables import resource_properties
+from blazar.service.ids import new_id
 from blazar.service.ports import PropertyRecord
 
 
@@ -33,13 +33,17 @@ class SqlProperties:
         # Another transaction may be adding the same name: one of the two records is enough.
         self._connection.execute(
             _insert_if_absent(self._connection.dialect.name),
-            [{"id": str(uuid4()), "name": name, **same} for name in missing],
+            [{"id": new_id(), "name": name, **same} for name in missing],
         )
 
-    def set_private(self, resource_type: str, name: str, private: bool, now: datetime) -> PropertyRecord | None:
+    def set_private(
+        self, resource_type: str, name: str, private: bool, now: datetime
+    ) -> PropertyRecord | None:
         c = resource_properties.c
         this = (c.resource_type == resource_type) & (c.name == name)
-        self._connection.execute(update(resource_properties).where(this).values(private=private, updated_at=now))
+        self._connection.execute(
+            update(resource_properties).where(this).values(private=private, updated_at=now)
+        )
         row = self._connection.execute(select(resource_properties).where(this)).one_or_none()
         return None if row is None else _record(row)
 

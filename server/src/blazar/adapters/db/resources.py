@@ -1,4 +1,4 @@
-"""Registered resources in the database: their generations, and who occupies them."""
+"""Registered resources in the database: their generations and their allocations."""
 
 from __future__ import annotations
 
@@ -8,20 +8,37 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, delete, insert, select, tuple_, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    and_,
+    bindparam,
+    delete,
+    insert,
+    select,
+    tuple_,
+    update,
+)
 from sqlalchemy.exc import IntegrityError
 
 from blazar.adapters.db import rows, tables
 from blazar.adapters.db.properties import SqlProperties
 from blazar.adapters.db.selections import allocations_where, chunks, registrations_where
-from blazar.domain.lease import LeaseStatus
+from blazar.adapters.stored import added_registration, allocation_key, saved_registration
+from blazar.domain.errors import Stale
+from blazar.domain.lease.lease import LeaseStatus
 from blazar.domain.resource import Allocation, Pool, Registration, database_order
-from blazar.service.ports import PropertyRecord, Stale
+from blazar.service.ports import PropertyRecord
 
 STREAM = 2000
 """Rows fetched at a time when a whole calendar is read."""
 
 WITH_IDS = registrations_where(tables.resources.c.id.in_(bindparam("ids", expanding=True)))
+FAILED = registrations_where(
+    tables.resources.c.pool == bindparam("pool"), tables.resources.c.failed_at.is_not(None)
+)
 
 
 class SqlResources:
@@ -35,19 +52,24 @@ class SqlResources:
         return self._one(tables.resources.c.id == resource_id)
 
     def find(self, pool: Pool, name: str) -> Registration | None:
-        return self._one(and_(tables.resources.c.pool == pool.value, tables.resources.c.name == name))
+        return self._one(and_(tables.resources.c.pool == pool, tables.resources.c.name == name))
+
+    def failed(self, pool: Pool) -> Sequence[Registration]:
+        found = map(rows.RegistrationReader(), self._connection.execute(FAILED, {"pool": pool}))
+        return sorted(found, key=lambda registration: database_order(registration.id))
 
     def list(self, pool: Pool, ids: Sequence[str] | None = None) -> Sequence[Registration]:
         found = map(rows.RegistrationReader(), self._rows(pool, ids))
         return sorted(found, key=lambda registration: database_order(registration.id))
 
-    def add(self, registration: Registration, now: datetime) -> None:
+    def add(self, registration: Registration, now: datetime) -> Registration:
+        stored = added_registration(registration, now)
         row = {
-            "id": registration.id,
-            "pool": registration.pool.value,
-            "name": registration.name,
-            **rows.of_registration(registration),
-            "generation": 0,
+            "id": stored.id,
+            "pool": stored.pool,
+            "name": stored.name,
+            **rows.of_registration(stored),
+            "generation": stored.generation,
             "touched_at": now,
             "created_at": now,
         }
@@ -55,16 +77,19 @@ class SqlResources:
             self._connection.execute(insert(tables.resources), row)
         except IntegrityError as error:
             raise Stale() from error
+        return stored
 
-    def save(self, registration: Registration, now: datetime) -> None:
-        raised = {"generation": registration.generation + 1, "touched_at": now, "updated_at": now}
+    def save(self, registration: Registration, now: datetime) -> Registration:
+        stored = saved_registration(registration, now)
+        raised = {"generation": stored.generation, "touched_at": now, "updated_at": now}
         statement = (
             update(tables.resources)
             .where(_is_at(registration.id, registration.generation))
-            .values(**rows.of_registration(registration), **raised)
+            .values(**rows.of_registration(stored), **raised)
         )
         if self._connection.execute(statement).rowcount != 1:
             raise Stale()
+        return stored
 
     def remove(self, resource_id: str, generation: int) -> None:
         statement = delete(tables.resources).where(_is_at(resource_id, generation))
@@ -92,7 +117,7 @@ class SqlResources:
 
     def generations(self, pool: Pool, touched_since: datetime | None = None) -> Mapping[str, int]:
         r = tables.resources.c
-        statement = select(r.id, r.generation).where(r.pool == pool.value)
+        statement = select(r.id, r.generation).where(r.pool == pool)
         if touched_since is not None:
             statement = statement.where(r.touched_at >= touched_since)
         return {row.id: row.generation for row in self._connection.execute(statement)}
@@ -108,6 +133,7 @@ class SqlResources:
         pool: Pool,
         *,
         resource_id: str | None = None,
+        resource_ids: Sequence[str] | None = None,
         lease_id: str | None = None,
         reservation_id: str | None = None,
         ending_after: datetime | None = None,
@@ -118,8 +144,12 @@ class SqlResources:
         statement = statement.where(*(column == value for column, value in equal if value is not None))
         if ending_after is not None:
             statement = statement.where(a.end_date >= ending_after)
-        found = map(rows.AllocationReader(), self._connection.execute(statement))
-        return sorted(found, key=rows.allocation_key)
+        statements = [statement]
+        if resource_ids is not None:
+            statements = [statement.where(a.resource_id.in_(some)) for some in chunks(resource_ids)]
+        read = rows.AllocationReader()
+        found = (read(row) for each in statements for row in self._connection.execute(each))
+        return sorted(found, key=allocation_key)
 
     def private_properties(self, resource_type: str) -> Mapping[str, PropertyRecord]:
         return self._properties.by_name(resource_type)
@@ -141,13 +171,13 @@ class SqlResources:
     def _rows(self, pool: Pool, ids: Sequence[str] | None) -> Iterator[Row[Any]]:
         if ids is None:
             r = tables.resources.c
-            statement = registrations_where(r.pool == pool.value).order_by(r.id)
+            statement = registrations_where(r.pool == pool).order_by(r.id)
             yield from self._connection.execute(statement)
             return
         for some in chunks(ids):
             # With a condition on the pool as well, SQLite would walk through the whole pool.
             found = self._connection.execute(WITH_IDS, {"ids": some})
-            yield from (row for row in found if row.pool == pool.value)
+            yield from (row for row in found if row.pool == pool)
 
     def _some(self, pool: Pool, ids: Sequence[str]) -> Iterator[tuple[Registration, Sequence[Allocation]]]:
         registrations = list(map(rows.RegistrationReader(), self._rows(pool, ids)))
@@ -161,14 +191,16 @@ class SqlResources:
             yield registration, by_resource[registration.id]
 
     def _whole_pool(self, pool: Pool) -> Iterator[tuple[Registration, Sequence[Allocation]]]:
-        """One resource after the other, so that a calendar of millions never is in memory as objects.
+        """Yield one resource after the other, so that a calendar of millions never is in memory as objects.
 
         Both selects sort by the same ids in the same database, so they go in step. The allocations are
         streamed: nothing else may be asked in this transaction until they are consumed.
         """
         rows_by_id = {row.id: row for row in self._rows(pool, None)}
         waiting, read = iter(rows_by_id.values()), rows.RegistrationReader()
-        for resource_id, occupied in groupby(self._stream(pool), key=lambda allocation: allocation.resource_id):
+        for resource_id, occupied in groupby(
+            self._stream(pool), key=lambda allocation: allocation.resource_id
+        ):
             if resource_id not in rows_by_id:  # registered between the two selects of a writing transaction
                 continue
             while (row := next(waiting)).id != resource_id:
@@ -189,7 +221,8 @@ def _is_at(resource_id: str, generation: int) -> ColumnElement[bool]:
 
 
 def _lease_is_not_over() -> ColumnElement[bool]:
-    """For few allocations: as a subquery it is looked up for each, where a join may walk through all leases."""
+    """Return the condition that an allocation's lease is not over. It is for few allocations: as a subquery
+    it is looked up for each, where a join may walk through all leases."""
     lease = tables.leases.c
     status = select(lease.status).where(lease.id == tables.allocations.c.lease_id).scalar_subquery()
     return status != LeaseStatus.TERMINATED.value
@@ -203,4 +236,4 @@ def _of_leases_not_over(statement: Select[Any]) -> Select[Any]:
 
 def _in_pool(statement: Select[Any], pool: Pool) -> Select[Any]:
     r = tables.resources.c
-    return statement.join(tables.resources, r.id == tables.allocations.c.resource_id).where(r.pool == pool.value)
+    return statement.join(tables.resources, r.id == tables.allocations.c.resource_id).where(r.pool == pool)

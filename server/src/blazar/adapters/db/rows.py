@@ -1,4 +1,8 @@
-"""How domain values become rows and rows become domain values.
+"""Conversion of domain values to rows and back.
+
+Readers are tolerant of what a newer version has written, for the versions run side by side during an upgrade.
+A status that they do not know is read as UNKNOWN, and such a lease is shown and left alone; an event that
+they do not know is left out of its lease, so that no ``save`` touches it.
 
 Rows to be written are dictionaries by column, without created_at and updated_at: the repositories set those.
 """
@@ -13,17 +17,13 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from blazar.domain.event import Event, EventStatus, EventType
-from blazar.domain.lease import Lease, LeaseStatus, Reservation, ReservationStatus
-from blazar.domain.resource import WHOLE, Allocation, Claim, Inventory, Pool, Registration, database_order
+from blazar.domain.failure import Failure, FailureReason
+from blazar.domain.lease.event import Event, EventStatus, EventType
+from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation, ReservationStatus
+from blazar.domain.resource import WHOLE, Allocation, Inventory, Pool, Registration, Usage
 from blazar.domain.time import Interval
 
 Columns = dict[str, Any]
-
-
-def allocation_key(allocation: Allocation) -> tuple[tuple[bool, int, str], datetime, str]:
-    """Sorts allocations by resource, start and id."""
-    return database_order(allocation.resource_id), allocation.interval.start, allocation.id
 
 
 # ---------------------------------------------------------------------------- values to rows
@@ -58,7 +58,7 @@ def _of_reservation(reservation: Reservation, position: int) -> Columns:
         "status_reason": reservation.status_reason,
         "missing_resources": reservation.missing_resources,
         "resources_changed": reservation.resources_changed,
-        "cloud": dict(reservation.cloud),
+        "cloud": dict(reservation.cloud_state),
     }
 
 
@@ -67,7 +67,7 @@ def of_allocations(lease: Lease) -> dict[str, Columns]:
 
 
 def _of_allocation(allocation: Allocation) -> Columns:
-    amounts = allocation.claim.amounts
+    amounts = allocation.usage.amounts
     return {
         "lease_id": allocation.lease_id,
         "reservation_id": allocation.reservation_id,
@@ -98,13 +98,17 @@ def _of_event(event: Event, position: int) -> Columns:
 
 
 def of_registration(registration: Registration) -> Columns:
-    """What the operator and the cloud may change about a resource."""
+    """Return the columns of a resource that the operator and the cloud may change."""
+    failure = registration.failure
     return {
         "facts": dict(registration.facts),
         "capabilities": dict(registration.capabilities),
         "traits": sorted(registration.traits),
         "inventory": {name: [i.capacity, i.max_unit] for name, i in registration.inventory.items()},
         "reservable": registration.reservable,
+        "failure_reason": failure.reason.value if failure else None,
+        "failed_at": failure.since if failure else None,
+        "back_at": failure.back_since if failure else None,
     }
 
 
@@ -141,11 +145,20 @@ def to_reservation(row: Row[Any], allocations: tuple[Allocation, ...]) -> Reserv
         status_reason=row.status_reason,
         missing_resources=row.missing_resources,
         resources_changed=row.resources_changed,
-        cloud=row.cloud,
+        cloud_state=row.cloud,
         allocations=allocations,
         created_at=row.created_at,
         updated_at=row.updated_at,
     )
+
+
+EVENT_TYPES = frozenset(EventType)
+EVENT_STATUSES = frozenset(EventStatus)
+
+
+def is_known_event(row: Any) -> bool:
+    """Return false for an event that only a newer version knows: it is neither read nor changed."""
+    return row.event_type in EVENT_TYPES and row.status in EVENT_STATUSES
 
 
 def to_event(row: Row[Any]) -> Event:
@@ -166,15 +179,15 @@ def to_event(row: Row[Any]) -> Event:
 class AllocationReader:
     """Makes allocations of rows selected in the order of ALLOCATION_COLUMNS.
 
-    A calendar reads hundreds of thousands at once, most of which share their interval and claim with others.
+    A calendar reads hundreds of thousands at once, most of which share their interval and usage with others.
     """
 
     def __init__(self) -> None:
-        self._claims: dict[str, Claim] = {}
+        self._usages: dict[str, Usage] = {}
         self._intervals: dict[tuple[datetime, datetime], Interval] = {}
 
     def __call__(self, row: Row[Any]) -> Allocation:
-        id_, lease_id, reservation_id, resource_id, start, end, claim, slots, bound, created_at = tuple(row)
+        id_, lease_id, reservation_id, resource_id, start, end, usage, slots, bound, created_at = tuple(row)
         interval = self._intervals.get((start, end))
         if interval is None:
             interval = Interval(start.replace(tzinfo=UTC), end.replace(tzinfo=UTC))
@@ -185,17 +198,23 @@ class AllocationReader:
             lease_id=lease_id,
             resource_id=resource_id,
             interval=interval,
-            claim=WHOLE if claim is None else self._claim(claim),
+            usage=WHOLE if usage is None else self._usage(usage),
             slots=slots,
             bound=bound,
             created_at=created_at.replace(tzinfo=UTC),
         )
 
-    def _claim(self, text: str) -> Claim:
-        claim = self._claims.get(text)
-        if claim is None:
-            claim = self._claims[text] = Claim(json.loads(text))
-        return claim
+    def _usage(self, text: str) -> Usage:
+        usage = self._usages.get(text)
+        if usage is None:
+            usage = self._usages[text] = Usage(json.loads(text))
+        return usage
+
+
+def _failure(row: Row[Any]) -> Failure | None:
+    if row.failed_at is None:
+        return None
+    return Failure(FailureReason(row.failure_reason), row.failed_at, row.back_at)
 
 
 class RegistrationReader:
@@ -218,6 +237,7 @@ class RegistrationReader:
             generation=row.generation,
             created_at=row.created_at,
             updated_at=row.updated_at,
+            failure=_failure(row),
         )
 
     def _traits_of(self, text: str) -> frozenset[str]:

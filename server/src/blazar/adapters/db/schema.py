@@ -1,9 +1,8 @@
-"""Which revision the schema of a database has, and how it gets to another one.
+"""The revision of a database's schema, and the way to another one.
 
 From the first release on, revisions are of two kinds: *expand* adds what the new version needs and the one
-before does not mind; *contract* removes, one release later, what nobody uses any more. So two neighbouring
-versions can run on one database during an upgrade.
-"""
+before does not mind; *contract* removes, one release later, what no version uses. So two neighbouring
+versions can run on one database during an upgrade."""
 
 from __future__ import annotations
 
@@ -20,12 +19,13 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from blazar.adapters.db.engine import for_writing, make_engine
 from blazar.adapters.db.failures import translate
+from blazar.domain.errors import CloudUnavailable
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 def alembic_config(engine: Engine | None = None) -> Config:
-    """What alembic's commands need to work on our migrations in this database."""
+    """Return what alembic's commands need to work on our migrations in this database."""
     config = Config(stdout=sys.stdout, output_buffer=sys.stdout)
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
@@ -43,7 +43,7 @@ def upgrade(target: str | URL | Engine, revision: str = "head") -> None:
 
 
 def current(target: str | URL | Engine) -> str | None:
-    """The revision that the database has; None before the first upgrade."""
+    """Return the revision that the database has; None before the first upgrade."""
     found: list[str | None] = []
 
     def run(engine: Engine) -> None:
@@ -55,10 +55,22 @@ def current(target: str | URL | Engine) -> str | None:
 
 
 def head() -> str:
-    """The revision that this version of the service expects."""
+    """Return the revision that this version of the service expects."""
     revision = ScriptDirectory.from_config(alembic_config()).get_current_head()
     assert revision is not None  # noqa: S101
     return revision
+
+
+def require(target: str | URL | Engine) -> None:
+    """Check that this version can work on the database's schema.
+
+    A revision that this version does not know is a newer one, which works as well. Raises CloudUnavailable
+    where the schema is missing or too old, or where the database does not answer."""
+    found, needed = current(target), head()
+    older = {revision.revision for revision in ScriptDirectory.from_config(alembic_config()).walk_revisions()}
+    if found is None or found in older - {needed}:
+        what = "no schema" if found is None else f"the schema {found}, and this version needs {needed}"
+        raise CloudUnavailable(service="database", reason=f"it has {what}: run blazar-db-manage upgrade.")
 
 
 def with_database(target: str | URL | Engine, run: Callable[[Engine], None]) -> None:

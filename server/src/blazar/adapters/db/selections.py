@@ -21,7 +21,7 @@ def chunks(items: Sequence[T]) -> Iterator[Sequence[T]]:
 
 
 def allocations_where(*conditions: ColumnElement[bool]) -> Select[Any]:
-    """Allocations as AllocationReader expects them."""
+    """Select allocations as AllocationReader expects them."""
     a = tables.allocations.c
     # Raw values: the reader converts each distinct one once, which the column types would do for each row.
     columns = (
@@ -40,7 +40,7 @@ def allocations_where(*conditions: ColumnElement[bool]) -> Select[Any]:
 
 
 def registrations_where(*conditions: ColumnElement[bool]) -> Select[Any]:
-    """Resources as RegistrationReader expects them."""
+    """Select resources as RegistrationReader expects them."""
     texts = {"facts", "capabilities", "traits", "inventory"}
     columns = [type_coerce(c, Text()).label(c.name) if c.name in texts else c for c in tables.resources.c]
     return select(*columns).where(*conditions)

@@ -1,4 +1,4 @@
-"""Which tables there are. The migrations make them; a test holds both to the same schema."""
+"""The tables. The migrations make them; a test holds both to the same schema."""
 
 from __future__ import annotations
 
@@ -76,10 +76,15 @@ leases = _table(
     Column("claimed_event_id", String(36)),
     Column("claim_token", String(64)),
     Column("claimed_until", UtcDateTime),
+    Column("reconciled_at", UtcDateTime),  # when an active lease was last compared with the cloud
     _created(),
     _updated(),
-    Index(None, "project_id", "created_at"),
+    Index(None, "project_id", "created_at", "id"),
+    Index(None, "created_at", "id"),
     Index(None, "status"),
+    Index(None, "status", "end_date"),
+    Index(None, "status", "reconciled_at"),
+    Index(None, "degraded", "status"),
     Index(None, "claimed_until"),
 )
 
@@ -148,10 +153,24 @@ resources = _table(
     Column("reservable", Boolean, nullable=False),
     Column("generation", BigInteger, nullable=False),
     Column("touched_at", UtcDateTime, nullable=False),  # when the generation was raised last
+    # What the monitor says; NULL where it has nothing to say.
+    Column("failure_reason", String(32)),
+    Column("failed_at", UtcDateTime),
+    Column("back_at", UtcDateTime),
     _created(),
     _updated(),
     UniqueConstraint("pool", "name"),
     Index(None, "pool", "touched_at"),
+    Index(None, "pool", "failed_at"),
+)
+
+# Work that one manager does at a time.
+duties = _table(
+    "duties",
+    Column("name", String(64), primary_key=True),
+    Column("token", String(64)),
+    Column("held_until", UtcDateTime),
+    Column("done_at", UtcDateTime),
 )
 
 resource_properties = _table(
@@ -175,3 +194,6 @@ outbox = _table(
     Column("held_until", UtcDateTime),
     sqlite_autoincrement=True,
 )
+
+# The calls of blazar-api that change something, which a broker may deliver twice.
+calls = _table("calls", _id(), Column("begun_at", UtcDateTime, nullable=False), Index(None, "begun_at"))

@@ -1,4 +1,4 @@
-"""How moments and structured values are stored, the same in every database."""
+"""Column types of moments and structured values, the same in every database."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sqlalchemy.types import TypeDecorator, TypeEngine
 class UtcDateTime(TypeDecorator[datetime]):
     """An aware datetime, stored in UTC without a zone, to the microsecond.
 
-    Naive datetimes are refused: nobody could tell later what they meant.
+    Naive datetimes are refused: it would not be known later what they meant.
     """
 
     impl = DateTime
@@ -38,8 +38,8 @@ class UtcDateTime(TypeDecorator[datetime]):
 class Json(TypeDecorator[Any]):
     """JSON in a text column; None is NULL.
 
-    The databases' own JSON types differ in what they keep (key order, numbers), and nobody searches them.
-    """
+    The databases' own JSON types differ in what they keep (key order, numbers), and no statement searches
+    them."""
 
     impl = Text
     cache_ok = True
@@ -56,5 +56,5 @@ class Json(TypeDecorator[Any]):
 
 
 def dump(value: Any) -> str:
-    """Compact JSON, pure ASCII: PostgreSQL refuses some characters that JSON may escape."""
+    """Return compact JSON, pure ASCII: PostgreSQL refuses some characters that JSON may escape."""
     return json.dumps(value, separators=(",", ":"))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from sqlalchemy import Connection
 
+from blazar.adapters.db.calls import SqlCalls
+from blazar.adapters.db.duties import SqlDuties
 from blazar.adapters.db.events import SqlEvents
 from blazar.adapters.db.leases import SqlLeases
 from blazar.adapters.db.outbox import SqlOutbox
@@ -11,10 +13,12 @@ from blazar.adapters.db.resources import SqlResources
 
 
 class SqlUnitOfWork:
-    """All repositories on one connection, whose transaction somebody else commits."""
+    """All repositories on one connection, whose transaction the caller commits."""
 
     def __init__(self, connection: Connection) -> None:
         self.leases = SqlLeases(connection)
         self.resources = SqlResources(connection)
         self.events = SqlEvents(connection)
         self.outbox = SqlOutbox(connection)
+        self.calls = SqlCalls(connection)
+        self.duties = SqlDuties(connection)

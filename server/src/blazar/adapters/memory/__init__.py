@@ -1,4 +1,4 @@
-"""Where leases, resources, events and notices are kept while the process lives: in memory."""
+"""The store of leases, resources, events and notifications that lives as long as the process, in memory."""
 
 from blazar.adapters.memory.database import MemoryDatabase
 

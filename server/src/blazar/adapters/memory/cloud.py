@@ -6,13 +6,14 @@ For trying out the service and for its tests; the sandbox is the same over HTTP.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from blazar.adapters.memory.cloud_state import USERS_MAY, Actor, CloudState
 from blazar.adapters.memory.compute import MemoryCompute
 from blazar.adapters.memory.identity import MemoryIdentity, actor_by_trust
 from blazar.adapters.memory.network import MemoryNetwork
 from blazar.adapters.memory.placement import MemoryPlacement
-from blazar.domain.errors import CloudRefused
+from blazar.domain.errors import CloudRefused, TooLate
 from blazar.domain.resource import Inventory, PropertyValue
 from blazar.service.ports import CloudNetwork, Flavor, Hypervisor, Provider, Server, Subnet
 
@@ -41,7 +42,7 @@ class MemoryCloud:
 
     @property
     def before(self) -> Callable[[str], None]:
-        """What happens before each request, whoever sends it."""
+        """Return what is called before each request, of any client."""
         return self.faults[0]
 
     @before.setter
@@ -51,6 +52,13 @@ class MemoryCloud:
     def fenced(self, check: Callable[[], None]) -> MemoryCloud:
         return self._twin(checks=(*self._checks, check))
 
+    def for_request(self, seconds_left: Callable[[], float]) -> MemoryCloud:
+        def in_time() -> None:
+            if seconds_left() <= 0:
+                raise TooLate()
+
+        return self.fenced(in_time)
+
     def as_user(self, token: str) -> MemoryCloud:
         return self._twin(actor=lambda: self._by_token(token))
 
@@ -59,7 +67,9 @@ class MemoryCloud:
 
     def _by_token(self, token: str) -> Actor:
         if token not in self.state.tokens:
-            raise CloudRefused(service="Nova", reason="The request you have made requires authentication. (HTTP 401)")
+            raise CloudRefused(
+                service="Nova", reason="The request you have made requires authentication. (HTTP 401)"
+            )
         return self.state.tokens[token]
 
     def _twin(
@@ -75,14 +85,17 @@ class MemoryCloud:
         return twin
 
     def called(self, call: str) -> Actor | None:
-        """Every request passes here: the fences, the faults, the rights. Who sends it; None is the service."""
+        """Pass a request by the fences, the faults and the rights. Return the user who sends it; None is the
+        service."""
         for check in self._checks:
             check()
         self.calls.append(call)
         self.before(call)
         actor = self._actor()
         if actor is not None and call not in USERS_MAY:
-            raise CloudRefused(service="Nova", reason=f"Policy doesn't allow {call} to be performed. (HTTP 403)")
+            raise CloudRefused(
+                service="Nova", reason=f"Policy doesn't allow {call} to be performed. (HTTP 403)"
+            )
         return actor
 
     # what happens in the cloud without us
@@ -105,8 +118,14 @@ class MemoryCloud:
         self.state.hypervisors[number] = Hypervisor(number, host, host, facts)
         self.set_provider(host, sizes)
 
+    def set_service(self, host: str, is_up: bool = True, is_enabled: bool = True) -> None:
+        """Let the nova-compute of a host report or not, and take new servers or not."""
+        for number, known in self.state.hypervisors.items():
+            if known.service_name == host:
+                self.state.hypervisors[number] = replace(known, is_up=is_up, is_enabled=is_enabled)
+
     def set_provider(self, host: str, sizes: Mapping[str, int], traits: Iterable[str] = ()) -> None:
-        """What Placement tells of a host that is registered from now on."""
+        """Set what Placement tells of a host that is registered from now on."""
         inventory = {name: Inventory(size, size) for name, size in sizes.items()}
         self.state.providers[host] = Provider(host, frozenset({"COMPUTE_NODE", *traits}), inventory)
 
@@ -118,14 +137,17 @@ class MemoryCloud:
         self.state.networks[network_id] = CloudNetwork(network_id, network_id, is_external)
         self.state.subnets[network_id] = list(subnets)
 
-    def add_token(self, token: str, user_id: str, project_id: str, roles: Sequence[str] = ("member",)) -> None:
+    def add_token(
+        self, token: str, user_id: str, project_id: str, roles: Sequence[str] = ("member",)
+    ) -> None:
         self.state.tokens[token] = Actor(user_id, project_id, tuple(roles))
 
     def boot(self, server_id: str, host: str, project_id: str = "demo") -> None:
         self.state.servers[server_id] = Server(server_id, server_id, host, "ACTIVE", project_id)
 
     def boot_reserved(self, server_id: str, flavor_id: str, project_id: str = "demo") -> str:
-        """A server of a reservation's flavor, on a host that has a slot left: the host. Raises CloudRefused."""
+        """Boot a server of a reservation's flavor on a host that has a slot left, and return the host. Raises
+        CloudRefused."""
         return self.compute.boot(server_id, flavor_id, project_id)
 
     def hosts_in(self, aggregate: str) -> tuple[str, ...]:

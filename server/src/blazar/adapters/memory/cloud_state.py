@@ -1,4 +1,4 @@
-"""What there is in the cloud in memory, and who may do what to it."""
+"""The contents of the cloud in memory, and the rights of its users."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ USERS_MAY = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Somebody who is not the service."""
+    """A user other than the service."""
 
     user_id: str
     project_id: str
@@ -52,7 +52,7 @@ class Trust:
 
 @dataclass
 class CloudState:
-    """All of it; whoever changes it holds ``lock``."""
+    """The state of the whole cloud. A thread holds ``lock`` while it changes it."""
 
     hypervisors: dict[str, Hypervisor] = field(default_factory=dict)
     providers: dict[str, Provider] = field(default_factory=dict)
@@ -93,9 +93,11 @@ class CloudState:
         return [server for server in self.servers.values() if self.flavor_of.get(server.id) == flavor_id]
 
     def slots_in_use(self, host: str, resource_class: str) -> int:
-        """How many servers on the host take one of the class."""
+        """Return how many servers on the host take one of the class."""
         key = f"resources:{resource_class}"
-        flavors = (self.flavors.get(self.flavor_of.get(s.id, "")) for s in self.servers.values() if s.host == host)
+        flavors = (
+            self.flavors.get(self.flavor_of.get(s.id, "")) for s in self.servers.values() if s.host == host
+        )
         return sum(1 for flavor in flavors if flavor and flavor.extra_specs.get(key) == "1")
 
 

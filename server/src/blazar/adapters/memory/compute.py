@@ -24,12 +24,23 @@ class MemoryCompute:
         self._called("find_hypervisor")
         by_name = {h.hypervisor_hostname: h for h in self._state.hypervisors.values()}
         found = by_name.get(reference) or self._state.hypervisors.get(reference)
-        zone = found and next(iter(self._zones(found.service_name)), None)
-        return replace(found, facts={**found.facts, "availability_zone": zone}) if found and zone else found
+        return found and self._in_its_zone(found)
+
+    def hypervisors(self) -> Sequence[Hypervisor]:
+        self._called("hypervisors")
+        return [self._in_its_zone(found) for found in self._state.hypervisors.values()]
+
+    def _in_its_zone(self, found: Hypervisor) -> Hypervisor:
+        zone = next(iter(self._zones(found.service_name)), None)
+        return replace(found, facts={**found.facts, "availability_zone": zone}) if zone else found
 
     def _zones(self, host: str) -> set[str]:
-        """The zones that aggregates put the host into."""
-        return {a.availability_zone for a in self._state.aggregates.values() if host in a.hosts and a.availability_zone}
+        """Return the zones that aggregates put the host into."""
+        return {
+            a.availability_zone
+            for a in self._state.aggregates.values()
+            if host in a.hosts and a.availability_zone
+        }
 
     # servers
 
@@ -55,14 +66,16 @@ class MemoryCompute:
         self._state.snapshots_by.append(actor.user_id if actor else None)
 
     def boot(self, server_id: str, flavor_id: str, project_id: str) -> str:
-        """What a user and the scheduler do: take a host of the flavor's aggregate that has a slot left."""
+        """Do what a user and the scheduler do: take a host of the flavor's aggregate that has a slot left."""
         state = self._state
         with state.lock:
             flavor = state.flavors.get(flavor_id)
             if flavor is None or not (flavor.is_public or project_id in state.access.get(flavor_id, ())):
                 raise CloudRefused(service="Nova", reason=f"Flavor {flavor_id} could not be found.")
             reservation = flavor.extra_specs.get(AGGREGATE_SPEC)
-            wanted = next(key.removeprefix("resources:") for key in flavor.extra_specs if key.startswith(CLASS))
+            wanted = next(
+                key.removeprefix("resources:") for key in flavor.extra_specs if key.startswith(CLASS)
+            )
             for aggregate in state.aggregates.values():
                 for host in aggregate.hosts if aggregate.metadata.get("reservation") == reservation else ():
                     if state.slots_in_use(host, wanted) < state.slots.get((host, wanted), 0):
@@ -84,7 +97,9 @@ class MemoryCompute:
     def find_aggregate(self, name: str) -> Aggregate | None:
         return next((a for a in self.aggregates() if a.name == name), None)
 
-    def create_aggregate(self, name: str, availability_zone: str | None, metadata: Mapping[str, str]) -> Aggregate:
+    def create_aggregate(
+        self, name: str, availability_zone: str | None, metadata: Mapping[str, str]
+    ) -> Aggregate:
         self._called("create_aggregate")
         with self._state.lock:
             aggregate = next((a for a in self._state.aggregates.values() if a.name == name), None)
@@ -112,7 +127,9 @@ class MemoryCompute:
             if source is None or host not in source.hosts:
                 return
             if source.availability_zone and any(s.host == host for s in self._state.servers.values()):
-                raise CloudRefused(service="Nova", reason=f"Host {host} has servers in the availability zone.")
+                raise CloudRefused(
+                    service="Nova", reason=f"Host {host} has servers in the availability zone."
+                )
             rest = tuple(h for h in source.hosts if h != host)
             self._state.aggregates[aggregate_id] = replace(source, hosts=rest)
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
+from blazar.adapters.memory.calls import MemoryCalls
+from blazar.adapters.memory.duties import MemoryDuties
 from blazar.adapters.memory.events import MemoryEvents
 from blazar.adapters.memory.leases import MemoryLeases
 from blazar.adapters.memory.outbox import MemoryOutbox
@@ -25,6 +27,8 @@ class MemoryUnitOfWork:
         self.resources = MemoryResources(state)
         self.events = MemoryEvents(state)
         self.outbox = MemoryOutbox(state)
+        self.calls = MemoryCalls(state)
+        self.duties = MemoryDuties(state)
 
 
 class MemoryDatabase:
@@ -56,4 +60,4 @@ class MemoryDatabase:
         return True
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Do nothing: there is nothing to give back."""

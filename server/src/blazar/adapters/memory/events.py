@@ -1,4 +1,4 @@
-"""The engine's view on events in memory: which are due, and who works on which lease."""
+"""The engine's view on events in memory: due events, and the claims on leases."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from dataclasses import replace
 from datetime import datetime
 
 from blazar.adapters.memory.state import LeaseClaim, State
-from blazar.domain.event import Event, EventStatus
-from blazar.domain.lease import LeaseStatus
-from blazar.domain.ordering import PRECEDENCE
-from blazar.domain.progress import with_event
-from blazar.service.ports import ClaimLost, StandingClaim
+from blazar.domain.errors import ClaimLost
+from blazar.domain.lease.event import Event, EventStatus
+from blazar.domain.lease.lease import Lease, LeaseStatus
+from blazar.domain.lease.ordering import PRECEDENCE
+from blazar.domain.lease.progress import with_event
+from blazar.service.ports import StandingClaim
 
 
 class MemoryEvents:
@@ -20,14 +21,50 @@ class MemoryEvents:
     def __init__(self, state: State) -> None:
         self._state = state
 
-    def due(self, now: datetime, limit: int) -> Sequence[Event]:
-        found = [event for event in self._open() if event.next_try <= now and self._is_free(event, now)]
-        found.sort(key=lambda event: (event.time, PRECEDENCE[event.event_type], event.id))
+    def due(self, now: datetime, limit: int, retries: bool | None = None) -> Sequence[Event]:
+        found = [
+            event
+            for event in self._open()
+            if event.next_try <= now
+            and self._is_free(event.lease_id, now)
+            and retries in (None, event.attempts > 0)
+        ]
+        found.sort(key=lambda event: (event.next_try, PRECEDENCE[event.event_type], event.id))
         return found[:limit]
+
+    def put_off(self, event_id: str, token: str, now: datetime, due: datetime) -> None:
+        self.release_claim(event_id, token, now)
+        for event in [event for event in self._open() if event.id == event_id]:
+            later = replace(event, due=due, attempts=event.attempts + 1)
+            self._state.leases[event.lease_id] = with_event(self._state.leases[event.lease_id], later)
+
+    def unreconciled(self, before: datetime, now: datetime, limit: int) -> Sequence[str]:
+        never: list[str] = []
+        found: list[str] = []
+        for lease in self._state.leases.values():
+            if self._is_unreconciled(lease, before) and self._is_free(lease.id, now):
+                (found if lease.id in self._state.reconciled else never).append(lease.id)
+        return [*never, *sorted(found, key=self._state.reconciled.__getitem__)][:limit]
+
+    def claim_lease(
+        self, lease_id: str, token: str, now: datetime, until: datetime, before: datetime
+    ) -> bool:
+        lease = self._state.leases.get(lease_id)
+        if lease is None or not self._is_unreconciled(lease, before) or not self._is_free(lease_id, now):
+            return False
+        self._state.claims[lease_id] = LeaseClaim(lease_id, token, until)
+        return True
+
+    def _is_unreconciled(self, lease: Lease, before: datetime) -> bool:
+        since = self._state.reconciled.get(lease.id, lease.interval.start)
+        return lease.status is LeaseStatus.ACTIVE and since <= before
+
+    def mark_reconciled(self, lease_id: str, now: datetime) -> None:
+        self._state.reconciled[lease_id] = now
 
     def claim(self, event_id: str, token: str, now: datetime, until: datetime) -> bool:
         event = next((event for event in self._open() if event.id == event_id), None)
-        if event is None or event.next_try > now or not self._is_free(event, now):
+        if event is None or event.next_try > now or not self._is_free(event.lease_id, now):
             return False
         self._state.claims[event.lease_id] = LeaseClaim(event_id, token, until)
         return True
@@ -39,7 +76,7 @@ class MemoryEvents:
         self._state.claims[lease_id] = replace(self._state.claims[lease_id], until=until)
         return True
 
-    def settle(self, event_id: str, token: str, now: datetime) -> None:
+    def release_claim(self, event_id: str, token: str, now: datetime) -> None:
         lease_id = self._claimed_lease(event_id, token, now)
         if lease_id is None:
             raise ClaimLost(event=event_id)
@@ -72,14 +109,18 @@ class MemoryEvents:
         return min((self._next(event, now) for event in self._open()), default=None)
 
     def lag(self, now: datetime) -> float:
-        late = (now - event.next_try for event in self._open() if self._is_free(event, now))
+        late = (
+            now - max(event.next_try, event.created_at or event.next_try)
+            for event in self._open()
+            if event.next_try <= now and self._is_free(event.lease_id, now)
+        )
         return max(0.0, max((delay.total_seconds() for delay in late), default=0.0))
 
     def _open(self) -> Iterator[Event]:
         return (event for lease in self._state.leases.values() for event in lease.events if event.is_open)
 
-    def _is_free(self, event: Event, now: datetime) -> bool:
-        claim = self._state.claims.get(event.lease_id)
+    def _is_free(self, lease_id: str, now: datetime) -> bool:
+        claim = self._state.claims.get(lease_id)
         return claim is None or claim.until <= now
 
     def _next(self, event: Event, now: datetime) -> datetime:

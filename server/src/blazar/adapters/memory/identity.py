@@ -16,7 +16,9 @@ class MemoryIdentity:
         self._state = state
         self._called = called
 
-    def create_trust(self, trustor_id: str, project_id: str, roles: Sequence[str], expires_at: datetime) -> str:
+    def create_trust(
+        self, trustor_id: str, project_id: str, roles: Sequence[str], expires_at: datetime
+    ) -> str:
         actor = self._called("create_trust")
         if actor is None or actor.user_id != trustor_id or actor.project_id != project_id:
             raise CloudRefused(service="Keystone", reason="only the trustor may create a trust (HTTP 403)")
@@ -40,7 +42,7 @@ class MemoryIdentity:
 
 
 def actor_by_trust(state: CloudState, trust_id: str) -> Actor:
-    """The user who made the trust. Raises CloudRefused where it is not valid any more."""
+    """Return the user who made the trust. Raises CloudRefused where it is not valid any more."""
     trust = state.trusts.get(trust_id)
     if trust is None or trust.trustor.user_id in state.gone_users:
         raise CloudRefused(service="Keystone", reason=f"Could not find trust: {trust_id}. (HTTP 404)")

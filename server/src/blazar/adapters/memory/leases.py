@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 
-from blazar.adapters.memory.state import State, allocation_key, stored
-from blazar.domain.event import Event
-from blazar.domain.lease import Lease, LeaseStatus, Reservation, ReservationStatus
+from blazar.adapters.memory.state import State
+from blazar.adapters.stored import added_lease, allocation_key, saved_lease
+from blazar.domain.errors import Stale
+from blazar.domain.lease.lease import AHEAD, BEGINNING, Lease, LeaseStatus, Reservation, ReservationStatus
 from blazar.domain.resource import Allocation
-from blazar.service.ports import Stale
-
-BEGINNING = datetime.min.replace(tzinfo=UTC)
+from blazar.domain.time import Interval
+from blazar.service.ports import ListPage
 
 
 class MemoryLeases:
@@ -24,33 +24,67 @@ class MemoryLeases:
     def get(self, lease_id: str) -> Lease | None:
         return self._state.leases.get(lease_id)
 
+    def get_many(self, lease_ids: Sequence[str]) -> Sequence[Lease]:
+        return _oldest_first(self._state.leases[i] for i in set(lease_ids) if i in self._state.leases)
+
+    def exists(self, lease_id: str) -> bool:
+        return lease_id in self._state.leases
+
     def list(self, project_id: str | None = None) -> Sequence[Lease]:
         found = (lease for lease in self._state.leases.values() if project_id in (None, lease.project_id))
         return _oldest_first(found)
 
-    def add(self, lease: Lease, now: datetime) -> None:
+    def page(self, page: ListPage, project_id: str | None = None) -> Sequence[Lease]:
+        found = [
+            _without_allocations(lease)
+            for lease in self.list(project_id)
+            if page.after is None or lease.key > page.after
+        ]
+        return found[: page.limit]
+
+    def add(self, lease: Lease, now: datetime) -> Lease:
         if lease.id in self._state.leases:
             raise Stale()
-        nothing = replace(lease, reservations=(), events=())
-        self._state.leases[lease.id] = replace(_merged(lease, nothing, now), created_at=now, updated_at=None)
+        return self._put(added_lease(lease, now))
 
-    def save(self, new: Lease, old: Lease, now: datetime) -> None:
-        current = self._unchanged(old)
-        merged = replace(_merged(new, current, now), created_at=current.created_at, updated_at=current.updated_at)
-        changed = merged != replace(current, revision=merged.revision)
-        revision = current.revision + 1
-        self._state.leases[old.id] = replace(
-            merged, revision=revision, updated_at=now if changed else current.updated_at
-        )
+    def save(self, new: Lease, old: Lease, now: datetime) -> Lease:
+        return self._put(saved_lease(new, self._unchanged(old), now))
+
+    def save_all(self, changes: Sequence[tuple[Lease, Lease]], now: datetime) -> None:
+        for new, old in changes:
+            self.save(new, old, now)
 
     def remove(self, lease: Lease) -> None:
         self._unchanged(lease)
         del self._state.leases[lease.id]
         self._state.claims.pop(lease.id, None)
+        self._state.reconciled.pop(lease.id, None)
 
     def ids_with_status(self, statuses: Sequence[str]) -> Sequence[str]:
         found = (lease for lease in self._state.leases.values() if lease.status in statuses)
         return [lease.id for lease in _oldest_first(found)]
+
+    def ids_of_other_kinds(self, resource_types: Sequence[str]) -> Sequence[str]:
+        return sorted(
+            lease.id
+            for lease in self._state.leases.values()
+            if lease.status is not LeaseStatus.TERMINATED
+            and any(reservation.resource_type not in resource_types for reservation in lease.reservations)
+        )
+
+    def count_over(self, before: datetime) -> int:
+        return len(self.over(before, len(self._state.leases)))
+
+    def over(self, before: datetime, limit: int) -> Sequence[str]:
+        found = (lease for lease in self._state.leases.values() if _is_over_since(lease, before))
+        return [lease.id for lease in found][:limit]
+
+    def remove_over(self, lease_ids: Sequence[str], before: datetime) -> int:
+        found = [self._state.leases[i] for i in lease_ids if i in self._state.leases]
+        over = [lease for lease in found if _is_over_since(lease, before)]
+        for lease in over:
+            self.remove(lease)
+        return len(over)
 
     def unfinished_on(self, resource_ids: Sequence[str], ending_by: datetime) -> Sequence[Allocation]:
         on = frozenset(resource_ids)
@@ -64,6 +98,23 @@ class MemoryLeases:
         )
         return sorted(found, key=allocation_key)
 
+    def on_resources(self, resource_ids: Sequence[str], interval: Interval) -> Sequence[str]:
+        on = frozenset(resource_ids)
+        return sorted(
+            lease.id
+            for lease in self._state.leases.values()
+            if lease.status in AHEAD
+            and any(a.resource_id in on and a.interval.overlaps(interval) for a in lease.allocations)
+        )
+
+    def degraded(self) -> Sequence[str]:
+        found = self._state.leases.values()
+        return sorted(lease.id for lease in found if lease.degraded and lease.status in AHEAD)
+
+    def _put(self, lease: Lease) -> Lease:
+        self._state.leases[lease.id] = lease
+        return lease
+
     def _unchanged(self, lease: Lease) -> Lease:
         current = self._state.leases.get(lease.id)
         if current is None or current.revision != lease.revision:
@@ -72,7 +123,11 @@ class MemoryLeases:
 
 
 def _oldest_first(leases: Iterable[Lease]) -> Sequence[Lease]:
-    return sorted(leases, key=lambda lease: (lease.created_at or BEGINNING, lease.id))
+    return sorted(leases, key=lambda lease: lease.key)
+
+
+def _without_allocations(lease: Lease) -> Lease:
+    return replace(lease, reservations=tuple(replace(r, allocations=()) for r in lease.reservations))
 
 
 def _is_over(lease: Lease, reservation: Reservation) -> bool:
@@ -81,43 +136,11 @@ def _is_over(lease: Lease, reservation: Reservation) -> bool:
     )
 
 
-# ---------------------------------------------------------------------- the moments of creation and of change
-
-
-def _merged(new: Lease, current: Lease, now: datetime) -> Lease:
-    """``new`` as it is stored where ``current`` was, with the moments at which rows were made and changed."""
-    reservations = {reservation.id: reservation for reservation in current.reservations}
-    allocations = {allocation.id: allocation for allocation in current.allocations}
-    events = {event.id: event for event in current.events}
-    return replace(
-        new,
-        reservations=tuple(
-            _reservation(reservation, reservations.get(reservation.id), allocations, now)
-            for reservation in new.reservations
-        ),
-        events=tuple(_event(event, events.get(event.id), now) for event in new.events),
+def _is_over_since(lease: Lease, before: datetime) -> bool:
+    return (
+        lease.status in (LeaseStatus.TERMINATED, LeaseStatus.ERROR)
+        and lease.trust_id is None
+        and max(lease.interval.end, lease.updated_at or BEGINNING) <= before
+        and not any(event.is_open for event in lease.events)
+        and all(_is_over(lease, reservation) for reservation in lease.reservations)
     )
-
-
-def _reservation(
-    new: Reservation, current: Reservation | None, allocations: dict[str, Allocation], now: datetime
-) -> Reservation:
-    new = stored(new)
-    new = replace(new, allocations=tuple(_allocation(a, allocations.get(a.id), now) for a in new.allocations))
-    if current is None:
-        return replace(new, created_at=now, updated_at=None)
-    new = replace(new, created_at=current.created_at, updated_at=current.updated_at)
-    is_same = replace(new, allocations=()) == replace(current, allocations=())  # allocations are rows of their own
-    return new if is_same else replace(new, updated_at=now)
-
-
-def _allocation(new: Allocation, current: Allocation | None, now: datetime) -> Allocation:
-    return replace(new, created_at=now if current is None else current.created_at)
-
-
-def _event(new: Event, current: Event | None, now: datetime) -> Event:
-    new = replace(new, due=None if new.due == new.time else new.due)
-    if current is None:
-        return replace(new, created_at=now, updated_at=None)
-    new = replace(new, created_at=current.created_at, updated_at=current.updated_at)
-    return new if new == current else replace(new, updated_at=now)

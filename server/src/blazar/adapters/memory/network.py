@@ -1,4 +1,4 @@
-"""Neutron in memory: networks, and who has which floating IP."""
+"""Neutron in memory: networks, and the floating IPs of projects."""
 
 from __future__ import annotations
 
@@ -50,12 +50,20 @@ class MemoryNetwork:
                 return existing
             subnet = next((s for s in state.subnets.get(network_id, ()) if s.id == subnet_id), None)
             if subnet is None or ipaddress.ip_address(address) not in ipaddress.ip_network(subnet.cidr):
-                raise CloudRefused(service="Neutron", reason=f"{address} is not valid on {network_id}. (HTTP 400)")
+                raise CloudRefused(
+                    service="Neutron", reason=f"{address} is not valid on {network_id}. (HTTP 400)"
+                )
             if (network_id, address) in state.used_addresses:
-                raise CloudRefused(service="Neutron", reason=f"IP address {address} already allocated. (HTTP 409)")
+                raise CloudRefused(
+                    service="Neutron", reason=f"IP address {address} already allocated. (HTTP 409)"
+                )
             if project_id in state.without_quota:
-                raise CloudRefused(service="Neutron", reason="Quota exceeded for resources: ['floatingip']. (HTTP 409)")
-            made = FloatingIP(f"fip-{state.next_id()}", network_id, address, project_id, description=description)
+                raise CloudRefused(
+                    service="Neutron", reason="Quota exceeded for resources: ['floatingip']. (HTTP 409)"
+                )
+            made = FloatingIP(
+                f"fip-{state.next_id()}", network_id, address, project_id, description=description
+            )
             state.floating_ips[made.id] = made
             return made
 

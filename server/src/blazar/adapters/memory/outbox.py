@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from blazar.adapters.memory.state import State, through_json
-from blazar.service.ports import Notice
+from blazar.adapters.memory.state import State
+from blazar.adapters.stored import through_json
+from blazar.service.ports import Notification
 
 
 class MemoryOutbox:
@@ -18,19 +19,21 @@ class MemoryOutbox:
 
     def put(self, event_type: str, payload: Mapping[str, Any], now: datetime) -> int:
         self._state.last_notice += 1
-        notice = Notice(self._state.last_notice, event_type, through_json(dict(payload)), now)
-        self._state.notices[notice.id] = notice
-        return notice.id
+        notification = Notification(self._state.last_notice, event_type, through_json(dict(payload)), now)
+        self._state.notifications[notification.id] = notification
+        return notification.id
 
-    def peek(self, limit: int) -> Sequence[Notice]:
-        return [notice for _, notice in sorted(self._state.notices.items())[:limit]]
+    def peek(self, limit: int) -> Sequence[Notification]:
+        return [notification for _, notification in sorted(self._state.notifications.items())[:limit]]
 
-    def take(self, limit: int, now: datetime, until: datetime) -> Sequence[Notice]:
+    def take(self, limit: int, now: datetime, until: datetime) -> Sequence[Notification]:
         oldest = self.peek(limit)
         farthest = until + (until - now)
-        if any(now < self._state.notices_held.get(notice.id, now) <= farthest for notice in oldest):
+        if any(
+            now < self._state.notices_held.get(notification.id, now) <= farthest for notification in oldest
+        ):
             return []
-        self._state.notices_held.update({notice.id: until for notice in oldest})
+        self._state.notices_held.update({notification.id: until for notification in oldest})
         return oldest
 
     def give_back(self, ids: Sequence[int]) -> None:
@@ -39,8 +42,8 @@ class MemoryOutbox:
 
     def remove(self, ids: Sequence[int]) -> None:
         for id_ in ids:
-            self._state.notices.pop(id_, None)
+            self._state.notifications.pop(id_, None)
             self._state.notices_held.pop(id_, None)
 
     def depth(self) -> int:
-        return len(self._state.notices)
+        return len(self._state.notifications)

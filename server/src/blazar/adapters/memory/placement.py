@@ -33,9 +33,9 @@ class MemoryPlacement:
         self._called("ensure_reservation_provider")
         self._ensure(hypervisor_hostname)
 
-    def remove_reservation_provider(self, hypervisor_hostname: str) -> None:
+    def remove_reservation_provider(self, hypervisor_hostname: str) -> bool:
         self._called("remove_reservation_provider")
-        self._state.providers.pop(_reservation_provider(hypervisor_hostname), None)
+        return self._state.providers.pop(_reservation_provider(hypervisor_hostname), None) is not None
 
     def ensure_resource_class(self, name: str) -> None:
         self._called("ensure_resource_class")

@@ -1,4 +1,4 @@
-"""Registered resources in memory: their generations, and who occupies them."""
+"""Registered resources in memory: their generations and their allocations."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from uuid import uuid4
 
-from blazar.adapters.memory.state import State, allocation_key, through_json
-from blazar.domain.lease import LeaseStatus
+from blazar.adapters.memory.state import State
+from blazar.adapters.stored import added_registration, allocation_key, saved_registration
+from blazar.domain.errors import Stale
+from blazar.domain.lease.lease import LeaseStatus
 from blazar.domain.resource import Allocation, Pool, Registration, database_order
-from blazar.service.ports import PropertyRecord, Stale
+from blazar.service.ids import new_id
+from blazar.service.ports import PropertyRecord
 
 
 class MemoryResources:
@@ -26,25 +28,21 @@ class MemoryResources:
     def find(self, pool: Pool, name: str) -> Registration | None:
         return next((r for r in self._in(pool, None) if r.name == name), None)
 
+    def failed(self, pool: Pool) -> Sequence[Registration]:
+        return [registration for registration in self.list(pool) if registration.failure]
+
     def list(self, pool: Pool, ids: Sequence[str] | None = None) -> Sequence[Registration]:
         return sorted(self._in(pool, ids), key=lambda registration: database_order(registration.id))
 
-    def add(self, registration: Registration, now: datetime) -> None:
+    def add(self, registration: Registration, now: datetime) -> Registration:
         if registration.id in self._state.registrations or self.find(registration.pool, registration.name):
             raise Stale()
-        self._put(replace(_stored(registration), generation=0, created_at=now, updated_at=None), now)
+        return self._put(added_registration(registration, now), now)
 
-    def save(self, registration: Registration, now: datetime) -> None:
+    def save(self, registration: Registration, now: datetime) -> Registration:
         current = self._at(registration.id, registration.generation)
-        registration = replace(
-            _stored(registration),
-            pool=current.pool,
-            name=current.name,
-            generation=current.generation + 1,
-            created_at=current.created_at,
-            updated_at=now,
-        )
-        self._put(registration, now)
+        stays = replace(registration, pool=current.pool, name=current.name, created_at=current.created_at)
+        return self._put(saved_registration(stays, now), now)
 
     def remove(self, resource_id: str, generation: int) -> None:
         self._at(resource_id, generation)
@@ -83,11 +81,12 @@ class MemoryResources:
         pool: Pool,
         *,
         resource_id: str | None = None,
+        resource_ids: Sequence[str] | None = None,
         lease_id: str | None = None,
         reservation_id: str | None = None,
         ending_after: datetime | None = None,
     ) -> Sequence[Allocation]:
-        in_pool = {registration.id for registration in self._in(pool, None)}
+        in_pool = {registration.id for registration in self._in(pool, resource_ids)}
         found = (
             allocation
             for lease in self._state.leases.values()
@@ -106,7 +105,7 @@ class MemoryResources:
 
     def add_properties(self, resource_type: str, names: Iterable[str], now: datetime) -> None:
         for name in names:
-            record = PropertyRecord(str(uuid4()), resource_type, name, created_at=now)
+            record = PropertyRecord(new_id(), resource_type, name, created_at=now)
             self._state.properties.setdefault((resource_type, name), record)
 
     def set_property_private(
@@ -122,7 +121,7 @@ class MemoryResources:
     def _in(self, pool: Pool, ids: Sequence[str] | None) -> Iterator[Registration]:
         known = self._state.registrations
         found = known.values() if ids is None else (known[id_] for id_ in dict.fromkeys(ids) if id_ in known)
-        return (registration for registration in found if registration.pool is pool)
+        return (registration for registration in found if registration.pool == pool)
 
     def _at(self, resource_id: str, generation: int) -> Registration:
         registration = self._state.registrations.get(resource_id)
@@ -130,15 +129,7 @@ class MemoryResources:
             raise Stale()
         return registration
 
-    def _put(self, registration: Registration, now: datetime) -> None:
+    def _put(self, registration: Registration, now: datetime) -> Registration:
         self._state.registrations[registration.id] = registration
         self._state.touched[registration.id] = now
-
-
-def _stored(registration: Registration) -> Registration:
-    return replace(
-        registration,
-        facts=through_json(dict(registration.facts)),
-        capabilities=through_json(dict(registration.capabilities)),
-        inventory=dict(registration.inventory),
-    )
+        return registration

@@ -1,4 +1,5 @@
-"""One OpenStack cloud: its services behind one kept session, with the service's own credentials or a user's."""
+"""One OpenStack cloud: its services behind one kept session, with the service's own credentials or a
+user's."""
 
 from __future__ import annotations
 
@@ -10,13 +11,14 @@ from keystoneauth1.plugin import BaseAuthPlugin
 from keystoneauth1.session import Session
 from openstack.connection import Connection
 
+from blazar.adapters.openstack.bulkhead import CALLS_AT_ONCE, Bulkhead
 from blazar.adapters.openstack.credentials import UserToken, trustee
 from blazar.adapters.openstack.keystone import KeystoneIdentity
 from blazar.adapters.openstack.neutron import NeutronNetwork
 from blazar.adapters.openstack.nova import NovaCompute
 from blazar.adapters.openstack.placement import PlacementProviders
-from blazar.adapters.openstack.session import ServiceApi
-from blazar.service.observer import NOBODY, Observer
+from blazar.adapters.openstack.session import Find, ServiceApi, bound_renewal
+from blazar.service.metrics import NO_METRICS, Metrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,15 @@ class OpenStackCloud:
             neutron=self.neutron.fenced(check),
         )
 
+    def for_request(self, seconds_left: Callable[[], float]) -> OpenStackCloud:
+        return replace(
+            self,
+            nova=self.nova.for_request(seconds_left),
+            placements=self.placements.for_request(seconds_left),
+            keystone=self.keystone.for_request(seconds_left),
+            neutron=self.neutron.for_request(seconds_left),
+        )
+
     def as_user(self, token: str) -> OpenStackCloud:
         return self._acting(UserToken(token, self.session))
 
@@ -71,16 +82,29 @@ class OpenStackCloud:
 
 
 def connect(
-    session: Session, region_name: str | None = None, interface: str = "public", observer: Observer = NOBODY
+    session: Session,
+    region_name: str | None = None,
+    interface: str = "public",
+    metrics: Metrics = NO_METRICS,
+    calls_at_once: int = CALLS_AT_ONCE,
 ) -> OpenStackCloud:
-    """The cloud that ``session`` is authenticated to. Nothing of it is asked before it is needed."""
+    """Return the cloud that ``session`` is authenticated to. No request is sent before it is needed.
+
+    ``calls_at_once`` is how many calls to each service all requests together may have under way. ``session``
+    must use ``pooled_http``, which keeps their deadlines."""
+    bound_renewal(session)
     connection = Connection(session=session, region_name=region_name, interface=interface)
-    # Not the SDK's: that one wants Neutron in the catalog at once, and a cloud without Neutron has hosts to reserve.
+    # Not the SDK's: that one wants Neutron in the catalog at once, and a cloud without Neutron has hosts to
+    # reserve.
     network = Adapter(session, "network", interface=interface, region_name=region_name)
+
+    def service(name: str, find: Find) -> ServiceApi:
+        return ServiceApi(name, find, Bulkhead(name, calls_at_once), metrics=metrics)
+
     return OpenStackCloud(
         session,
-        ServiceApi("Nova", lambda: connection.compute, observer=observer),
-        ServiceApi("Placement", lambda: connection.placement, observer=observer),
-        ServiceApi("Keystone", lambda: connection.identity, observer=observer),
-        ServiceApi("Neutron", lambda: network, observer=observer),
+        service("Nova", lambda: connection.compute),
+        service("Placement", lambda: connection.placement),
+        service("Keystone", lambda: connection.identity),
+        service("Neutron", lambda: network),
     )

@@ -1,4 +1,4 @@
-"""Whose rights a request is made with, where they are not the service's own: a user's token, or a trust."""
+"""The credentials of a request that are not the service's own: a user's token, or a trust."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from blazar.domain.errors import CloudRefused, CloudUnavailable
 
 
 class UserToken(BaseAuthPlugin):
-    """A user's token as it is, at the endpoints of the service's own catalog: nothing is asked of Keystone."""
+    """A user's token as it is, at the endpoints of the service's own catalog: nothing is asked of
+    Keystone."""
 
     def __init__(self, token: str, own: Session) -> None:
         super().__init__()
@@ -36,7 +37,8 @@ class UserToken(BaseAuthPlugin):
 
 
 def trustee(own: Session, trust_id: str) -> BaseAuthPlugin:
-    """The credentials of the user who made the trust. Raises CloudUnavailable where our own are not to be had."""
+    """Return the credentials of the user who made the trust. Raises CloudUnavailable where our own are not to
+    be had."""
     try:
         token = own.get_token()
     except ks_exceptions.ClientException as failure:

@@ -7,6 +7,7 @@ import random
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from keystoneauth1 import exceptions as ks_exceptions
 from keystoneauth1.session import Session
 
 from blazar.adapters.openstack.credentials import trustee
@@ -25,17 +26,19 @@ class KeystoneIdentity:
         self._session = session
         self._api = api
 
-    def create_trust(self, trustor_id: str, project_id: str, roles: Sequence[str], expires_at: datetime) -> str:
+    def create_trust(
+        self, trustor_id: str, project_id: str, roles: Sequence[str], expires_at: datetime
+    ) -> str:
         body = {
             "trustor_user_id": trustor_id,
-            "trustee_user_id": self._session.get_user_id(),
+            "trustee_user_id": self._own_user_id(),
             "project_id": project_id,
             "roles": [{"name": name} for name in roles],
             "impersonation": True,
         }
         for _ in range(ATTEMPTS):
-            # Keystone takes a trust of the same people to the same second for the same trust, even one that was
-            # deleted, and answers 409.
+            # Keystone takes a trust of the same people to the same second for the same trust, even one that
+            # was deleted, and answers 409.
             later = expires_at + timedelta(seconds=random.randrange(SPREAD_SECONDS))  # noqa: S311 - no secret
             body["expires_at"] = later.strftime("%Y-%m-%dT%H:%M:%SZ")
             answer = self._api.post(TRUSTS, {"trust": body}, absent=(409,))
@@ -53,10 +56,18 @@ class KeystoneIdentity:
         path = f"{TRUSTS}/{trust_id}"
         if self._api.delete(path, absent=(403, 404)):
             return
-        # By default only the user who made it may delete it: by the trust itself, we are that user. Where it is dead
-        # there is nothing that could be done, nor needs to be.
+        # By default only the user who made it may delete it: by the trust itself, we are that user. Where it
+        # is dead there is nothing that could be done, nor needs to be.
         with contextlib.suppress(CloudRefused):
             self._by_trust(trust_id).delete(path, absent=(401, 403, 404))
 
     def _by_trust(self, trust_id: str) -> ServiceApi:
-        return self._api.acting(trustee(self._session, trust_id))
+        with self._api.in_time():  # our own token may have to be renewed
+            return self._api.acting(trustee(self._session, trust_id))
+
+    def _own_user_id(self) -> str | None:
+        try:
+            with self._api.in_time():
+                return self._session.get_user_id()
+        except ks_exceptions.ClientException as failure:
+            raise CloudUnavailable(service="Keystone", reason=str(failure)) from failure

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from blazar.adapters.openstack.session import ServiceApi
+from blazar.domain.address import canonical_address
 from blazar.domain.errors import CloudRefused, CloudUnavailable
-from blazar.domain.floatingip import canonical_address
 from blazar.service.ports import CloudNetwork, FloatingIP, Subnet
 
 BASE = "/v2.0"
@@ -66,10 +66,14 @@ class NeutronNetwork:
         # For one that is gone some releases of Neutron answer 500.
         is_set = self._api.put(path, {"tags": list(tags)}, absent=(404, 500)) is not None
         if not is_set and self._list("floatingips", id=floating_ip_id):
-            raise CloudUnavailable(service="Neutron", reason=f"floating IP {floating_ip_id} was given no tags")
+            raise CloudUnavailable(
+                service="Neutron", reason=f"floating IP {floating_ip_id} was given no tags"
+            )
 
     def disassociate_floating_ip(self, floating_ip_id: str) -> None:
-        self._api.put(f"{BASE}/floatingips/{floating_ip_id}", {"floatingip": {"port_id": None}}, absent=(404,))
+        self._api.put(
+            f"{BASE}/floatingips/{floating_ip_id}", {"floatingip": {"port_id": None}}, absent=(404,)
+        )
 
     def delete_floating_ip(self, floating_ip_id: str) -> None:
         self._api.delete(f"{BASE}/floatingips/{floating_ip_id}")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
 from blazar.adapters.openstack.session import ServiceApi
-from blazar.domain.errors import CloudUnavailable
+from blazar.domain.errors import CloudRefused, CloudUnavailable
 from blazar.domain.resource import PropertyValue
 from blazar.service.ports import Aggregate, Flavor, Hypervisor, Server, ServerGroup
 
@@ -22,6 +23,8 @@ HYPERVISOR_FACTS = (
 )
 NUMERIC_IDS = "2.1"
 """Up to 2.52 a hypervisor's id is Nova's integer, which API 1.0 shows, and up to 2.87 its sizes are told."""
+IN_PAGES = "2.33"
+"""From here on lists of hypervisors come in pages."""
 WITH_EXTRA_SPECS = "2.61"
 """From here on a flavor is shown with its extra specs."""
 ONE_POLICY = "2.64"
@@ -43,15 +46,34 @@ class NovaCompute:
     # hypervisors
 
     def find_hypervisor(self, reference: str) -> Hypervisor | None:
-        number = self._hypervisor_number(reference) or (reference if reference.isdigit() else None)
-        answer = self._api.find(f"/os-hypervisors/{number}", NUMERIC_IDS) if number else None
-        if answer is None:
+        if reference in NOT_IN_A_PATH:
             return None
-        found = answer["hypervisor"]
-        host = str(found["service"]["host"])
-        facts: dict[str, PropertyValue] = {name: found.get(name) for name in HYPERVISOR_FACTS}
-        facts |= {"service_name": host, "availability_zone": self._availability_zone(host)}
-        return Hypervisor(str(found["id"]), str(found["hypervisor_hostname"]), host, facts)
+        is_number = reference.isascii() and reference.isdigit()
+        of_name = self._hypervisor_number(reference)
+        number = of_name or (reference if is_number else None)
+        answer = self._api.find(f"/os-hypervisors/{number}", NUMERIC_IDS) if number else None
+        found = _one(answer, "hypervisor")
+        if found is None:
+            return None
+        if of_name and found["hypervisor_hostname"] != reference:
+            # Each cell of Nova counts its hypervisors from 1, and Nova shows the one that it finds first.
+            other = found["hypervisor_hostname"]
+            reason = f"the hypervisors {reference} and {other}, in two cells, have the same id {number}"
+            raise CloudRefused(service="Nova", reason=reason)
+        return _hypervisor(found, self._availability_zone(str(found["service"]["host"])))
+
+    def hypervisors(self) -> Sequence[Hypervisor]:
+        zones = {str(s["host"]): str(s["zone"]) for s in self._services()}
+        found: list[Mapping[str, Any]] = []
+        marker: dict[str, str] = {}
+        while True:
+            answer = self._api.get("/os-hypervisors/detail", IN_PAGES, limit=PAGE, **marker)
+            page = answer["hypervisors"]
+            found += page
+            if not page or not answer.get("hypervisors_links"):
+                break
+            marker = {"marker": str(page[-1]["id"])}
+        return [_hypervisor(raw, zones.get(str(raw["service"]["host"]), "")) for raw in found]
 
     def _hypervisor_number(self, hostname: str) -> str | None:
         # Nova searches by pattern, so compute-1 finds compute-10 as well: only the exact name counts.
@@ -60,8 +82,13 @@ class NovaCompute:
         return str(exact[0]["id"]) if exact else None
 
     def _availability_zone(self, host: str) -> str:
-        services = self._api.get("/os-services", NUMERIC_IDS, host=host, binary="nova-compute")["services"]
+        services = self._services(host=host)
         return str(services[0]["zone"]) if services else ""
+
+    def _services(self, **conditions: str) -> Sequence[Mapping[str, Any]]:
+        answer = self._api.get("/os-services", NUMERIC_IDS, binary="nova-compute", **conditions)
+        found: Sequence[Mapping[str, Any]] = answer["services"]
+        return found
 
     # servers
 
@@ -72,14 +99,17 @@ class NovaCompute:
         return self._servers(flavor=flavor_id)
 
     def _servers(self, **conditions: str) -> Sequence[Server]:
+        # Nova may answer fewer than are asked for ([api] max_limit): only the absence of a link tells the
+        # last page.
         servers: list[Server] = []
         marker: dict[str, str] = {}
         while True:
-            page = self._api.get("/servers/detail", all_tenants=1, limit=PAGE, **conditions, **marker)["servers"]
-            servers += [_server(raw) for raw in page]
-            if len(page) < PAGE:
+            answer = self._api.get("/servers/detail", all_tenants=1, limit=PAGE, **conditions, **marker)
+            page = [_server(raw) for raw in answer["servers"]]
+            servers += page
+            if not page or not answer.get("servers_links"):
                 return servers
-            marker = {"marker": servers[-1].id}
+            marker = {"marker": page[-1].id}
 
     def delete_server(self, server_id: str) -> None:
         self._api.delete(f"/servers/{server_id}")
@@ -99,12 +129,16 @@ class NovaCompute:
     def find_aggregate(self, name: str) -> Aggregate | None:
         return next((a for a in self.aggregates() if a.name == name), None)
 
-    def create_aggregate(self, name: str, availability_zone: str | None, metadata: Mapping[str, str]) -> Aggregate:
+    def create_aggregate(
+        self, name: str, availability_zone: str | None, metadata: Mapping[str, str]
+    ) -> Aggregate:
         body = {"aggregate": {"name": name, "availability_zone": availability_zone}}
         answer = self._api.post("/os-aggregates", body, absent=(409,))
         aggregate = self.find_aggregate(name) if answer is None else _aggregate(answer["aggregate"])
         if aggregate is None:
-            raise CloudUnavailable(service="Nova", reason=f"aggregate {name} vanished while it was being made")
+            raise CloudUnavailable(
+                service="Nova", reason=f"aggregate {name} vanished while it was being made"
+            )
         if any(aggregate.metadata.get(key) != value for key, value in metadata.items()):
             changed = self._api.post(
                 f"/os-aggregates/{aggregate.id}/action", {"set_metadata": {"metadata": dict(metadata)}}
@@ -119,10 +153,14 @@ class NovaCompute:
         # Nova says 409 both for a host that is in already and for one that it will not put in.
         aggregate = self.aggregate(aggregate_id)
         if aggregate is None or host not in aggregate.hosts:
-            raise CloudUnavailable(service="Nova", reason=f"host {host} cannot join aggregate {aggregate_id} yet")
+            raise CloudUnavailable(
+                service="Nova", reason=f"host {host} cannot join aggregate {aggregate_id} yet"
+            )
 
     def remove_host(self, aggregate_id: int, host: str) -> None:
-        self._api.post(f"/os-aggregates/{aggregate_id}/action", {"remove_host": {"host": host}}, absent=(404,))
+        self._api.post(
+            f"/os-aggregates/{aggregate_id}/action", {"remove_host": {"host": host}}, absent=(404,)
+        )
 
     def delete_aggregate(self, aggregate_id: int) -> None:
         self._api.delete(f"/os-aggregates/{aggregate_id}")
@@ -132,8 +170,9 @@ class NovaCompute:
     def flavor(self, flavor_id: str) -> Flavor | None:
         if flavor_id in NOT_IN_A_PATH:
             return None
-        answer = self._api.find(f"/flavors/{quote(flavor_id, safe='')}", WITH_EXTRA_SPECS)
-        return None if answer is None else _flavor(answer["flavor"])
+        # There are flavors behind /flavors/detail, too, but that is no flavor's id.
+        found = _one(self._api.find(_flavor_path(flavor_id), WITH_EXTRA_SPECS), "flavor")
+        return None if found is None else _flavor(found)
 
     def create_flavor(self, flavor: Flavor) -> None:
         body = {
@@ -148,21 +187,25 @@ class NovaCompute:
         }
         self._api.post("/flavors", {"flavor": body}, absent=(409,))
         if flavor.extra_specs:
-            self._api.post(f"/flavors/{flavor.id}/os-extra_specs", {"extra_specs": dict(flavor.extra_specs)})
+            self._api.post(
+                f"{_flavor_path(flavor.id)}/os-extra_specs", {"extra_specs": dict(flavor.extra_specs)}
+            )
 
     def delete_flavor(self, flavor_id: str) -> None:
-        self._api.delete(f"/flavors/{flavor_id}")
+        self._api.delete(_flavor_path(flavor_id))
 
     def flavor_projects(self, flavor_id: str) -> frozenset[str]:
-        answer = self._api.find(f"/flavors/{quote(flavor_id, safe='')}/os-flavor-access") or {}
+        answer = self._api.find(f"{_flavor_path(flavor_id)}/os-flavor-access") or {}
         return frozenset(str(each["tenant_id"]) for each in answer.get("flavor_access", ()))
 
     def grant_flavor(self, flavor_id: str, project_id: str) -> None:
-        self._api.post(f"/flavors/{flavor_id}/action", {"addTenantAccess": {"tenant": project_id}}, absent=(409,))
+        self._api.post(
+            f"{_flavor_path(flavor_id)}/action", {"addTenantAccess": {"tenant": project_id}}, absent=(409,)
+        )
 
     def revoke_flavor(self, flavor_id: str, project_id: str) -> None:
         body = {"removeTenantAccess": {"tenant": project_id}}
-        self._api.post(f"/flavors/{flavor_id}/action", body, absent=(404,))
+        self._api.post(f"{_flavor_path(flavor_id)}/action", body, absent=(404,))
 
     # server groups
 
@@ -172,18 +215,45 @@ class NovaCompute:
         return _server_group((answer or {})["server_group"])
 
     def server_groups(self, name: str) -> Sequence[ServerGroup]:
-        found: list[ServerGroup] = []
-        seen = 0
+        # There are no links here, and a page may be shorter than what was asked for ([api] max_limit): the
+        # list ends with a page that brings nothing new.
+        found: dict[str, ServerGroup] = {}
         while True:
-            page = self._api.get("/os-server-groups", ONE_POLICY, all_projects="True", limit=PAGE, offset=seen)
-            groups = page["server_groups"]
-            found += [_server_group(raw) for raw in groups if raw["name"] == name]
-            seen += len(groups)
-            if len(groups) < PAGE:
-                return found
+            page = self._api.get(
+                "/os-server-groups", ONE_POLICY, all_projects="True", limit=PAGE, offset=len(found)
+            )["server_groups"]
+            new = {str(raw["id"]): _server_group(raw) for raw in page if str(raw["id"]) not in found}
+            if not new:
+                return [group for group in found.values() if group.name == name]
+            found |= new
 
     def delete_server_group(self, group_id: str) -> None:
         self._api.delete(f"/os-server-groups/{group_id}")
+
+
+def _flavor_path(flavor_id: str) -> str:
+    return f"/flavors/{quote(flavor_id, safe='')}"
+
+
+def _hypervisor(raw: Mapping[str, Any], availability_zone: str) -> Hypervisor:
+    host = str(raw["service"]["host"])
+    facts: dict[str, PropertyValue] = {name: raw.get(name) for name in HYPERVISOR_FACTS}
+    if isinstance(facts["cpu_info"], dict):  # it is an object from 2.28 on, and text before
+        facts["cpu_info"] = json.dumps(facts["cpu_info"])
+    return Hypervisor(
+        id=str(raw["id"]),
+        hypervisor_hostname=str(raw["hypervisor_hostname"]),
+        service_name=host,
+        facts={**facts, "service_name": host, "availability_zone": availability_zone},
+        is_up=raw.get("state") != "down",
+        is_enabled=raw.get("status") != "disabled",
+    )
+
+
+def _one(answer: Any, key: str) -> Mapping[str, Any] | None:
+    """Return the object in an answer; None where the answer is about something else, such as a list."""
+    found = answer.get(key) if isinstance(answer, Mapping) else None
+    return found if isinstance(found, Mapping) else None
 
 
 def _server(raw: Mapping[str, Any]) -> Server:

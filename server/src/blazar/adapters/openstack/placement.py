@@ -1,4 +1,5 @@
-"""Placement: compute nodes' inventories and traits, and the provider that reservations hang below each of them."""
+"""Placement: compute nodes' inventories and traits, and the provider that reservations hang below each of
+them."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from blazar.service.ports import Provider
 
 VERSION = "1.29"
 NAMESPACE = uuid.UUID("b1a2a700-5e5e-4a7e-9f00-000000000001")
-"""Reservation providers get ids derived from their names, so that two managers that make one at a time make the same."""
+"""Reservation providers get ids derived from their names, so that two managers that make one at a time make
+the same."""
 
 SLOTS = {"reserved": 0, "min_unit": 1, "max_unit": 1, "step_size": 1, "allocation_ratio": 1.0}
 """What the inventory of a reservation is like: each server takes one, and no more than there are."""
@@ -58,10 +60,9 @@ class PlacementProviders:
         }
         self._api.post("/resource_providers", body, VERSION, absent=(409,))
 
-    def remove_reservation_provider(self, hypervisor_hostname: str) -> None:
+    def remove_reservation_provider(self, hypervisor_hostname: str) -> bool:
         found = self._by_name(_reservation_provider(hypervisor_hostname))
-        if found is not None:
-            self._api.delete(f"/resource_providers/{found['uuid']}", VERSION)
+        return found is not None and self._api.delete(f"/resource_providers/{found['uuid']}", VERSION)
 
     # what is reserved
 
@@ -69,14 +70,18 @@ class PlacementProviders:
         path = f"/resource_classes/{name}"
         for _ in range(CONCURRENT_CLASSES):
             self._api.put(path, None, VERSION)
-            # Of several classes that are made at once Placement makes one, and says of the others that they exist.
+            # Of several classes that are made at once Placement makes one, and says of the others that they
+            # exist.
             if self._api.find(path, VERSION) is not None:
                 return
         raise CloudUnavailable(service="Placement", reason=f"resource class {name} is not made")
 
     def remove_resource_class(self, name: str) -> None:
         path = f"/resource_classes/{name}"
-        if not self._api.delete(path, VERSION, absent=(404, 409)) and self._api.find(path, VERSION) is not None:
+        if (
+            not self._api.delete(path, VERSION, absent=(404, 409))
+            and self._api.find(path, VERSION) is not None
+        ):
             raise CloudUnavailable(service="Placement", reason=f"there are inventories of {name} yet")
 
     def set_reserved_slots(self, hypervisor_hostname: str, resource_class: str, total: int) -> None:
@@ -87,7 +92,9 @@ class PlacementProviders:
             found = self._by_name(name)
         if found is None:
             if total:
-                raise CloudUnavailable(service="Placement", reason=f"provider {name} vanished while it was being made")
+                raise CloudUnavailable(
+                    service="Placement", reason=f"provider {name} vanished while it was being made"
+                )
             return
         if total:
             self._put_inventory(str(found["uuid"]), resource_class, total)
@@ -105,7 +112,7 @@ class PlacementProviders:
                 "inventories": {**known["inventories"], resource_class: wanted},
             }
             path = f"/resource_providers/{provider_id}/inventories"
-            # 409: somebody else changed the provider since we read it.
+            # 409: another client changed the provider since we read it.
             if self._api.put(path, body, VERSION, absent=(409,)) is not None:
                 return
         raise CloudUnavailable(service="Placement", reason=f"the inventories of {provider_id} keep changing")
@@ -134,4 +141,6 @@ def _reservation_provider(hypervisor_hostname: str) -> str:
 def _inventory(raw: Mapping[str, Any]) -> Inventory:
     usable = int(raw["total"]) - int(raw.get("reserved", 0))
     capacity = math.floor(usable * float(raw.get("allocation_ratio", 1.0)))
-    return Inventory(capacity=max(capacity, 0), max_unit=min(int(raw.get("max_unit", capacity)), max(capacity, 0)))
+    return Inventory(
+        capacity=max(capacity, 0), max_unit=min(int(raw.get("max_unit", capacity)), max(capacity, 0))
+    )

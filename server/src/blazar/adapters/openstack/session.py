@@ -1,47 +1,69 @@
-"""How we talk to OpenStack: one kept session and token per process, and failures told as our own errors."""
+"""Requests to OpenStack: one kept session and token per process, and failures as errors of the service."""
 
 from __future__ import annotations
 
 import copy
 import logging
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 from urllib.parse import urlsplit
 
 import requests
 import requests.adapters
+import urllib3
 from keystoneauth1 import exceptions as ks_exceptions
 from keystoneauth1.adapter import Adapter
 from keystoneauth1.identity.base import BaseIdentityPlugin
 from keystoneauth1.plugin import BaseAuthPlugin
+from keystoneauth1.session import Session
 from openstack.exceptions import SDKException
 
-from blazar.domain.errors import BlazarError, CloudRefused, CloudUnavailable
-from blazar.service import trail
-from blazar.service.observer import NOBODY, Observer
+from blazar.adapters.openstack.bulkhead import Bulkhead
+from blazar.domain.errors import BlazarError, CloudRefused, CloudUnavailable, TooLate
+from blazar.service import log_context
+from blazar.service.metrics import NO_METRICS, Metrics
 
 LOG = logging.getLogger(__name__)
 Check = Callable[[], None]
 Find = Callable[[], Adapter]
-"""Finds a service's endpoint, by asking Keystone and the service; called each time, so it should remember what it found."""
+"""Finds a service's endpoint, by asking Keystone and the service; called each time, so it should remember
+what it found."""
 NOT_GOOD = (ks_exceptions.Unauthorized, ks_exceptions.Forbidden, ks_exceptions.NotFound)
 """Keystone's answers to credentials that are not, or no longer, good for what they are used for."""
 RETRY_LATER = frozenset({401, 408, 413, 429, 500, 502, 503, 504})
+SecondsLeft = Callable[[], float]
+_SECONDS_LEFT: ContextVar[SecondsLeft | None] = ContextVar("seconds_left", default=None)
+"""How long the caller of this thread's request still waits. One call to a service may send several HTTP
+requests (token, discovery, the call itself), and keystoneauth passes no time limit on to the first ones."""
 
 
 def no_check() -> None:
-    """Nothing forbids the call."""
+    """Allow the call."""
 
 
 class _Http(requests.Session):
-    """Reads the environment's proxies and certificates once for each service, where requests does at each call, and never
-    ~/.netrc: nobody but Keystone gets a password."""
+    """Reads the environment's proxies and certificates once for each service, where requests does at each
+    call, and never ~/.netrc: only Keystone gets a password."""
 
     def __init__(self) -> None:
         super().__init__()
         self.trust_env = False
         self._kept: dict[object, Any] = {}
+
+    def send(self, request: Any, **kwargs: Any) -> requests.Response:
+        """Raises requests.Timeout also where the caller waits no longer."""
+        seconds_left = _SECONDS_LEFT.get()
+        if seconds_left is not None:
+            seconds, configured = seconds_left(), kwargs.get("timeout")
+            if seconds <= 0:
+                raise requests.Timeout("the time of the request is over")
+            # The limit of connecting and of waiting for the answer together.
+            kwargs["timeout"] = urllib3.Timeout(min(seconds, configured or seconds))
+        return super().send(request, **kwargs)
 
     def merge_environment_settings(self, url: Any, proxies: Any, stream: Any, verify: Any, cert: Any) -> Any:
         key = (*urlsplit(url)[:2], tuple(sorted((proxies or {}).items())), stream, verify, cert)
@@ -52,14 +74,14 @@ class _Http(requests.Session):
 
 
 class _Place:
-    """Where a service is, for as long as our token is good: keystoneauth searches a copy of the token's whole catalog at
-    each call."""
+    """The endpoint of a service, for as long as our token is good: keystoneauth searches a copy of the
+    token's whole catalog at each call."""
 
     def __init__(self) -> None:
         self._known: tuple[object, str | None] = (None, None)
 
     def of(self, adapter: Adapter) -> str | None:
-        """The service's endpoint; None where keystoneauth has to say what is wrong."""
+        """Return the service's endpoint; None where keystoneauth has to say what is wrong."""
         auth = adapter.session.auth
         if not isinstance(auth, BaseIdentityPlugin):
             return None
@@ -72,8 +94,35 @@ class _Place:
         return known[1]
 
 
+TOKEN_SECONDS = 10.0
+"""How long a call waits while another one renews our token."""
+
+
+class _TokenLock:
+    """The lock under which keystoneauth renews our token, with a bound: while Keystone hangs, one call after
+    the other would have it, and all others would wait for ever."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        seconds_left = _SECONDS_LEFT.get()
+        seconds = TOKEN_SECONDS if seconds_left is None else max(min(seconds_left(), TOKEN_SECONDS), 0)
+        if not self._lock.acquire(timeout=seconds):
+            raise ks_exceptions.ClientException("Our token is being renewed, and Keystone does not answer")
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+def bound_renewal(session: Session) -> None:
+    """Let no call wait for long for the renewal of the session's own token."""
+    if isinstance(session.auth, BaseIdentityPlugin):
+        session.auth._lock = _TokenLock()  # type: ignore[assignment]  # all that is asked of a lock there
+
+
 def pooled_http(connections: int) -> requests.Session:
-    """An HTTP session that keeps as many connections open as there are workers."""
+    """Return an HTTP session that keeps as many connections open as there are workers."""
     http = _Http()
     adapter = requests.adapters.HTTPAdapter(pool_connections=connections, pool_maxsize=connections)
     http.mount("http://", adapter)
@@ -82,25 +131,28 @@ def pooled_http(connections: int) -> requests.Session:
 
 
 class ServiceApi:
-    """One OpenStack service's API: JSON in and out, absent things as None, every failure as one of two errors.
+    """One OpenStack service's API: JSON in and out, absent things as None, every failure as one of two
+    errors.
 
-    Raises CloudUnavailable where asking again may help (no answer, 5xx, 429, an answer that is not JSON) and CloudRefused
-    with the service's own words where it won't.
-    """
+    Raises CloudUnavailable where asking again may help (no answer, 5xx, 429, an answer that is not JSON) and
+    CloudRefused with the service's own words where it won't."""
 
     def __init__(
         self,
         name: str,
         find: Find,
+        bulkhead: Bulkhead,
         check: Check = no_check,
         auth: BaseAuthPlugin | None = None,
-        observer: Observer = NOBODY,
+        metrics: Metrics = NO_METRICS,
     ) -> None:
         self._name = name
         self._find = find
+        self._bulkhead = bulkhead
         self._check = check
+        self._seconds_left: SecondsLeft | None = None
         self._auth = auth
-        self._observer = observer
+        self._metrics = metrics
         self._place = _Place()
 
     def fenced(self, check: Check) -> ServiceApi:
@@ -108,8 +160,16 @@ class ServiceApi:
         fenced._check = check
         return fenced
 
+    def for_request(self, seconds_left: SecondsLeft) -> ServiceApi:
+        """Return the same API for a request whose caller waits so long. The engine's calls have no such
+        limits."""
+        bounded = copy.copy(self)
+        bounded._seconds_left = seconds_left
+        return bounded
+
     def acting(self, auth: BaseAuthPlugin) -> ServiceApi:
-        """The same API with somebody else's credentials: where these are not good, asking again won't help."""
+        """Return the same API with the credentials of another user: where these are refused, asking again
+        does not help."""
         acting = copy.copy(self)
         acting._auth = auth
         return acting
@@ -118,18 +178,23 @@ class ServiceApi:
         return self._call("GET", path, version, params=params)
 
     def find(self, path: str, version: str | None = None, **params: Any) -> Any | None:
-        """As ``get``, but None where the service says 404."""
+        """Do as ``get``, but return None where the service says 404."""
         return self._call("GET", path, version, params=params, absent=(404,))
 
-    def post(self, path: str, body: Any, version: str | None = None, absent: tuple[int, ...] = ()) -> Any | None:
-        """The answer's body; None for an answer whose status is in ``absent``, which is then no error."""
+    def post(
+        self, path: str, body: Any, version: str | None = None, absent: tuple[int, ...] = ()
+    ) -> Any | None:
+        """Return the answer's body; None for an answer whose status is in ``absent``, which is then no
+        error."""
         return self._call("POST", path, version, json=body, absent=absent)
 
-    def put(self, path: str, body: Any, version: str | None = None, absent: tuple[int, ...] = ()) -> Any | None:
+    def put(
+        self, path: str, body: Any, version: str | None = None, absent: tuple[int, ...] = ()
+    ) -> Any | None:
         return self._call("PUT", path, version, json=body, absent=absent)
 
     def delete(self, path: str, version: str | None = None, absent: tuple[int, ...] = (404,)) -> bool:
-        """Whether the service did it; false for an answer whose status is in ``absent``."""
+        """Return whether the service did it; false for an answer whose status is in ``absent``."""
         return self._call("DELETE", path, version, absent=absent) is not None
 
     def _call(
@@ -138,7 +203,8 @@ class ServiceApi:
         self._check()
         began = time.perf_counter()  # a duration, not a time of day
         try:
-            answer = self._asked(method, path, version, **kwargs)
+            with self._turn(), self.in_time():
+                answer = self._asked(method, path, version, **kwargs)
         except BlazarError:
             self._tell(method, path, "failed", began)
             raise
@@ -155,20 +221,47 @@ class ServiceApi:
         try:
             return answer.json()
         except ValueError as failure:
-            raise CloudUnavailable(service=self._name, reason=f"{method} {path} did not answer JSON") from failure
+            raise CloudUnavailable(
+                service=self._name, reason=f"{method} {path} did not answer JSON"
+            ) from failure
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Have one of the calls that all requests together may have under way."""
+        if self._seconds_left is None:
+            yield
+            return
+        with self._bulkhead.entered(self._seconds_left()):
+            yield
+
+    @contextmanager
+    def in_time(self) -> Iterator[None]:
+        """End each HTTP request inside the block when the caller stops waiting. Raises TooLate where that is
+        over."""
+        if self._seconds_left is not None and self._seconds_left() <= 0:
+            raise TooLate()
+        token = _SECONDS_LEFT.set(self._seconds_left)
+        try:
+            yield
+        finally:
+            _SECONDS_LEFT.reset(token)
 
     def _asked(self, method: str, path: str, version: str | None, **kwargs: Any) -> requests.Response:
-        """The service's answer, whatever its status. Raises CloudUnavailable, CloudRefused where there is none."""
-        if request_id := trail.request_id():
+        """Return the service's answer, whatever its status. Raises CloudUnavailable, CloudRefused where there
+        is none."""
+        if request_id := log_context.request_id():
             kwargs["headers"] = {"X-OpenStack-Request-ID": request_id}
         try:
-            # Found here and not before: a service that is away when we start is asked again later, as at any other time.
+            # Found here and not before: a service that is away when we start is asked again later, as at any
+            # other time.
             adapter = self._find()
             if self._auth is not None:
                 kwargs["auth"] = self._auth
             else:
                 kwargs["endpoint_override"] = self._place.of(adapter)
-            answer: requests.Response = adapter.request(path, method, microversion=version, raise_exc=False, **kwargs)
+            answer: requests.Response = adapter.request(
+                path, method, microversion=version, raise_exc=False, **kwargs
+            )
             return answer
         except (
             ks_exceptions.ConnectionError,
@@ -194,7 +287,7 @@ class ServiceApi:
             seconds * 1000,
             extra={"action": "cloud_call", "outcome": outcome},
         )
-        self._observer.cloud_asked(self._name, method, outcome, seconds)
+        self._metrics.cloud_called(self._name, method, outcome, seconds)
 
 
 def _sentence(failure: Exception) -> str:
@@ -202,7 +295,8 @@ def _sentence(failure: Exception) -> str:
 
 
 def _explanation(answer: requests.Response) -> str:
-    """The service's own words: Nova wraps them by fault name, Neutron by NeutronError, Placement in a list of errors."""
+    """Return the service's own words: Nova wraps them by fault name, Neutron by NeutronError, Placement in a
+    list of errors."""
     try:
         body = answer.json()
     except ValueError:

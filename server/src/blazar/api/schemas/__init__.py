@@ -1,1 +1,1 @@
-"""What clients send: the bodies of API 1.0 as pydantic models, which become the service's commands."""
+"""The bodies that clients send in API 1.0, as pydantic models, which become the service's commands."""

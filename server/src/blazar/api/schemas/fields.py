@@ -1,4 +1,4 @@
-"""What a name and a date may look like, and how a refused body becomes the one sentence that callers read."""
+"""Names and dates in requests, and the sentence for a body that is refused."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MOMENT_SCHEMA = {
 
 
 def parse_date(value: object) -> datetime:
-    """An aware UTC datetime from the old format or from ISO 8601. Raises InvalidDate."""
+    """Return an aware UTC datetime from the old format or from ISO 8601. Raises InvalidDate."""
     if not isinstance(value, str) or len(value) > _LONGEST_DATE:
         raise InvalidDate(date=echo(value))
     try:
@@ -54,7 +54,7 @@ def parse_date(value: object) -> datetime:
 
 
 def echo(value: object) -> str:
-    """What the caller sent, short enough to be shown back."""
+    """Return the caller's value, short enough to be shown back."""
     shown = value if isinstance(value, str) else "null" if value is None else repr(value)
     return shown if len(shown) <= _LONGEST_DATE else f"{shown[:_LONGEST_DATE]}..."
 
@@ -80,7 +80,12 @@ MomentField = Annotated[Moment, BeforeValidator(_moment), WithJsonSchema(MOMENT_
 OptionalDateField = Annotated[
     datetime | None,
     BeforeValidator(_optional_date),
-    WithJsonSchema({"anyOf": [DATE_SCHEMA, {"const": ""}, {"type": "null"}]}),
+    WithJsonSchema(
+        {
+            "anyOf": [DATE_SCHEMA, {"const": ""}, {"type": "null"}],
+            "description": "When to warn before the end; empty or null as the operator has set.",
+        }
+    ),
 ]
 
 
@@ -90,10 +95,21 @@ def _name(value: object) -> str:
     if not 1 <= len(value) <= MAX_NAME:
         raise sentence(f"The name must have between 1 and {MAX_NAME} characters.")
     check_characters("The name", value)
+    if not _VISIBLE.search(value):
+        raise sentence("The name must have a character that can be seen.")
     return value
 
 
 MAX_NAME = 80
+_CONTROLS = r"\u0000-\u001f\u007f-\u009f"
+_DIRECTIONS = r"\u202a-\u202e\u2066-\u2069"
+"""Characters that change the order in which text is shown, also of the text behind a name in a list."""
+_BLANKS = (
+    r"\u0020\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028\u2029\u202f"
+    r"\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0"
+)
+_DIRECTION = re.compile(f"[{_DIRECTIONS}]")
+_VISIBLE = re.compile(f"[^{_CONTROLS}{_DIRECTIONS}{_BLANKS}]")
 NameField = Annotated[
     str,
     BeforeValidator(_name),
@@ -102,24 +118,37 @@ NameField = Annotated[
             "type": "string",
             "minLength": 1,
             "maxLength": MAX_NAME,
-            "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]*$",
-            "description": "No control characters, no emoji (nothing beyond the Basic Multilingual Plane).",
+            "pattern": f"^[^{_CONTROLS}{_DIRECTIONS}]*[^{_CONTROLS}{_DIRECTIONS}{_BLANKS}]"
+            f"[^{_CONTROLS}{_DIRECTIONS}]*$",
+            "description": "At least one character that can be seen. No control characters, nothing that "
+            "overrides the direction of text, no emoji (nothing beyond the Basic Multilingual Plane).",
         }
     ),
 ]
 
 
 def check_characters(what: str, value: str) -> None:
-    """Operators' databases may store three bytes a character at most, so nothing beyond the BMP is taken."""
+    """Refuse characters beyond the BMP, for some databases store three bytes a character at most, and
+    misleading ones."""
     if any(ord(char) > 0xFFFF for char in value):
-        raise sentence(f"{what} must not contain emoji or other characters beyond the Basic Multilingual Plane.")
+        raise sentence(
+            f"{what} must not contain emoji or other characters beyond the Basic Multilingual Plane."
+        )
     if any(unicodedata.category(char) == "Cc" for char in value):
         raise sentence(f"{what} must not contain control characters.")
+    if _DIRECTION.search(value):
+        raise sentence(f"{what} must not contain characters that override the direction of text.")
 
 
 def sentence(text: str) -> PydanticCustomError:
-    """A refusal in our own words."""
+    """Return a refusal with this text."""
     return PydanticCustomError("refused", "{message}", {"message": text})
+
+
+def without_defaults(schema: dict[str, Any]) -> None:
+    """Leave the defaults out of a body's schema, where they mean no more than that nothing was sent."""
+    for each in schema["properties"].values():
+        each.pop("default", None)
 
 
 class Body(BaseModel):
@@ -132,7 +161,7 @@ B = TypeVar("B", bound=Body)
 
 
 def validated(model: type[B], body: Mapping[str, Any]) -> B:
-    """The body as ``model``. Raises InvalidInput or one of its kinds for the mistake that matters most."""
+    """Return the body as ``model``. Raises InvalidInput, or a subclass, for the mistake that matters most."""
     try:
         return model.model_validate(body)
     except ValidationError as error:
@@ -140,13 +169,18 @@ def validated(model: type[B], body: Mapping[str, Any]) -> B:
 
 
 def _refusal(found: list[ErrorDetails]) -> BlazarError:
-    """Missing parameters first, all at once; then what a reservation lacks; then dates; then the rest."""
-    missing = sorted(str(each["loc"][0]) for each in found if each["type"] == "missing" and len(each["loc"]) == 1)
+    """Choose the mistake to tell: missing parameters first, then those of a reservation, then dates, then the
+    rest."""
+    missing = sorted(
+        str(each["loc"][0]) for each in found if each["type"] == "missing" and len(each["loc"]) == 1
+    )
     if missing:
         return MissingParameter(param=", ".join(missing))
     for each in found:
         if each["type"] == "missing":
-            return MissingParameter(param="reservation ID" if each["loc"][-1] == "id" else str(each["loc"][-1]))
+            return MissingParameter(
+                param="reservation ID" if each["loc"][-1] == "id" else str(each["loc"][-1])
+            )
     for each in found:
         if each["type"] == "invalid_date":
             return InvalidDate(date=each["ctx"]["date"])

@@ -1,4 +1,4 @@
-"""What a lease request says."""
+"""The bodies of requests about leases."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from uuid import uuid4
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from blazar.api.schemas.fields import Body, MomentField, NameField, OptionalDateField, sentence
+from blazar.api.schemas.fields import (
+    Body,
+    MomentField,
+    NameField,
+    OptionalDateField,
+    sentence,
+    without_defaults,
+)
 from blazar.service import commands
 from blazar.service.commands import NOW, UNSET, Unset
 
@@ -40,18 +47,26 @@ class _Reservation(Body, extra="allow"):
 class ReservationCreate(_Reservation):
     """A reservation of a new lease: `resource_type` decides which other parameters there are."""
 
-    resource_type: Annotated[str, Field(max_length=64, examples=["physical:host"])]
+    resource_type: Annotated[
+        str, Field(max_length=64, description="The kind of reservation.", examples=["physical:host"])
+    ]
 
 
 class ReservationUpdate(_Reservation):
     """New values for parameters of the reservation `id`; `resource_type` cannot change."""
 
-    id: Annotated[str, Field(max_length=36)]
-    resource_type: Annotated[str | None, Field(max_length=64)] = None
+    id: Annotated[str, Field(max_length=36, description="UUID of the reservation.")]
+    resource_type: Annotated[
+        str | None, Field(max_length=64, description="The kind that it has; another one is refused.")
+    ] = None
 
 
-CreateList = Annotated[list[Annotated[ReservationCreate, BeforeValidator(_is_object)]], BeforeValidator(_is_list)]
-UpdateList = Annotated[list[Annotated[ReservationUpdate, BeforeValidator(_is_object)]], BeforeValidator(_is_list)]
+CreateList = Annotated[
+    list[Annotated[ReservationCreate, BeforeValidator(_is_object)]], BeforeValidator(_is_list)
+]
+UpdateList = Annotated[
+    list[Annotated[ReservationUpdate, BeforeValidator(_is_object)]], BeforeValidator(_is_list)
+]
 
 
 def _events(value: object) -> None:
@@ -62,7 +77,9 @@ def _events(value: object) -> None:
 EventsField = Annotated[
     None,
     BeforeValidator(_events),
-    WithJsonSchema({"type": ["array", "null"], "items": {}, "description": "Ignored: the service makes the events."}),
+    WithJsonSchema(
+        {"type": ["array", "null"], "items": {}, "description": "Ignored: the service makes the events."}
+    ),
 ]
 
 
@@ -73,7 +90,7 @@ class LeaseCreate(Body):
     start_date: MomentField
     end_date: MomentField
     before_end_date: OptionalDateField = None
-    reservations: CreateList = Field(default_factory=list)
+    reservations: CreateList = Field(default_factory=list, description="What is to be reserved together.")
     events: EventsField = None
 
     def command(self) -> commands.CreateLease:
@@ -85,18 +102,19 @@ class LeaseCreate(Body):
             reservations=tuple(
                 commands.ReservationRequest(each.resource_type, each.parameters) for each in self.reservations
             ),
-            id=str(uuid4()),  # so that a call whose answer is lost can be made again, and makes no second lease
+            # So that a call whose answer is lost can be made again, and makes no second lease.
+            id=str(uuid4()),
         )
 
 
-class LeaseUpdate(Body):
+class LeaseUpdate(Body, json_schema_extra=without_defaults):
     """What is to change about a lease; what is not sent stays. Unknown keys are ignored."""
 
     name: NameField = ""
     start_date: MomentField = NOW
     end_date: MomentField = NOW
     before_end_date: OptionalDateField = None
-    reservations: UpdateList = Field(default_factory=list)
+    reservations: UpdateList = Field(default_factory=list, description="The reservations that change.")
     events: EventsField = None
 
     @model_validator(mode="after")
@@ -107,7 +125,7 @@ class LeaseUpdate(Body):
         return self
 
     def _sent(self, field: str, value: T) -> T | Unset:
-        """The defaults above stand for nothing: a field that was not sent is no wish."""
+        """Return UNSET for a field that was not sent: the defaults above have no meaning."""
         return value if field in self.model_fields_set else UNSET
 
     def command(self) -> commands.UpdateLease:
@@ -117,6 +135,7 @@ class LeaseUpdate(Body):
             end=self._sent("end_date", self.end_date),
             before_end=self.before_end_date or UNSET,
             reservations=tuple(
-                commands.ReservationChange(each.id, each.parameters, each.resource_type) for each in self.reservations
+                commands.ReservationChange(each.id, each.parameters, each.resource_type)
+                for each in self.reservations
             ),
         )

@@ -1,1 +1,1 @@
-"""What the answers of API 1.0 show: domain values as JSON bodies, exactly as clients have known them."""
+"""The bodies of the answers of API 1.0: domain values as JSON, exactly as clients have known them."""

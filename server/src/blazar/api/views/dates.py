@@ -1,4 +1,4 @@
-"""How API 1.0 writes moments: three ways, because clients parse them strictly."""
+"""The three formats of moments in API 1.0; clients parse them strictly."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ def wire_date(moment: datetime) -> str:
 
 
 def stamp(moment: datetime | None) -> str | None:
-    """created_at and updated_at: ``2026-11-20 14:58:06.496404``, without a fraction where there is none."""
-    return None if moment is None else moment.astimezone(UTC).replace(tzinfo=None).isoformat(" ")
+    """created_at and updated_at: ``2026-11-20 14:58:06``; clients refuse a fraction of a second."""
+    return None if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def stamp_with_t(moment: datetime | None) -> str | None:
-    """created_at and updated_at of a property that was just changed: with a ``T`` in the middle."""
-    return None if moment is None else moment.astimezone(UTC).replace(tzinfo=None).isoformat("T")
+    """created_at and updated_at of what was just made or changed, in some answers: with a ``T`` in the
+    middle."""
+    return None if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S")

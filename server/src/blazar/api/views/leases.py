@@ -1,130 +1,105 @@
-"""How a lease looks in answers, with its reservations and events."""
+"""The view of a lease in answers, with its reservations and events."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, NotRequired
+from typing import Annotated, NotRequired, cast
 
-from pydantic import ConfigDict, with_config
+from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from blazar.api.views.dates import stamp, wire_date
-from blazar.domain.event import Event
-from blazar.domain.lease import Lease, Reservation
-from blazar.kinds.base import Kind
+from blazar.domain.lease.lease import Lease
 from blazar.service.context import Caller
+from blazar.service.documents import DateFormats, lease_document
+from blazar.service.ports.kind import Kinds
+
+DATES = DateFormats(wire_date, stamp)
 
 
 class EventView(TypedDict):
     """A moment of a lease."""
 
-    id: str
-    lease_id: str
-    event_type: str
-    time: str
-    status: str
-    created_at: str | None
-    updated_at: str | None
+    id: Annotated[str, Field(description="UUID of the event.")]
+    lease_id: Annotated[str, Field(description="UUID of its lease.")]
+    event_type: Annotated[str, Field(description="`start_lease`, `before_end_lease` or `end_lease`.")]
+    time: Annotated[str, Field(description="When it is due, in UTC: `2050-01-01T10:00:00.000000`.")]
+    status: Annotated[str, Field(description="`UNDONE`, `IN_PROGRESS`, `DONE` or `ERROR`.")]
+    created_at: Annotated[str | None, Field(description="When it was made, in UTC: `2026-11-20 14:58:06`.")]
+    updated_at: Annotated[str | None, Field(description="When it was last changed, in UTC; null if never.")]
 
 
 @with_config(ConfigDict(extra="allow"))
 class ReservationView(TypedDict):
     """A reservation; further keys are those of its kind."""
 
-    id: str
-    lease_id: str
-    resource_id: str
-    resource_type: str
-    status: str
-    status_reason: NotRequired[str]
-    missing_resources: bool
-    resources_changed: bool
-    created_at: str | None
-    updated_at: str | None
+    id: Annotated[str, Field(description="UUID of the reservation.")]
+    lease_id: Annotated[str, Field(description="UUID of its lease.")]
+    resource_id: Annotated[
+        str,
+        Field(description="UUID by which the kind knows the reservation."),
+    ]
+    resource_type: Annotated[
+        str,
+        Field(description="The kind of reservation, for example `physical:host`."),
+    ]
+    status: Annotated[str, Field(description="`pending`, `active`, `deleted` or `error`.")]
+    status_reason: NotRequired[
+        Annotated[str, Field(description="Why it is in its status, where there is something to say.")]
+    ]
+    missing_resources: Annotated[bool, Field(description="Whether it has less than was promised.")]
+    resources_changed: Annotated[bool, Field(description="Whether other resources serve it than at first.")]
+    created_at: Annotated[str | None, Field(description="When it was made, in UTC: `2026-11-20 14:58:06`.")]
+    updated_at: Annotated[str | None, Field(description="When it was last changed, in UTC; null if never.")]
 
 
 class LeaseView(TypedDict):
     """A lease. `trust_id` is shown to administrators only."""
 
-    id: str
-    name: str
-    user_id: str
-    project_id: str
-    start_date: str
-    end_date: str
-    trust_id: str | None
-    status: str
-    status_reason: NotRequired[str]
-    degraded: bool
-    created_at: str | None
-    updated_at: str | None
-    reservations: list[ReservationView]
-    events: list[EventView]
+    id: Annotated[str, Field(description="UUID of the lease.")]
+    name: Annotated[str, Field(description="Its user's name for it; need not be unique.")]
+    user_id: Annotated[str, Field(description="Who made it.")]
+    project_id: Annotated[str, Field(description="The project that may use what is reserved.")]
+    start_date: Annotated[str, Field(description="When it starts, in UTC: `2050-01-01T10:00:00.000000`.")]
+    end_date: Annotated[str, Field(description="When it ends, in UTC: `2050-01-01T10:00:00.000000`.")]
+    trust_id: Annotated[
+        str | None,
+        Field(description="The trust of the user; administrators only are shown it."),
+    ]
+    status: Annotated[
+        str,
+        Field(description="What it does now, for example `PENDING` or `ACTIVE`."),
+    ]
+    status_reason: NotRequired[
+        Annotated[str, Field(description="Why it is in its status, where there is something to say.")]
+    ]
+    degraded: Annotated[
+        bool, Field(description="Whether a reservation misses resources, or has others than at first.")
+    ]
+    created_at: Annotated[str | None, Field(description="When it was made, in UTC: `2026-11-20 14:58:06`.")]
+    updated_at: Annotated[str | None, Field(description="When it was last changed, in UTC; null if never.")]
+    reservations: Annotated[
+        list[ReservationView], Field(description="Its reservations, in the order of the request.")
+    ]
+    events: Annotated[
+        list[EventView], Field(description="Its start, its end and the warning before the end.")
+    ]
 
 
 class LeaseReply(TypedDict):
-    lease: LeaseView
+    lease: Annotated[LeaseView, Field(description="The lease.")]
 
 
 class LeasesReply(TypedDict):
-    leases: list[LeaseView]
+    leases: Annotated[
+        list[LeaseView], Field(description="All leases that the caller may see, the oldest first.")
+    ]
 
 
-def lease_reply(lease: Lease, caller: Caller, kinds: Mapping[str, Kind]) -> LeaseReply:
+def lease_reply(lease: Lease, caller: Caller, kinds: Kinds) -> LeaseReply:
     return {"lease": lease_view(lease, caller, kinds)}
 
 
-def leases_reply(leases: Iterable[Lease], caller: Caller, kinds: Mapping[str, Kind]) -> LeasesReply:
-    return {"leases": [lease_view(lease, caller, kinds) for lease in leases]}
-
-
-def lease_view(lease: Lease, caller: Caller, kinds: Mapping[str, Kind]) -> LeaseView:
-    view: LeaseView = {
-        "id": lease.id,
-        "name": lease.name,
-        "user_id": lease.user_id,
-        "project_id": lease.project_id,
-        "start_date": wire_date(lease.interval.start),
-        "end_date": wire_date(lease.interval.end),
-        "trust_id": lease.trust_id if caller.is_admin else None,
-        "status": lease.status.value,
-        "degraded": lease.degraded,
-        "created_at": stamp(lease.created_at),
-        "updated_at": stamp(lease.updated_at),
-        "reservations": [_reservation_view(each, kinds) for each in lease.reservations],
-        "events": [_event_view(event) for event in lease.events if event.event_type.is_public],
-    }
-    if lease.status_reason is not None:
-        view["status_reason"] = lease.status_reason
-    return view
-
-
-def _reservation_view(reservation: Reservation, kinds: Mapping[str, Kind]) -> ReservationView:
-    view: ReservationView = {
-        "id": reservation.id,
-        "lease_id": reservation.lease_id,
-        "resource_id": reservation.resource_id,
-        "resource_type": reservation.resource_type,
-        "status": reservation.status.value,
-        "missing_resources": reservation.missing_resources,
-        "resources_changed": reservation.resources_changed,
-        "created_at": stamp(reservation.created_at),
-        "updated_at": stamp(reservation.updated_at),
-    }
-    if reservation.status_reason is not None:
-        view["status_reason"] = reservation.status_reason
-    kind = kinds.get(reservation.resource_type)
-    own: dict[str, Any] = kind.render(reservation) if kind else {}  # a kind that is no longer configured: no fields
-    return {**view, **own, **view}  # type: ignore[typeddict-item]  # a kind's own keys are not ours to name
-
-
-def _event_view(event: Event) -> EventView:
-    return {
-        "id": event.id,
-        "lease_id": event.lease_id,
-        "event_type": event.event_type.value,
-        "time": wire_date(event.time),
-        "status": event.status.value,
-        "created_at": stamp(event.created_at),
-        "updated_at": stamp(event.updated_at),
-    }
+def lease_view(lease: Lease, caller: Caller, kinds: Kinds) -> LeaseView:
+    document = lease_document(lease, kinds, DATES)
+    shown = document if caller.is_admin else {**document, "trust_id": None}
+    return cast(LeaseView, shown)  # a kind's own keys are not ours to name

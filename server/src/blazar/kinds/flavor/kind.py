@@ -9,68 +9,75 @@ from typing import Any
 
 from oslo_config import cfg
 
-from blazar.domain.demand import Demand
-from blazar.domain.errors import FlavorNotFound
-from blazar.domain.lease import Reservation, ReservationStatus
-from blazar.domain.resource import Claim
-from blazar.kinds.base import Request
+from blazar.domain.lease.lease import Reservation, ReservationStatus
+from blazar.domain.planning.demand import Demand
+from blazar.domain.resource import Usage
 from blazar.kinds.flavor import schema
+from blazar.kinds.flavor.errors import FlavorNotFound
 from blazar.kinds.flavor.needs import needs_of
-from blazar.kinds.flavor.schema import SOURCE, CompleteParameters, SourceFlavor
-from blazar.kinds.slots import SlotNames, SlotSize
+from blazar.kinds.flavor.schema import FlavorParameters, SourceFlavor
+from blazar.kinds.slots import SlotSettings, SlotSize
 from blazar.kinds.slots.actuator import rendered
 from blazar.kinds.slots.affinity import grouping
-from blazar.kinds.slots.kind import BEFORE_END, NOUN, SlotKind, before_end_shown, check_active
+from blazar.kinds.slots.kind import BEFORE_END, NOUN, SlotKind, before_end_shown
+from blazar.service.ports.kind import RequestContext
 
 
-class FlavorKind(SlotKind):
+class FlavorKind(SlotKind[FlavorParameters]):
     """Room for servers of a flavor that the user may see."""
 
     resource_type = "flavor:instance"
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> FlavorKind:
-        return cls(SlotNames(conf.nova.blazar_owner, conf.nova.image_prefix))
+        return cls(SlotSettings(conf.nova.blazar_owner, conf.nova.image_prefix))
 
-    def parse(self, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
-        return schema.parse(parameters).model_dump(mode="json")
+    def decode(self, parameters: Mapping[str, Any]) -> FlavorParameters:
+        return FlavorParameters.model_validate(parameters)
 
-    def complete(self, parameters: Mapping[str, Any], request: Request) -> Mapping[str, Any]:
-        if SOURCE in parameters:
-            return parameters
-        flavor = _visible(parameters["flavor_id"], request)
+    def encode(self, asked: FlavorParameters) -> Mapping[str, Any]:
+        return asked.model_dump(mode="json")
+
+    def parse(self, parameters: Mapping[str, Any]) -> FlavorParameters:
+        return schema.parse(parameters)
+
+    def complete(self, asked: FlavorParameters, request: RequestContext) -> FlavorParameters:
+        if asked.flavor is not None:
+            return asked
+        flavor = _visible(asked.flavor_id, request)
         needs_of(flavor)
-        return {**parameters, SOURCE: flavor.model_dump(mode="json")}
+        return asked.model_copy(update={"flavor": flavor})
 
-    def revise(self, current: Reservation, changes: Mapping[str, Any]) -> Mapping[str, Any]:
+    def revise(self, current: Reservation, changes: Mapping[str, Any]) -> FlavorParameters:
         known = {name: value for name, value in changes.items() if name in (*schema.PARAMETERS, BEFORE_END)}
-        revised = dict(self.parse({**current.parameters, **known}))
-        if revised["flavor_id"] == current.parameters["flavor_id"]:
-            revised[SOURCE] = current.parameters[SOURCE]
-        check_active(current, revised)
+        revised = self.parse({**current.parameters, **known})
+        old = self.asked(current)
+        if revised.flavor_id == old.flavor_id:
+            revised = revised.model_copy(update={"flavor": old.flavor})
+        self.check_active(current, revised)
         return revised
 
     def render(self, reservation: Reservation) -> dict[str, Any]:
-        asked = CompleteParameters.model_validate(reservation.parameters)
+        asked = self.asked(reservation)
         return {
-            "vcpus": asked.flavor.vcpus,
-            "memory_mb": asked.flavor.ram,
-            "disk_gb": asked.flavor.disk,
+            "vcpus": asked.source.vcpus,
+            "memory_mb": asked.source.ram,
+            "disk_gb": asked.source.disk,
             "amount": asked.amount,
             "affinity": asked.affinity,
-            "resource_properties": json.dumps(asked.flavor.as_nova_tells()),
+            "resource_properties": json.dumps(asked.source.as_nova_tells()),
             **rendered(reservation),
-            **before_end_shown(reservation),
+            **before_end_shown(asked),
         }
 
     def demand(self, reservation: Reservation) -> Demand:
-        asked = CompleteParameters.model_validate(reservation.parameters)
-        needs = needs_of(asked.flavor)
+        asked = self.asked(reservation)
+        needs = needs_of(asked.source)
         return Demand(
             reservation_id=reservation.id,
             minimum=asked.amount,
             maximum=asked.amount,
-            claim=Claim(needs.amounts),
+            usage=Usage(needs.amounts),
             required_traits=needs.required,
             forbidden_traits=needs.forbidden,
             grouping=grouping(asked.affinity),
@@ -80,17 +87,23 @@ class FlavorKind(SlotKind):
         )
 
     def size(self, reservation: Reservation) -> SlotSize:
-        flavor = CompleteParameters.model_validate(reservation.parameters).flavor
-        return SlotSize(flavor.vcpus, flavor.ram, flavor.disk, flavor.ephemeral, flavor.swap, flavor.extra_specs)
+        flavor = self.asked(reservation).source
+        return SlotSize(
+            flavor.vcpus, flavor.ram, flavor.disk, flavor.ephemeral, flavor.swap, flavor.extra_specs
+        )
 
 
-def _visible(flavor_id: str, request: Request) -> SourceFlavor:
-    """The flavor, if it is public or the caller's project may use it. Raises FlavorNotFound."""
+def _visible(flavor_id: str, request: RequestContext) -> SourceFlavor:
+    """Return the flavor, if it is public or the caller's project may use it. Raises FlavorNotFound."""
     compute = request.cloud.compute
     found = compute.flavor(flavor_id)
     if found is None:
         raise FlavorNotFound(flavor=flavor_id)
     caller = request.caller
-    if not found.is_public and not caller.is_admin and caller.project_id not in compute.flavor_projects(flavor_id):
+    if (
+        not found.is_public
+        and not caller.is_admin
+        and caller.project_id not in compute.flavor_projects(flavor_id)
+    ):
         raise FlavorNotFound(flavor=flavor_id)
     return SourceFlavor.model_validate(asdict(found))

@@ -1,8 +1,9 @@
-"""What a server of a flavor takes of its host: amounts by resource class and traits, read from its numbers and extra specs.
+"""The needs of a server of a flavor on its host: amounts by resource class and traits, read from its numbers
+and extra specs.
 
-The rules are those of Nova's documentation on flavors and extra specs. An extra spec that narrows down where a server can
-run in a way that the calendar does not know is refused: nobody could promise that the server will start.
-"""
+The rules are those of Nova's documentation on flavors and extra specs. An extra spec that narrows down where
+a server can run in a way that the calendar does not know is refused: the service could not promise that
+the server will start."""
 
 from __future__ import annotations
 
@@ -51,14 +52,20 @@ class Needs:
 
 
 def needs_of(flavor: SourceFlavor) -> Needs:
-    """Raises Conflict for an extra spec that cannot be honoured, MalformedParameter for one that means nothing and for a
-    flavor that needs nothing."""
+    """Return the needs of a flavor. Raises Conflict for an extra spec that cannot be honoured,
+    MalformedParameter for one that means nothing and for a flavor that needs nothing."""
     specs = flavor.extra_specs
     for name, value in specs.items():
         _check(flavor, name, value)
     swap_gib = -(-flavor.swap // MIB_IN_GIB)
-    amounts = {"VCPU": flavor.vcpus, "MEMORY_MB": flavor.ram, "DISK_GB": flavor.disk + flavor.ephemeral + swap_gib}
-    traits = {name.removeprefix("trait:"): value for name, value in specs.items() if name.startswith("trait:")}
+    amounts = {
+        "VCPU": flavor.vcpus,
+        "MEMORY_MB": flavor.ram,
+        "DISK_GB": flavor.disk + flavor.ephemeral + swap_gib,
+    }
+    traits = {
+        name.removeprefix("trait:"): value for name, value in specs.items() if name.startswith("trait:")
+    }
     if specs.get("hw:cpu_policy") == "dedicated":
         # A CPU of its own for the emulator's threads comes on top.
         isolated = specs.get("hw:emulator_threads_policy") == "isolate"
@@ -83,12 +90,15 @@ def _check(flavor: SourceFlavor, name: str, value: str) -> None:
     reserved = name.startswith(f"resources:{RESERVED_CLASS}")
     if reserved or NOT_HONOURED.fullmatch(name) or value not in LIMITED.get(name, {value}):
         raise Conflict(
-            f"Flavor {flavor.id} cannot be reserved: its extra spec {name}={value} cannot be guaranteed in advance."
+            f"Flavor {flavor.id} cannot be reserved: its extra spec {name}={value} cannot be "
+            "guaranteed in advance."
         )
     scope, _, key = name.partition(":")
     if scope == "resources":
         known = CLASS_NAME.fullmatch(key) and value.isascii() and value.isdigit() and len(value) <= 10
         if not known or int(value) > MOST:
-            raise MalformedParameter(param=f"flavor_id (flavor {flavor.id} has the extra spec {name}={value})")
+            raise MalformedParameter(
+                param=f"flavor_id (flavor {flavor.id} has the extra spec {name}={value})"
+            )
     if scope == "trait" and (value not in ("required", "forbidden") or not CLASS_NAME.fullmatch(key)):
         raise MalformedParameter(param=f"flavor_id (flavor {flavor.id} has the extra spec {name}={value})")

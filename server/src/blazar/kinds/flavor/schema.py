@@ -1,4 +1,4 @@
-"""What a flavor:instance reservation asks for, and how it is checked."""
+"""The parameters of a flavor:instance reservation, and their checks."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from blazar.kinds.slots.kind import MOST
 from blazar.kinds.snapshots import BeforeEnd, parse_before_end
 
 PARAMETERS = ("flavor_id", "amount", "affinity")
-SOURCE = "flavor"
-"""Where the parameters hold what the flavor was like when it was reserved; it may change or go away."""
 LONGEST_ID = 255
 
 
@@ -59,17 +57,23 @@ class FlavorParameters(BaseModel):
     affinity: bool | None = Field(
         None, description="true: all on one host; false: each on another; null: wherever there is room."
     )
-    before_end: BeforeEnd = Field(BeforeEnd.DEFAULT, description="What is done before the end: nothing, or snapshots.")
+    before_end: BeforeEnd = Field(
+        BeforeEnd.DEFAULT, description="What is done before the end: nothing, or snapshots."
+    )
+    flavor: SourceFlavor | None = None
+    """What the flavor was like when it was reserved; it may change or go away. None until the cloud was
+    asked."""
 
-
-class CompleteParameters(FlavorParameters):
-    """The parameters together with what the flavor was like."""
-
-    flavor: SourceFlavor
+    @property
+    def source(self) -> SourceFlavor:
+        """Return the flavor, of a reservation that was completed."""
+        if self.flavor is None:
+            raise RuntimeError(f"flavor {self.flavor_id} was not looked up")
+        return self.flavor
 
 
 def parse(parameters: Mapping[str, Any]) -> FlavorParameters:
-    """Raises MissingParameter, MalformedParameter."""
+    """Parse the parameters. Raises MissingParameter, MalformedParameter."""
     parameters = without_blanks(parameters, ("flavor_id", "amount"))
     required(parameters, PARAMETERS)
     flavor_id = parameters["flavor_id"]

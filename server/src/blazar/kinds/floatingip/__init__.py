@@ -1,4 +1,5 @@
-"""virtual:floatingip: addresses of an external network, made floating IPs of the user's project for the time of the lease."""
+"""virtual:floatingip: addresses of an external network, made floating IPs of the user's project for the time
+of the lease."""
 
 from blazar.kinds.floatingip.kind import FloatingIPKind
 

@@ -8,45 +8,54 @@ from typing import Any
 
 from oslo_config import cfg
 
-from blazar.domain.comparison import Operator, term_of
-from blazar.domain.demand import Demand, Shortage
-from blazar.domain.errors import (
+from blazar.domain.errors import InvalidInput
+from blazar.domain.lease.lease import Reservation, ReservationStatus
+from blazar.domain.lease.outcome import Done, Outcome
+from blazar.domain.planning.demand import Demand
+from blazar.domain.planning.plan import Shortage
+from blazar.domain.requirement.comparison import Operator, term_of
+from blazar.domain.requirement.language import Comparison, Requirement
+from blazar.domain.resource import WHOLE
+from blazar.kinds.fields import without_blanks
+from blazar.kinds.floatingip import actuator, schema
+from blazar.kinds.floatingip.errors import (
     CantUpdateFloatingIPReservation,
     FloatingIPNetworkNotExternal,
     FloatingIPNetworkNotFound,
-    InvalidInput,
     NotEnoughFloatingIPs,
 )
-from blazar.domain.floatingip import NETWORK_ID, floating_ip_id
-from blazar.domain.lease import Reservation, ReservationStatus
-from blazar.domain.outcome import Done, Outcome
-from blazar.domain.requirement import Comparison, Requirement
-from blazar.domain.resource import WHOLE, Pool
-from blazar.kinds.base import Kind, Request, Work
-from blazar.kinds.fields import without_blanks
-from blazar.kinds.floatingip import actuator, schema
+from blazar.kinds.floatingip.extension import FloatingIPExtension
+from blazar.kinds.floatingip.names import NETWORK_ID, POOL, floating_ip_id
 from blazar.kinds.floatingip.schema import FloatingIPParameters
 from blazar.service.ports import Cloud, CloudNetwork
+from blazar.service.ports.kind import Kind, RequestContext, Work
 
 
-class FloatingIPKind(Kind):
+class FloatingIPKind(Kind[FloatingIPParameters]):
     """Addresses that operators registered, each a whole resource."""
 
     resource_type = "virtual:floatingip"
-    pool = Pool.FLOATING_IP
+    pool = POOL
+    extension = FloatingIPExtension
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> FloatingIPKind:
         return cls()
 
-    def parse(self, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
-        return schema.parse(parameters).model_dump(mode="json")
+    def decode(self, parameters: Mapping[str, Any]) -> FloatingIPParameters:
+        return FloatingIPParameters.model_validate(parameters)
 
-    def complete(self, parameters: Mapping[str, Any], request: Request) -> Mapping[str, Any]:
-        return {**parameters, "network_id": _external(parameters["network_id"], request).id}
+    def encode(self, asked: FloatingIPParameters) -> Mapping[str, Any]:
+        return asked.model_dump(mode="json")
 
-    def revise(self, current: Reservation, changes: Mapping[str, Any]) -> Mapping[str, Any]:
-        old = FloatingIPParameters.model_validate(current.parameters)
+    def parse(self, parameters: Mapping[str, Any]) -> FloatingIPParameters:
+        return schema.parse(parameters)
+
+    def complete(self, asked: FloatingIPParameters, request: RequestContext) -> FloatingIPParameters:
+        return asked.model_copy(update={"network_id": _external(asked.network_id, request).id})
+
+    def revise(self, current: Reservation, changes: Mapping[str, Any]) -> FloatingIPParameters:
+        old = self.asked(current)
         known = {name: value for name, value in changes.items() if name in schema.PARAMETERS}
         new = schema.parse({**current.parameters, **without_blanks(known, schema.PARAMETERS)})
         if new.network_id != old.network_id:
@@ -56,46 +65,52 @@ class FloatingIPKind(Kind):
                 reason="The required floating IPs stay what they were, or are given up."
             )
         if current.status is ReservationStatus.ACTIVE and new.amount < old.amount:
-            raise CantUpdateFloatingIPReservation(reason="An active reservation keeps all of its floating IPs.")
-        return new.model_dump(mode="json")
+            raise CantUpdateFloatingIPReservation(
+                reason="An active reservation keeps all of its floating IPs."
+            )
+        return new
 
     def render(self, reservation: Reservation) -> dict[str, Any]:
-        return {name: reservation.parameters[name] for name in schema.PARAMETERS}
+        shown = self.encode(self.asked(reservation))
+        return {name: shown[name] for name in schema.PARAMETERS}
 
     def demand(self, reservation: Reservation) -> Demand:
-        asked = FloatingIPParameters.model_validate(reservation.parameters)
+        asked = self.asked(reservation)
         return Demand(
             reservation_id=reservation.id,
             minimum=asked.amount,
             maximum=asked.amount,
-            claim=WHOLE,
+            usage=WHOLE,
             requirement=Requirement(Comparison(NETWORK_ID, Operator.EQUAL, (term_of(asked.network_id),))),
-            must_include=tuple(floating_ip_id(asked.network_id, address) for address in asked.required_floatingips),
+            must_include=tuple(
+                floating_ip_id(asked.network_id, address) for address in asked.required_floatingips
+            ),
             current=reservation.allocations,
             keep_current=reservation.status is ReservationStatus.ACTIVE,
             noun="floating IPs",
         )
 
     def refusal(self, reservation: Reservation, shortage: Shortage) -> NotEnoughFloatingIPs:
-        """The shortage, with addresses for ids: those that are required, and those that the reservation has."""
-        asked = FloatingIPParameters.model_validate(reservation.parameters)
-        addresses = (*asked.required_floatingips, *reservation.cloud.get(actuator.FLOATING_IPS, {}))
+        """Return the shortage, with addresses for ids: those that are required, and those that the
+        reservation has."""
+        asked = self.asked(reservation)
+        addresses = (*asked.required_floatingips, *reservation.cloud_state.get(actuator.FLOATING_IPS, {}))
         by_id = {floating_ip_id(asked.network_id, address): address for address in addresses}
         named = replace(shortage, resources=tuple(by_id.get(id_, id_) for id_ in shortage.resources))
         return NotEnoughFloatingIPs(noun=named.noun, reason=named.reason)
 
     def activate(self, work: Work, cloud: Cloud) -> Outcome:
-        return actuator.activate(work, cloud.network)
+        return actuator.activate(work, self.asked(work.reservation).network_id, cloud.network)
 
     def before_end(self, work: Work, cloud: Cloud) -> Outcome:
         return Done()
 
     def deactivate(self, work: Work, cloud: Cloud) -> Outcome:
-        return actuator.deactivate(work, cloud.network)
+        return actuator.deactivate(work, self.asked(work.reservation).network_id, cloud.network)
 
 
-def _external(network_id: str, request: Request) -> CloudNetwork:
-    """The network, seen with the caller's own eyes: a network may be external to some projects only.
+def _external(network_id: str, request: RequestContext) -> CloudNetwork:
+    """Return the network, seen with the caller's own eyes: a network may be external to some projects only.
 
     Raises FloatingIPNetworkNotFound, FloatingIPNetworkNotExternal."""
     project_id = request.caller.project_id

@@ -1,4 +1,4 @@
-"""What a virtual:floatingip reservation asks for, and how it is checked."""
+"""The parameters of a virtual:floatingip reservation, and their checks."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from blazar.domain.errors import MalformedParameter, TooManyRequiredFloatingIPs
-from blazar.domain.floatingip import canonical_address
+from blazar.domain.address import canonical_address
+from blazar.domain.errors import MalformedParameter
 from blazar.kinds.fields import counted, required, without_blanks
+from blazar.kinds.floatingip.errors import TooManyRequiredFloatingIPs
 
 PARAMETERS = ("network_id", "amount", "required_floatingips")
 MOST_ADDRESSES = 1_000_000
@@ -30,7 +31,8 @@ class FloatingIPParameters(BaseModel):
 
 
 def parse(parameters: Mapping[str, Any]) -> FloatingIPParameters:
-    """Raises MissingParameter, MalformedParameter, InvalidIPFormat, TooManyRequiredFloatingIPs."""
+    """Parse the parameters. Raises MissingParameter, MalformedParameter, InvalidIPFormat,
+    TooManyRequiredFloatingIPs."""
     parameters = without_blanks(parameters, PARAMETERS)
     required(parameters, ("network_id", "amount"))
     network_id = parameters["network_id"]
@@ -45,5 +47,7 @@ def parse(parameters: Mapping[str, Any]) -> FloatingIPParameters:
 
 def _addresses(value: object) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or len(value) > MOST_REQUIRED:
-        raise MalformedParameter(param=f"required_floatingips (must be a list of at most {MOST_REQUIRED} addresses)")
+        raise MalformedParameter(
+            param=f"required_floatingips (must be a list of at most {MOST_REQUIRED} addresses)"
+        )
     return tuple(dict.fromkeys(map(canonical_address, value)))

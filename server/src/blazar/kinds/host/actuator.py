@@ -1,29 +1,27 @@
-"""How a host reservation becomes real in Nova: an aggregate of its own, into which hosts move from the freepool.
+"""The verbs of a host reservation in Nova: it gets an aggregate of its own, into which hosts move from the
+freepool.
 
-Each verb compares what Nova has with what the reservation's allocations say, and does only what is missing, so that it may
-be repeated at any time. Names and keys are those of the wire specification, chapter 3.6; blazarnova's filter relies on them.
-"""
+Each verb compares what Nova has with what the reservation's allocations say, and does only what is missing,
+so that it may be repeated at any time. Names and keys are those of the wire specification, chapter 3.6;
+blazarnova's filter relies on them."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from blazar.domain.errors import CloudRefused
-from blazar.domain.lease import Reservation
-from blazar.domain.outcome import Done, NotYet, Outcome
-from blazar.kinds.base import Work
+from blazar.domain.lease.outcome import Done, NotYet, Outcome
+from blazar.domain.resource import Allocation
+from blazar.kinds.aggregates import AGGREGATE_ID, existing_aggregate, known_aggregate
 from blazar.service.ports import Aggregate, Cloud, Compute, Server
+from blazar.service.ports.kind import Work
 
-AGGREGATE_ID = "aggregate_id"
 CHECK_SERVERS_AFTER = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
-class HostNames:
+class HostKindSettings:
     """The names under which the operator's Nova and ours meet."""
 
     freepool: str = "freepool"
@@ -34,101 +32,130 @@ class HostNames:
 class HostActuator:
     """Moves hosts between the freepool and the aggregates of reservations."""
 
-    def __init__(self, names: HostNames) -> None:
-        self._names = names
-        self._freepool: int | None = None
-        self._lock = threading.Lock()
+    def __init__(self, settings: HostKindSettings) -> None:
+        self._settings = settings
+        self._freepool_id: int | None = None
 
     def activate(self, work: Work, cloud: Cloud) -> Outcome:
-        """Move the allocated hosts into the reservation's aggregate, and others that are in it back."""
+        """Move the allocated hosts into the reservation's aggregate, and others that are in it back.
+
+        A host is emptied before it joins the aggregate, and never afterwards: its membership proves that its
+        servers are the tenant's, whether the settlement that binds the allocation was written or not. A host
+        that is bound and not in the aggregate was taken out by an operator; it comes back with the tenant's
+        servers."""
         compute = cloud.compute
         aggregate = self._aggregate(work, compute)
         remembered = {AGGREGATE_ID: aggregate.id}
-        freepool_id = self._freepool_id(compute)
         wanted = self._hosts(work)
-        busy = []
-        for host, bound in wanted.items():
-            if bound and host in aggregate.hosts:
+        surplus = sorted(set(aggregate.hosts) - set(wanted))
+        if not surplus and all(a.bound and host in aggregate.hosts for host, a in wanted.items()):
+            return Done(remembered)
+        freepool = self._freepool(compute)
+        waiting: list[str] = []
+        serving: set[str] = set()
+        for host, allocation in wanted.items():
+            if host in aggregate.hosts:
+                compute.remove_host(freepool.id, host)  # the second half of a move that a crash cut off
+            elif allocation.bound:
+                self._move(compute, host, freepool.id, aggregate.id)
+            elif reason := self._occupied(compute, host, freepool):
+                waiting.append(reason)
                 continue
-            # The servers of those who have the host already are theirs; any others are in the way.
-            if bound or self._emptied(compute, host):
-                self._move(compute, host, freepool_id, aggregate.id)
             else:
-                busy.append(host)
-        for host in sorted(set(aggregate.hosts) - set(wanted)):
-            if self._emptied(compute, host):
-                self._move(compute, host, aggregate.id, freepool_id)
-            else:
-                busy.append(host)
-        return _being_emptied(busy, remembered) if busy else Done(remembered)
+                self._move(compute, host, freepool.id, aggregate.id)
+            serving.add(allocation.resource_id)
+        busy = [host for host in surplus if not self._emptied(compute, host)]
+        for host in surplus:
+            if host not in busy:
+                self._move(compute, host, aggregate.id, freepool.id)
+        waiting += [_deleting(host) for host in busy]
+        if waiting:
+            return NotYet("; ".join(waiting), CHECK_SERVERS_AFTER, remembered, frozenset(serving))
+        return Done(remembered)
 
     def deactivate(self, work: Work, cloud: Cloud) -> Outcome:
-        """Delete the servers, then give the hosts back to the freepool, then remove the aggregate."""
+        """Delete the servers, then give the hosts back to the freepool, then remove the aggregate.
+
+        A host that served the reservation and is not in its aggregate was taken out by an operator, who may
+        use it for others by now. Of its servers only those of the lease's project are deleted. It goes back
+        to the freepool unless others have servers on it."""
         compute = cloud.compute
-        aggregate = self._existing(work.reservation, compute)
+        aggregate = existing_aggregate(work.reservation, compute)
         members = aggregate.hosts if aggregate is not None else ()
-        # Somebody may have taken hosts out of the aggregate; they are the reservation's all the same.
-        astray = [host for host, bound in self._hosts(work).items() if bound and host not in members]
-        busy = [host for host in (*members, *astray) if not self._emptied(compute, host)]
+        astray = [host for host, a in self._hosts(work).items() if a.bound and host not in members]
+        project = work.lease.project_id
+        busy = [host for host in members if not self._emptied(compute, host)]
+        busy += [host for host in astray if not self._emptied(compute, host, project)]
         if busy:
-            return _being_emptied(busy, {})
-        for host in astray:
-            compute.add_host(self._freepool_id(compute), host)
+            return NotYet("; ".join(map(_deleting, busy)), CHECK_SERVERS_AFTER)
+        if members or astray:
+            freepool = self._freepool(compute)
+            for host in astray:
+                if not compute.servers_on(host):
+                    compute.add_host(freepool.id, host)
+            if aggregate is not None:
+                for host in members:
+                    self._move(compute, host, aggregate.id, freepool.id)
         if aggregate is not None:
-            for host in members:
-                self._move(compute, host, aggregate.id, self._freepool_id(compute))
             compute.delete_aggregate(aggregate.id)
         return Done()
 
     def servers(self, work: Work, cloud: Cloud) -> list[Server]:
-        """All that run on the reservation's hosts."""
+        """Return all servers that run on the reservation's hosts."""
         return [server for host in self._hosts(work) for server in cloud.compute.servers_on(host)]
 
     # parts
 
     def _aggregate(self, work: Work, compute: Compute) -> Aggregate:
-        return self._existing(work.reservation, compute, by_name=False) or compute.create_aggregate(
+        return known_aggregate(work.reservation, compute) or compute.create_aggregate(
             work.reservation.id,
-            self._names.availability_zone_prefix + work.reservation.id,
-            {self._names.owner_key: work.lease.project_id},
+            self._settings.availability_zone_prefix + work.reservation.id,
+            {self._settings.owner_key: work.lease.project_id},
         )
 
-    def _existing(self, reservation: Reservation, compute: Compute, by_name: bool = True) -> Aggregate | None:
-        known = reservation.cloud.get(AGGREGATE_ID)
-        aggregate = compute.aggregate(known) if known is not None else None
-        if aggregate is not None and aggregate.name == reservation.id:
-            return aggregate
-        return compute.find_aggregate(reservation.id) if by_name else None
-
-    def _hosts(self, work: Work) -> dict[str, bool]:
-        """The compute service hosts that are allocated, and whether each serves the reservation already."""
+    def _hosts(self, work: Work) -> dict[str, Allocation]:
+        """Return the allocation of each compute service host."""
         return {
-            str(work.resources[a.resource_id].facts["service_name"]): a.bound
+            str(work.resources[a.resource_id].facts["service_name"]): a
             for a in work.reservation.allocations
             if a.resource_id in work.resources
         }
 
-    def _freepool_id(self, compute: Compute) -> int:
-        with self._lock:
-            if self._freepool is None:
-                freepool = compute.find_aggregate(self._names.freepool)
-                if freepool is None:
-                    raise CloudRefused(service="Nova", reason=f"there is no aggregate {self._names.freepool}")
-                self._freepool = freepool.id
-            return self._freepool
+    def _freepool(self, compute: Compute) -> Aggregate:
+        """Found by the id that it had before, and by its name where that id is gone: an operator may make it
+        anew."""
+        known = self._freepool_id
+        freepool = compute.aggregate(known) if known is not None else None
+        if freepool is None or freepool.name != self._settings.freepool:
+            freepool = compute.find_aggregate(self._settings.freepool)
+        if freepool is None:
+            raise CloudRefused(service="Nova", reason=f"there is no aggregate {self._settings.freepool}")
+        self._freepool_id = freepool.id
+        return freepool
 
-    def _emptied(self, compute: Compute, host: str) -> bool:
-        """Ask for the deletion of every server on the host; true where there is none."""
-        servers = compute.servers_on(host)
+    def _occupied(self, compute: Compute, host: str, freepool: Aggregate) -> str | None:
+        """Return why the host cannot be taken yet; None where it is empty. Its servers are deleted where it
+        is in the freepool; elsewhere an operator has put it to use, and has to decide."""
+        if host in freepool.hosts:
+            return None if self._emptied(compute, host) else _deleting(host)
+        if compute.servers_on(host):
+            return f"host {host} is not in the aggregate {freepool.name} and has servers"
+        return None
+
+    def _emptied(self, compute: Compute, host: str, project_id: str | None = None) -> bool:
+        """Ask for the deletion of every server on the host, or of those of one project; true where there is
+        none."""
+        servers = [s for s in compute.servers_on(host) if project_id in (None, s.project_id)]
         for server in servers:
             compute.delete_server(server.id)
         return not servers
 
     def _move(self, compute: Compute, host: str, source: int, target: int) -> None:
-        # In this order the host is in both aggregates for a moment, and after a crash, but never in none of them.
+        # In this order the host is in both aggregates for a moment, and after a crash, but never in none of
+        # them.
         compute.add_host(target, host)
         compute.remove_host(source, host)
 
 
-def _being_emptied(hosts: Sequence[str], cloud: Mapping[str, Any]) -> NotYet:
-    return NotYet(f"servers on host {', '.join(hosts)} are being deleted", CHECK_SERVERS_AFTER, cloud)
+def _deleting(host: str) -> str:
+    return f"servers on host {host} are being deleted"

@@ -7,64 +7,73 @@ from typing import Any
 
 from oslo_config import cfg
 
-from blazar.domain.demand import Demand
 from blazar.domain.errors import CantUpdateParameter
-from blazar.domain.lease import Reservation, ReservationStatus
-from blazar.domain.outcome import Done, Outcome
-from blazar.domain.requirement import parse as parse_requirement
-from blazar.domain.resource import WHOLE, Pool
-from blazar.kinds.base import Kind, Work
+from blazar.domain.lease.lease import Reservation, ReservationStatus
+from blazar.domain.lease.outcome import Done, Outcome
+from blazar.domain.planning.demand import Demand
+from blazar.domain.requirement.language import parse as parse_requirement
+from blazar.domain.resource import WHOLE
 from blazar.kinds.host import schema
-from blazar.kinds.host.actuator import HostActuator, HostNames
+from blazar.kinds.host.actuator import HostActuator, HostKindSettings
 from blazar.kinds.host.schema import HostParameters
+from blazar.kinds.hosts import POOL, HostsExtension
 from blazar.kinds.snapshots import BeforeEnd, take_snapshots
 from blazar.service.ports import Cloud
+from blazar.service.ports.kind import Kind, Work
 
 
-class HostKind(Kind):
+class HostKind(Kind[HostParameters]):
     """Whole hosts. ``before_end`` is what reservations with the default action get."""
 
     resource_type = "physical:host"
-    pool = Pool.HOST
+    pool = POOL
+    extension = HostsExtension
 
     def __init__(
         self,
-        names: HostNames | None = None,
+        settings: HostKindSettings | None = None,
         before_end: BeforeEnd = BeforeEnd.NOTHING,
         image_prefix: str = "reserved_",
     ) -> None:
-        self._actuator = HostActuator(names or HostNames())
+        self._actuator = HostActuator(settings or HostKindSettings())
         self._before_end = before_end
         self._image_prefix = image_prefix
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> HostKind:
         nova, own = conf.nova, conf["physical:host"]
-        names = HostNames(nova.aggregate_freepool_name, own.blazar_az_prefix, nova.blazar_owner)
-        return cls(names, BeforeEnd(own.before_end), nova.image_prefix)
+        settings = HostKindSettings(nova.aggregate_freepool_name, own.blazar_az_prefix, nova.blazar_owner)
+        return cls(settings, BeforeEnd(own.before_end), nova.image_prefix)
 
-    def parse(self, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
-        return schema.parse(parameters).model_dump(mode="json")
+    def decode(self, parameters: Mapping[str, Any]) -> HostParameters:
+        return HostParameters.model_validate(parameters)
 
-    def revise(self, current: Reservation, changes: Mapping[str, Any]) -> Mapping[str, Any]:
+    def encode(self, asked: HostParameters) -> Mapping[str, Any]:
+        return asked.model_dump(mode="json")
+
+    def parse(self, parameters: Mapping[str, Any]) -> HostParameters:
+        return schema.parse(parameters)
+
+    def revise(self, current: Reservation, changes: Mapping[str, Any]) -> HostParameters:
         known = {name: value for name, value in changes.items() if name in schema.PARAMETERS}
         revised = schema.parse({**current.parameters, **known})
         if current.status is ReservationStatus.ACTIVE and revised.max < len(current.allocations):
             raise CantUpdateParameter(
                 param=f"max of an active reservation that holds {len(current.allocations)} hosts to fewer"
             )
-        return revised.model_dump(mode="json")
+        return revised
 
     def render(self, reservation: Reservation) -> dict[str, Any]:
-        return {name: reservation.parameters[name] for name in schema.PARAMETERS}
+        shown = self.encode(self.asked(reservation))
+        return {name: shown[name] for name in schema.PARAMETERS}
 
     def demand(self, reservation: Reservation) -> Demand:
-        asked = HostParameters.model_validate(reservation.parameters)
+        asked = self.asked(reservation)
         return Demand(
             reservation_id=reservation.id,
             minimum=asked.min,
             maximum=asked.max,
-            claim=WHOLE,
+            usage=WHOLE,
             requirement=parse_requirement(asked.hypervisor_properties).joined(
                 parse_requirement(asked.resource_properties)
             ),
@@ -75,7 +84,7 @@ class HostKind(Kind):
 
     def acts_for_user(self, reservation: Reservation) -> bool:
         """Snapshots are the user's own images, so the user makes them."""
-        asked = HostParameters.model_validate(reservation.parameters).before_end
+        asked = self.asked(reservation).before_end
         return (self._before_end if asked is BeforeEnd.DEFAULT else asked) is BeforeEnd.SNAPSHOT
 
     def activate(self, work: Work, cloud: Cloud) -> Outcome:

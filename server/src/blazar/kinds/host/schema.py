@@ -1,4 +1,4 @@
-"""What a physical:host reservation asks for, and how it is checked."""
+"""The parameters of a physical:host reservation, and their checks."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from blazar.domain.errors import InvalidRange
-from blazar.domain.requirement import parse as parse_requirement
+from blazar.domain.requirement.language import parse as parse_requirement
 from blazar.kinds.fields import counted, required, requirement_text
+from blazar.kinds.host.errors import InvalidRange
 from blazar.kinds.snapshots import BeforeEnd, parse_before_end
 
 MOST_HOSTS = 1_000_000
@@ -32,14 +32,17 @@ class HostParameters(BaseModel):
 
 
 def parse(parameters: Mapping[str, Any]) -> HostParameters:
-    """Raises MissingParameter, MalformedParameter, MalformedRequirements, InvalidRange."""
+    """Parse the parameters. Raises MissingParameter, MalformedParameter, MalformedRequirements,
+    InvalidRange."""
     required(parameters, REQUIRED)
     fewest = counted(parameters, "min", 1, MOST_HOSTS)
     most = counted(parameters, "max", 1, MOST_HOSTS)
     if most < fewest:
         raise InvalidRange()
     before_end = parse_before_end(parameters)
-    texts = {name: requirement_text(parameters, name) for name in ("hypervisor_properties", "resource_properties")}
+    texts = {
+        name: requirement_text(parameters, name) for name in ("hypervisor_properties", "resource_properties")
+    }
     for text in texts.values():
         parse_requirement(text)
     return HostParameters(min=fewest, max=most, before_end=before_end, **texts)

@@ -7,48 +7,56 @@ from typing import Any
 
 from oslo_config import cfg
 
-from blazar.domain.demand import Demand
-from blazar.domain.lease import Reservation, ReservationStatus
-from blazar.domain.requirement import parse as parse_requirement
-from blazar.domain.resource import Claim
+from blazar.domain.lease.lease import Reservation, ReservationStatus
+from blazar.domain.planning.demand import Demand
+from blazar.domain.requirement.language import parse as parse_requirement
+from blazar.domain.resource import Usage
 from blazar.kinds.instance import schema
 from blazar.kinds.instance.schema import InstanceParameters
-from blazar.kinds.slots import SlotNames, SlotSize
+from blazar.kinds.slots import SlotSettings, SlotSize
 from blazar.kinds.slots.actuator import rendered
 from blazar.kinds.slots.affinity import grouping
-from blazar.kinds.slots.kind import BEFORE_END, NOUN, SlotKind, before_end_shown, check_active
+from blazar.kinds.slots.kind import BEFORE_END, NOUN, SlotKind, before_end_shown
 
 
-class InstanceKind(SlotKind):
+class InstanceKind(SlotKind[InstanceParameters]):
     """Room for servers whose size the user names."""
 
     resource_type = "virtual:instance"
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> InstanceKind:
-        return cls(SlotNames(conf.nova.blazar_owner, conf.nova.image_prefix))
+        return cls(SlotSettings(conf.nova.blazar_owner, conf.nova.image_prefix))
 
-    def parse(self, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
-        return schema.parse(parameters).model_dump(mode="json")
+    def decode(self, parameters: Mapping[str, Any]) -> InstanceParameters:
+        return InstanceParameters.model_validate(parameters)
 
-    def revise(self, current: Reservation, changes: Mapping[str, Any]) -> Mapping[str, Any]:
+    def encode(self, asked: InstanceParameters) -> Mapping[str, Any]:
+        return asked.model_dump(mode="json")
+
+    def parse(self, parameters: Mapping[str, Any]) -> InstanceParameters:
+        return schema.parse(parameters)
+
+    def revise(self, current: Reservation, changes: Mapping[str, Any]) -> InstanceParameters:
         known = {name: value for name, value in changes.items() if name in (*schema.PARAMETERS, BEFORE_END)}
         revised = self.parse({**current.parameters, **known})
-        check_active(current, revised)
+        self.check_active(current, revised)
         return revised
 
     def render(self, reservation: Reservation) -> dict[str, Any]:
-        own = {name: reservation.parameters[name] for name in schema.PARAMETERS}
-        return {**own, **rendered(reservation), **before_end_shown(reservation)}
+        asked = self.asked(reservation)
+        shown = self.encode(asked)
+        own = {name: shown[name] for name in schema.PARAMETERS}
+        return {**own, **rendered(reservation), **before_end_shown(asked)}
 
     def demand(self, reservation: Reservation) -> Demand:
-        asked = InstanceParameters.model_validate(reservation.parameters)
+        asked = self.asked(reservation)
         amounts = {"VCPU": asked.vcpus, "MEMORY_MB": asked.memory_mb, "DISK_GB": asked.disk_gb}
         return Demand(
             reservation_id=reservation.id,
             minimum=asked.amount,
             maximum=asked.amount,
-            claim=Claim({name: amount for name, amount in amounts.items() if amount}),
+            usage=Usage({name: amount for name, amount in amounts.items() if amount}),
             requirement=parse_requirement(asked.resource_properties),
             grouping=grouping(asked.affinity),
             current=reservation.allocations,
@@ -57,5 +65,5 @@ class InstanceKind(SlotKind):
         )
 
     def size(self, reservation: Reservation) -> SlotSize:
-        asked = InstanceParameters.model_validate(reservation.parameters)
+        asked = self.asked(reservation)
         return SlotSize(asked.vcpus, asked.memory_mb, asked.disk_gb)

@@ -1,4 +1,4 @@
-"""What a virtual:instance reservation asks for, and how it is checked."""
+"""The parameters of a virtual:instance reservation, and their checks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from blazar.domain.requirement import parse as parse_requirement
+from blazar.domain.requirement.language import parse as parse_requirement
 from blazar.kinds.fields import counted, required, requirement_text, without_blanks
 from blazar.kinds.slots.affinity import parse_affinity
 from blazar.kinds.slots.kind import MOST
@@ -19,7 +19,8 @@ PARAMETERS = (*NUMBERS, "affinity", "resource_properties")
 
 
 class InstanceParameters(BaseModel):
-    """Room for ``amount`` servers of a size, on hosts that meet the requirement, which is kept as the text that was sent."""
+    """Room for ``amount`` servers of a size, on hosts that meet the requirement, which is kept as the text
+    that was sent."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -31,11 +32,13 @@ class InstanceParameters(BaseModel):
         None, description="true: all on one host; false: each on another; null: wherever there is room."
     )
     resource_properties: str = Field("", description="A requirement over the properties of hosts.")
-    before_end: BeforeEnd = Field(BeforeEnd.DEFAULT, description="What is done before the end: nothing, or snapshots.")
+    before_end: BeforeEnd = Field(
+        BeforeEnd.DEFAULT, description="What is done before the end: nothing, or snapshots."
+    )
 
 
 def parse(parameters: Mapping[str, Any]) -> InstanceParameters:
-    """Raises MissingParameter, MalformedParameter, MalformedRequirements."""
+    """Parse the parameters. Raises MissingParameter, MalformedParameter, MalformedRequirements."""
     parameters = without_blanks(parameters, NUMBERS)
     required(parameters, PARAMETERS)
     numbers = {name: counted(parameters, name, least, MOST) for name, least in NUMBERS.items()}

@@ -1,8 +1,9 @@
-"""How reserved slots become usable, and stop being so: the objects in Nova and Placement, and in which order they come.
+"""The verbs of reserved slots: the objects in Nova and Placement, and in which order
+they come.
 
-Each verb compares what the cloud has with what the reservation's allocations say, and does only what is missing, so that it
-may be repeated at any time. A host has an inventory of the reservation's class only while it is in its aggregate, so from
-the aggregate all inventories are found again. The hosts stay in the freepool.
+Each verb compares what the cloud has with what the reservation's allocations say, and does only what is
+missing, so that it may be repeated at any time. A host has an inventory of the reservation's class only while
+it is in its aggregate, so from the aggregate all inventories are found again. The hosts stay in the freepool.
 """
 
 from __future__ import annotations
@@ -12,15 +13,15 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from blazar.domain.lease import Lease, Reservation
-from blazar.domain.outcome import Done, NotYet, Outcome
-from blazar.kinds.base import Work
+from blazar.domain.lease.lease import Lease, Reservation
+from blazar.domain.lease.outcome import Done, NotYet, Outcome
+from blazar.kinds.aggregates import AGGREGATE_ID, existing_aggregate, known_aggregate
 from blazar.kinds.slots.affinity import GROUP_ID, group_name, remove_groups
 from blazar.kinds.slots.size import SlotSize
 from blazar.kinds.snapshots import take_snapshots
 from blazar.service.ports import Aggregate, Cloud, Compute, Flavor, Server
+from blazar.service.ports.kind import Work
 
-AGGREGATE_ID = "aggregate_id"
 HOSTS = "hosts"
 """In what a reservation remembers: the hypervisor_hostname of each compute service host in its aggregate."""
 RESERVATION_SPEC = "aggregate_instance_extra_specs:reservation"
@@ -28,7 +29,7 @@ CHECK_SERVERS_AFTER = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
-class SlotNames:
+class SlotSettings:
     """The names under which the operator's Nova and ours meet."""
 
     owner_key: str = "blazar:owner"
@@ -36,18 +37,19 @@ class SlotNames:
 
 
 def resource_class(reservation_id: str) -> str:
-    """The class of which each server of the reservation takes one."""
+    """Return the class of which each server of the reservation takes one."""
     return f"CUSTOM_RESERVATION_{reservation_id.upper().replace('-', '_')}"
 
 
 class SlotActuator:
     """Makes and removes what a reservation of slots has in the cloud."""
 
-    def __init__(self, names: SlotNames) -> None:
-        self._names = names
+    def __init__(self, settings: SlotSettings) -> None:
+        self._settings = settings
 
     def activate(self, work: Work, cloud: Cloud, size: SlotSize) -> Outcome:
-        """Have as many slots on each allocated host as are allocated there, for the lease's project and nobody else."""
+        """Have as many slots on each allocated host as are allocated there, for the lease's project
+        only."""
         compute, placement = cloud.compute, cloud.placement
         reservation = work.reservation
         class_name = resource_class(reservation.id)
@@ -56,7 +58,10 @@ class SlotActuator:
         _ensure_flavor(compute, flavor)
         aggregate = self._aggregate(work, compute)
         wanted = _wanted(work)
-        hypervisors = {**reservation.cloud.get(HOSTS, {}), **{host: w.hypervisor for host, w in wanted.items()}}
+        hypervisors = {
+            **reservation.cloud_state.get(HOSTS, {}),
+            **{host: w.hypervisor for host, w in wanted.items()},
+        }
         remembered = {AGGREGATE_ID: aggregate.id, HOSTS: hypervisors}
         for host, share in wanted.items():
             if host not in aggregate.hosts:
@@ -77,10 +82,10 @@ class SlotActuator:
     def snapshot(self, work: Work, cloud: Cloud) -> Outcome:
         """Make an image of each server of the reservation's flavor."""
         servers = cloud.compute.servers_of(work.reservation.id)
-        return take_snapshots(work.lease, servers, self._names.image_prefix, cloud)
+        return take_snapshots(work.lease, servers, self._settings.image_prefix, cloud)
 
     def deactivate(self, work: Work, cloud: Cloud) -> Outcome:
-        """No new servers, then no servers, then nothing that was made for them."""
+        """Prevent new servers, delete the servers, then remove what was made for them."""
         compute, placement = cloud.compute, cloud.placement
         reservation = work.reservation
         compute.revoke_flavor(reservation.id, work.lease.project_id)
@@ -88,10 +93,11 @@ class SlotActuator:
         if busy is not None:
             return NotYet(busy, CHECK_SERVERS_AFTER)
         class_name = resource_class(reservation.id)
-        aggregate = _existing(reservation, compute)
+        aggregate = existing_aggregate(reservation, compute)
         if aggregate is not None:
             hypervisors = _hypervisors(work)
             for host in aggregate.hosts:
+                # Only the inventory goes: nova-compute remembers the provider, and fails boots without it.
                 placement.set_reserved_slots(hypervisors.get(host, host), class_name, 0)
                 compute.remove_host(aggregate.id, host)
             compute.delete_aggregate(aggregate.id)
@@ -103,13 +109,8 @@ class SlotActuator:
 
     def _aggregate(self, work: Work, compute: Compute) -> Aggregate:
         wanted = self._metadata(work.lease, work.reservation)
-        known = work.reservation.cloud.get(AGGREGATE_ID)
-        aggregate = compute.aggregate(known) if known is not None else None
-        if (
-            aggregate is not None
-            and aggregate.name == work.reservation.id
-            and wanted.items() <= aggregate.metadata.items()
-        ):
+        aggregate = known_aggregate(work.reservation, compute)
+        if aggregate is not None and wanted.items() <= aggregate.metadata.items():
             return aggregate
         return compute.create_aggregate(work.reservation.id, None, wanted)
 
@@ -117,14 +118,14 @@ class SlotActuator:
         return {
             "reservation": reservation.id,
             "filter_tenant_id": lease.project_id,
-            self._names.owner_key: lease.project_id,
+            self._settings.owner_key: lease.project_id,
             **_affinity_spec(reservation),
         }
 
 
 @dataclass(frozen=True, slots=True)
 class _Share:
-    """What one host gives to the reservation."""
+    """The share of one host in the reservation."""
 
     hypervisor: str
     slots: int
@@ -143,8 +144,8 @@ def _wanted(work: Work) -> dict[str, _Share]:
 
 
 def _hypervisors(work: Work) -> Mapping[str, str]:
-    """The hypervisor_hostname by compute service host, of all hosts that may serve the reservation."""
-    remembered: Mapping[str, str] = work.reservation.cloud.get(HOSTS, {})
+    """Return the hypervisor_hostname by compute service host, of all hosts that may serve the reservation."""
+    remembered: Mapping[str, str] = work.reservation.cloud_state.get(HOSTS, {})
     return {**remembered, **{str(r.facts["service_name"]): r.name for r in work.resources.values()}}
 
 
@@ -168,21 +169,15 @@ def _flavor(reservation: Reservation, size: SlotSize) -> Flavor:
 
 
 def _affinity_spec(reservation: Reservation) -> dict[str, str]:
-    return {"affinity_id": str(reservation.cloud[GROUP_ID])} if GROUP_ID in reservation.cloud else {}
+    return (
+        {"affinity_id": str(reservation.cloud_state[GROUP_ID])} if GROUP_ID in reservation.cloud_state else {}
+    )
 
 
 def _ensure_flavor(compute: Compute, wanted: Flavor) -> None:
     known = compute.flavor(wanted.id)
     if known is None or not wanted.extra_specs.items() <= known.extra_specs.items():
         compute.create_flavor(wanted)
-
-
-def _existing(reservation: Reservation, compute: Compute) -> Aggregate | None:
-    known = reservation.cloud.get(AGGREGATE_ID)
-    aggregate = compute.aggregate(known) if known is not None else None
-    if aggregate is not None and aggregate.name == reservation.id:
-        return aggregate
-    return compute.find_aggregate(reservation.id)
 
 
 def _being_deleted(servers: Sequence[Server], compute: Compute) -> str | None:
@@ -194,9 +189,10 @@ def _being_deleted(servers: Sequence[Server], compute: Compute) -> str | None:
 
 
 def rendered(reservation: Reservation) -> dict[str, Any]:
-    """The fields that tell what a reservation has in the cloud; the flavor's id is known before there is the flavor."""
+    """Return the fields that tell what a reservation has in the cloud; the flavor's id is known before there
+    is the flavor."""
     return {
         "flavor_id": reservation.id,
-        "aggregate_id": reservation.cloud.get(AGGREGATE_ID),
-        "server_group_id": reservation.cloud.get(GROUP_ID),
+        "aggregate_id": reservation.cloud_state.get(AGGREGATE_ID),
+        "server_group_id": reservation.cloud_state.get(GROUP_ID),
     }

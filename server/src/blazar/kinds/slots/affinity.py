@@ -1,17 +1,19 @@
-"""Whether the servers of a reservation run on one host or on different ones, and the server group that says so to Nova.
+"""The affinity of a reservation, whether its servers run on one host or on different ones, and the server
+group that says so to Nova.
 
-The group is made in the user's project with the user's own rights, so it is made within the user's request."""
+The group is made in the user's project with the user's own rights, so it is made within the user's
+request."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from blazar.domain.demand import Grouping
 from blazar.domain.errors import MalformedParameter
-from blazar.domain.lease import Lease, LeaseStatus, Reservation
-from blazar.kinds.base import Request
+from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation
+from blazar.domain.planning.demand import Grouping
 from blazar.service.ports import Cloud, Compute
+from blazar.service.ports.kind import RequestContext
 
 GROUP_ID = "server_group_id"
 SEARCH = "search_server_groups"
@@ -25,7 +27,8 @@ _GROUPINGS = {True: Grouping.TOGETHER, False: Grouping.APART, None: Grouping.ANY
 
 
 def parse_affinity(value: object) -> bool | None:
-    """All on one host, all on different ones, or either (None); words for these are accepted as well.
+    """Parse the wish: all on one host, all on different ones, or either (None); words for these are accepted
+    as well.
 
     Raises MalformedParameter."""
     if value is None or isinstance(value, bool):
@@ -46,16 +49,16 @@ def group_name(reservation_id: str) -> str:
     return f"reservation:{reservation_id}"
 
 
-def preparing(old: Reservation | None, new: Reservation) -> Mapping[str, Any] | None:
-    """The mark of a reservation that is about to get another group, or none instead of one; None where it keeps what it
-    has."""
-    before = old.parameters["affinity"] if old else None
-    return None if before == new.parameters["affinity"] else {SEARCH: True}
+def preparing(before: bool | None, after: bool | None) -> Mapping[str, Any] | None:
+    """Return the mark of a reservation that is about to get another group, or none instead of one; None where
+    it keeps what it has."""
+    return None if before == after else {SEARCH: True}
 
 
-def make_group(lease: Lease, reservation: Reservation, request: Request) -> Mapping[str, Any]:
+def make_group(
+    lease: Lease, reservation: Reservation, affinity: bool | None, request: RequestContext
+) -> Mapping[str, Any]:
     """Make the group in the lease's project; what the reservation has to remember."""
-    affinity = reservation.parameters["affinity"]
     if affinity is None:
         return {GROUP_ID: None}
     compute = request.own_cloud(lease.project_id).compute
@@ -72,8 +75,8 @@ def remove_group(remembered: Mapping[str, Any], cloud: Cloud) -> None:
 
 def remove_groups(reservation: Reservation, compute: Compute) -> None:
     """Remove all groups that may have been made for the reservation."""
-    known = {str(reservation.cloud[GROUP_ID])} if GROUP_ID in reservation.cloud else set()
-    if SEARCH in reservation.cloud:
+    known = {str(reservation.cloud_state[GROUP_ID])} if GROUP_ID in reservation.cloud_state else set()
+    if SEARCH in reservation.cloud_state:
         known |= {group.id for group in compute.server_groups(group_name(reservation.id))}
     for group_id in sorted(known):
         compute.delete_server_group(group_id)

@@ -1,4 +1,4 @@
-"""What one server of a reservation gets."""
+"""The size of one server of a reservation."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class SlotSize:
-    """The numbers and extra specs of the reservation's flavor; ``ram`` and ``swap`` in MiB, ``disk`` and ``ephemeral`` in
-    GiB."""
+    """The numbers and extra specs of the reservation's flavor; ``ram`` and ``swap`` in MiB, ``disk`` and
+    ``ephemeral`` in GiB."""
 
     vcpus: int
     ram: int

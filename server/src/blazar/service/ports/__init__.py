@@ -1,8 +1,8 @@
-"""What the use cases need from the world, as Protocols: the ``database``, the ``cloud``, and their ``surroundings``.
+"""The ports of the use cases to the world, as Protocols: the ``database``, the ``cloud``, and their
+``surroundings``.
 
-Shipped implementations: ``adapters.db`` and ``adapters.memory`` for the database, ``adapters.openstack`` for the cloud.
-One contract suite holds all implementations of a port to the same behaviour.
-"""
+Shipped implementations: ``adapters.db`` and ``adapters.memory`` for the database, ``adapters.openstack`` for
+the cloud. One contract suite holds all implementations of a port to the same behaviour."""
 
 from blazar.service.ports.cloud import (
     Aggregate,
@@ -21,49 +21,51 @@ from blazar.service.ports.cloud import (
     Subnet,
 )
 from blazar.service.ports.database import (
+    LONGEST_TEXT,
+    CallRepository,
     ClaimedEvent,
-    ClaimLost,
     Database,
+    DutyRepository,
     EventRepository,
     LeaseRepository,
-    Notice,
+    ListPage,
+    Notification,
     Outbox,
-    OutcomeUnknown,
     PropertyRecord,
     ResourceRepository,
-    Stale,
     StandingClaim,
     UnitOfWork,
 )
 from blazar.service.ports.surroundings import Clock, Notifier
 
 __all__ = [
+    "LONGEST_TEXT",
     "Aggregate",
-    "ClaimLost",
+    "CallRepository",
     "ClaimedEvent",
     "Clock",
     "Cloud",
     "CloudNetwork",
     "Compute",
     "Database",
+    "DutyRepository",
     "EventRepository",
     "Flavor",
     "FloatingIP",
     "Hypervisor",
     "Identity",
     "LeaseRepository",
+    "ListPage",
     "Network",
-    "Notice",
+    "Notification",
     "Notifier",
     "Outbox",
-    "OutcomeUnknown",
     "Placement",
     "PropertyRecord",
     "Provider",
     "ResourceRepository",
     "Server",
     "ServerGroup",
-    "Stale",
     "StandingClaim",
     "Subnet",
     "UnitOfWork",

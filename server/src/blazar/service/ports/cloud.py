@@ -1,4 +1,5 @@
-"""What the use cases need from OpenStack: the facets of one cloud, and what is told of the things in it."""
+"""The port of the use cases to OpenStack: the facets of one cloud, and the values that describe its
+objects."""
 
 from __future__ import annotations
 
@@ -12,12 +13,17 @@ from blazar.domain.resource import Inventory, PropertyValue
 
 @dataclass(frozen=True, slots=True)
 class Hypervisor:
-    """A compute host as Nova describes it; ``facts`` holds all of it under the names of API 1.0's host fields."""
+    """A compute host as Nova describes it; ``facts`` holds all of it under the names of API 1.0's host
+    fields."""
 
     id: str
     hypervisor_hostname: str
     service_name: str
     facts: Mapping[str, PropertyValue]
+    is_up: bool = True
+    """Whether its nova-compute reports, as far as Nova knows."""
+    is_enabled: bool = True
+    """Whether new servers may be placed on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +57,7 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class Flavor:
-    """What a server of it gets: ``ram`` and ``swap`` in MiB, ``disk`` (root) and ``ephemeral`` in GiB."""
+    """The sizes of a server: ``ram`` and ``swap`` in MiB, ``disk`` (root) and ``ephemeral`` in GiB."""
 
     id: str
     name: str
@@ -78,19 +84,25 @@ class Compute(Protocol):
     """Nova. Every method may raise CloudUnavailable (try again later) or CloudRefused (Nova says no)."""
 
     def find_hypervisor(self, reference: str) -> Hypervisor | None:
-        """The hypervisor with this hypervisor_hostname, or with this numeric id; exact, never by pattern."""
+        """Return the hypervisor with this hypervisor_hostname, or with this numeric id; exact, never by
+        pattern. Raises CloudRefused where Nova shows another one for the name."""
+        ...
+
+    def hypervisors(self) -> Sequence[Hypervisor]:
+        """Return all hypervisors: a few requests, however many there are."""
         ...
 
     def servers_on(self, host: str) -> Sequence[Server]:
-        """Servers of all projects on a compute service host."""
+        """Return the servers of all projects on a compute service host."""
         ...
 
     def servers_of(self, flavor_id: str) -> Sequence[Server]:
-        """Servers of all projects that were booted from a flavor; none for a flavor that is not there."""
+        """Return the servers of all projects that were booted from a flavor; none for a flavor that is not
+        there."""
         ...
 
     def delete_server(self, server_id: str) -> None:
-        """Ask for the deletion; a server that is gone already is no error."""
+        """Ask for the deletion. A server that is gone already is no error."""
         ...
 
     def snapshot_server(self, server: Server, image_name: str) -> None: ...
@@ -101,57 +113,64 @@ class Compute(Protocol):
 
     def aggregates(self) -> Sequence[Aggregate]: ...
 
-    def create_aggregate(self, name: str, availability_zone: str | None, metadata: Mapping[str, str]) -> Aggregate:
-        """The aggregate of this name with this metadata; one that exists already is taken as it is and completed."""
+    def create_aggregate(
+        self, name: str, availability_zone: str | None, metadata: Mapping[str, str]
+    ) -> Aggregate:
+        """Create an aggregate of this name with this metadata, and return it. One that exists already is
+        completed and returned."""
         ...
 
     def add_host(self, aggregate_id: int, host: str) -> None:
-        """A host that is a member already is no error. Raises CloudUnavailable where Nova won't have it yet (it is in
-        another zone), CloudRefused where there is no such host or aggregate."""
+        """Add a host; one that is a member already is no error. Raises CloudUnavailable where Nova won't have
+        it yet (it is in another zone), CloudRefused where there is no such host or aggregate."""
         ...
 
     def remove_host(self, aggregate_id: int, host: str) -> None:
-        """A host that is no member is no error."""
+        """Remove a host; one that is no member is no error."""
         ...
 
     def delete_aggregate(self, aggregate_id: int) -> None:
-        """The aggregate must be empty; one that is gone already is no error."""
+        """Delete an aggregate, which must be empty; one that is gone already is no error."""
         ...
 
     def flavor(self, flavor_id: str) -> Flavor | None:
-        """The flavor with its extra specs; None where there is none that these credentials may see."""
+        """Return the flavor with its extra specs; None where there is none that these credentials may see."""
         ...
 
     def create_flavor(self, flavor: Flavor) -> None:
-        """Make the flavor and set its extra specs; one with this id that exists already gets the extra specs."""
+        """Make the flavor and set its extra specs; one with this id that exists already gets the extra
+        specs."""
         ...
 
     def delete_flavor(self, flavor_id: str) -> None:
-        """One that is gone already is no error; its servers are not touched."""
+        """Delete a flavor; one that is gone already is no error, and its servers are not touched."""
         ...
 
     def flavor_projects(self, flavor_id: str) -> frozenset[str]:
-        """The projects that may use a private flavor; none for a flavor that is public or not there."""
+        """Return the projects that may use a private flavor; none for a flavor that is public or not
+        there."""
         ...
 
     def grant_flavor(self, flavor_id: str, project_id: str) -> None:
-        """A project that may use it already is no error."""
+        """Let a project use a flavor; one that may use it already is no error."""
         ...
 
     def revoke_flavor(self, flavor_id: str, project_id: str) -> None:
-        """A project that may not use it, or a flavor that is gone, is no error."""
+        """Take a flavor from a project. A project that may not use it, or a flavor that is gone, is no
+        error."""
         ...
 
     def create_server_group(self, name: str, policy: str) -> ServerGroup:
-        """Always a new one, in the project of these credentials: several groups may have one name."""
+        """Create a new group each time, in the project of these credentials: several groups may have one
+        name."""
         ...
 
     def server_groups(self, name: str) -> Sequence[ServerGroup]:
-        """The groups of this name, of all projects."""
+        """Return the groups of this name, of all projects."""
         ...
 
     def delete_server_group(self, group_id: str) -> None:
-        """One that is gone already is no error."""
+        """Delete a server group; one that is gone already is no error."""
         ...
 
 
@@ -159,15 +178,21 @@ class Placement(Protocol):
     """Placement. Raises as Compute does."""
 
     def provider(self, name: str) -> Provider | None:
-        """The provider of this name, with its traits and its inventories."""
+        """Return the provider of this name, with its traits and its inventories."""
         ...
 
     def ensure_reservation_provider(self, hypervisor_hostname: str) -> None:
         """Make the provider ``blazar_<hypervisor_hostname>`` below the compute node's, unless it is there."""
         ...
 
-    def remove_reservation_provider(self, hypervisor_hostname: str) -> None:
-        """One that is gone already is no error."""
+    def remove_reservation_provider(self, hypervisor_hostname: str) -> bool:
+        """Remove the provider; false where there is none. Raises CloudRefused where it is in use.
+
+        For operators only: nova-compute remembers the providers below its own for ``[compute]
+        resource_provider_association_refresh`` seconds (300 by default), asks Placement at each boot for the
+        allocations of each, and fails the boot where one is gone. So a provider stays with its host, empty,
+        also when the host is deregistered. Inventories may come and go: Nova does not ask for them at a boot.
+        Nor do Nova's aggregates matter, for the providers of reservations are in none of Placement's."""
         ...
 
     def ensure_resource_class(self, name: str) -> None:
@@ -175,12 +200,14 @@ class Placement(Protocol):
         ...
 
     def remove_resource_class(self, name: str) -> None:
-        """One that is gone already is no error. Raises CloudUnavailable while a provider has an inventory of it."""
+        """Remove a resource class; one that is gone already is no error. Raises CloudUnavailable while a
+        provider has an inventory of it."""
         ...
 
     def set_reserved_slots(self, hypervisor_hostname: str, resource_class: str, total: int) -> None:
-        """Make ``total`` the inventory of the class on that provider, which is made where it is not there; with 0 the
-        inventory is removed. Raises CloudUnavailable where it is to be removed and still in use."""
+        """Make ``total`` the inventory of the class on that provider, which is made where it is not there;
+        with 0 the inventory is removed. Raises CloudUnavailable where it is to be removed and still in
+        use."""
         ...
 
 
@@ -195,7 +222,8 @@ class CloudNetwork:
 
 @dataclass(frozen=True, slots=True)
 class Subnet:
-    """A range of addresses on a network; ``pools`` are the parts, first and last address, that Neutron gives out itself."""
+    """A range of addresses on a network; ``pools`` are the parts, first and last address, that Neutron gives
+    out itself."""
 
     id: str
     cidr: str
@@ -205,7 +233,7 @@ class Subnet:
 
 @dataclass(frozen=True, slots=True)
 class FloatingIP:
-    """A floating IP that somebody has; ``port_id`` is the port that it leads to."""
+    """A floating IP that a project has; ``port_id`` is the port that it leads to."""
 
     id: str
     network_id: str
@@ -220,30 +248,30 @@ class Network(Protocol):
     """Neutron. Raises as Compute does."""
 
     def network(self, network_id: str) -> CloudNetwork | None:
-        """The network; None where there is none that these credentials may see."""
+        """Return the network; None where there is none that these credentials may see."""
         ...
 
     def subnets(self, network_id: str) -> Sequence[Subnet]:
-        """The subnets of a network; none of one that is not there."""
+        """Return the subnets of a network; none of one that is not there."""
         ...
 
     def is_address_used(self, network_id: str, address: str) -> bool:
-        """Whether anything on the network has the address: a floating IP, a router, a server."""
+        """Return whether anything on the network has the address: a floating IP, a router, a server."""
         ...
 
     def floating_ip(self, network_id: str, address: str) -> FloatingIP | None:
-        """The floating IP at this address, whoever has it."""
+        """Return the floating IP at this address, of whichever project; None where there is none."""
         ...
 
     def floating_ips(self, network_id: str, tags: Sequence[str]) -> Sequence[FloatingIP]:
-        """Those on the network that have all of the tags."""
+        """Return the floating IPs on the network that have all of the tags."""
         ...
 
     def create_floating_ip(
         self, network_id: str, subnet_id: str, address: str, project_id: str, description: str
     ) -> FloatingIP:
-        """The floating IP at this address; one that exists already is taken as it is, whoever has it. Raises CloudRefused
-        where something else has the address."""
+        """Return the floating IP at this address: one that exists already, of whichever project, or a new
+        one. Raises CloudRefused where something else has the address."""
         ...
 
     def set_floating_ip_tags(self, floating_ip_id: str, tags: Sequence[str]) -> None:
@@ -255,29 +283,33 @@ class Network(Protocol):
         ...
 
     def delete_floating_ip(self, floating_ip_id: str) -> None:
-        """One that is gone already is no error."""
+        """Delete a floating IP; one that is gone already is no error."""
         ...
 
 
 class Identity(Protocol):
     """Keystone. Raises as Compute does."""
 
-    def create_trust(self, trustor_id: str, project_id: str, roles: Sequence[str], expires_at: datetime) -> str:
-        """A trust of these credentials' user to the service, which may then act as the user in the project with the
-        roles (names), until ``expires_at`` or up to a day longer; its id."""
+    def create_trust(
+        self, trustor_id: str, project_id: str, roles: Sequence[str], expires_at: datetime
+    ) -> str:
+        """Create a trust of these credentials' user to the service, which may then act as the user in the
+        project with the roles (names), until ``expires_at`` or up to a day longer. Return its id."""
         ...
 
     def is_trust_valid(self, trust_id: str) -> bool:
-        """Whether the service can act by it now: false where it, its user or one of the roles is gone."""
+        """Return whether the service can act by the trust now: false where it, its user or one of the roles
+        is gone."""
         ...
 
     def delete_trust(self, trust_id: str) -> None:
-        """One that is gone already, or dead, is no error."""
+        """Delete a trust; one that is gone already, or dead, is no error."""
         ...
 
 
 class Cloud(Protocol):
-    """The facets of one OpenStack cloud, on kept sessions; with the service's own credentials unless said otherwise."""
+    """The facets of one OpenStack cloud, on kept sessions; with the service's own credentials unless said
+    otherwise."""
 
     @property
     def compute(self) -> Compute: ...
@@ -289,15 +321,25 @@ class Cloud(Protocol):
     def network(self) -> Network: ...
 
     def as_user(self, token: str) -> Cloud:
-        """The same cloud with the rights of a user's token. What these rights don't allow is CloudRefused."""
+        """Return the same cloud with the rights of a user's token. What these rights don't allow is
+        CloudRefused."""
         ...
 
     def as_trustee(self, trust_id: str) -> Cloud:
-        """The same cloud, acting as the user who made the trust. A trust that is no longer valid is CloudRefused at
-        the first request."""
+        """Return the same cloud, acting as the user who made the trust. A trust that is no longer valid is
+        CloudRefused at the first request."""
         ...
 
     def fenced(self, check: Callable[[], None]) -> Cloud:
-        """The same cloud, where ``check`` is called before each request and may raise to prevent it: a manager that was
-        asleep for longer than its claim must not act on it."""
+        """Return the same cloud, where ``check`` is called before each request and may raise to prevent it: a
+        manager that was asleep for longer than its claim must not act on it."""
+        ...
+
+    def for_request(self, seconds_left: Callable[[], float]) -> Cloud:
+        """Return the same cloud, for a request whose caller waits for ``seconds_left``, which is asked at
+        each call.
+
+        No call takes longer, and all requests share a bounded number of calls to each service.
+        Raises TooLate where no time is left, CloudUnavailable if the service does not answer in time or too
+        many calls wait for it."""
         ...

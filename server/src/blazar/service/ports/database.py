@@ -1,4 +1,5 @@
-"""What the use cases need from the database: repositories inside transactions, claims on events, an outbox."""
+"""The port of the use cases to the database: repositories inside transactions, claims on events, an
+outbox."""
 
 from __future__ import annotations
 
@@ -8,52 +9,72 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
-from blazar.domain.errors import BlazarError, CloudUnavailable
-from blazar.domain.event import Event
-from blazar.domain.lease import Lease
+from blazar.domain.lease.event import Event
+from blazar.domain.lease.lease import Lease, LeaseKey
 from blazar.domain.resource import Allocation, Pool, Registration
+from blazar.domain.time import Interval
 
 T = TypeVar("T")
 
-
-class Stale(BlazarError):
-    """Somebody else changed what this commit was decided on; decide again on fresh values."""
-
-    code = "stale"
-    template = "Changed by another request meanwhile"
+LONGEST_TEXT = 10_000
+"""Characters of the longest explanation (a status reason, the reason of an event) that is stored; what is
+longer is cut. In UTF-8 they take at most 40 kB, and a text column of MariaDB holds 64 kB."""
 
 
-class ClaimLost(BlazarError):
-    """The claim on an event expired or is somebody else's by now: this manager must not act on it any more."""
+@dataclass(frozen=True, slots=True)
+class ListPage:
+    """A part of a list: at most ``limit`` leases, which come after ``after``; the first ones where it is
+    None."""
 
-    code = "claim_lost"
-    template = "The claim on event {event} was lost"
-
-
-class OutcomeUnknown(CloudUnavailable):
-    """The database was lost while it committed: what was to be stored is either stored as a whole or not at all."""
-
-    code = "outcome_unknown"
-    template = "{service} is not available: {reason}; whether the change was stored is not known"
+    limit: int
+    after: LeaseKey | None = None
 
 
 class LeaseRepository(Protocol):
-    """Leases with their reservations, allocations and events."""
+    """Leases with their reservations, allocations and events. Reasons are cut to LONGEST_TEXT characters."""
 
     def get(self, lease_id: str) -> Lease | None: ...
 
+    def get_many(self, lease_ids: Sequence[str]) -> Sequence[Lease]:
+        """Return those of these leases that are there, oldest first."""
+        ...
+
+    def exists(self, lease_id: str) -> bool:
+        """Return whether there is such a lease, by one cheap look: for those who wait until it is gone."""
+        ...
+
     def list(self, project_id: str | None = None) -> Sequence[Lease]:
-        """Leases of a project, or of all projects, oldest first (created_at, id)."""
+        """Return the leases of a project, or of all projects, oldest first (created_at, id)."""
         ...
 
-    def add(self, lease: Lease, now: datetime) -> None:
-        """Insert the lease, its reservations, allocations and events; created_at is ``now``."""
+    def page(self, page: ListPage, project_id: str | None = None) -> Sequence[Lease]:
+        """Return a part of ``list``, without the allocations: a lease may have ten thousand, and no list
+        shows them.
+
+        A lease that is there from the first page to the last one is on exactly one of them, for its key never
+        changes."""
         ...
 
-    def save(self, new: Lease, old: Lease, now: datetime) -> None:
-        """Write the difference between ``old`` (as it was read) and ``new``: rows of the lease, its reservations,
-        allocations and events that were changed, added or removed. updated_at of changed rows is ``now``. Raises Stale where
-        the stored revision is no longer ``old.revision``; the stored one becomes ``old.revision + 1``."""
+    def add(self, lease: Lease, now: datetime) -> Lease:
+        """Insert the lease, its reservations, allocations and events. Return them as stored: created_at is
+        ``now``.
+
+        Raises Stale where the id exists already."""
+        ...
+
+    def save(self, new: Lease, old: Lease, now: datetime) -> Lease:
+        """Write the difference between ``old`` (as it was read) and ``new``: rows of the lease, its
+        reservations, allocations and events that were changed, added or removed. Return the lease as stored:
+        updated_at of changed rows is ``now``, the revision is ``old.revision + 1``.
+
+        Raises Stale where the stored revision is no longer ``old.revision``."""
+        ...
+
+    def save_all(self, changes: Sequence[tuple[Lease, Lease]], now: datetime) -> None:
+        """Write the difference of each pair: a lease as it is to be, and as it was read. ``save`` does so for
+        one.
+
+        Raises Stale where one of the stored revisions is another; the transaction must then be given up."""
         ...
 
     def remove(self, lease: Lease) -> None:
@@ -62,9 +83,41 @@ class LeaseRepository(Protocol):
 
     def ids_with_status(self, statuses: Sequence[str]) -> Sequence[str]: ...
 
+    def ids_of_other_kinds(self, resource_types: Sequence[str]) -> Sequence[str]:
+        """Return the ids of leases that are not TERMINATED and have a reservation of none of these types,
+        sorted."""
+        ...
+
+    def count_over(self, before: datetime) -> int:
+        """Return how many leases are over since ``before`` or earlier.
+
+        Such a lease is TERMINATED, or in ERROR; its end has passed, and it was not changed since; no event
+        of it is open; and nothing of it can be in the cloud: it has no trust, and each reservation was
+        released, or has never started in a lease that is TERMINATED."""
+        ...
+
+    def over(self, before: datetime, limit: int) -> Sequence[str]:
+        """Return the ids of leases that are over since ``before`` or earlier, as ``count_over`` counts
+        them."""
+        ...
+
+    def remove_over(self, lease_ids: Sequence[str], before: datetime) -> int:
+        """Delete those of these leases that are still over since ``before``, with all that belongs to them.
+        Return how many."""
+        ...
+
     def unfinished_on(self, resource_ids: Sequence[str], ending_by: datetime) -> Sequence[Allocation]:
-        """Allocations on these resources that end at ``ending_by`` or earlier and whose reservation is not over yet
-        (neither deleted, nor pending in a lease that is TERMINATED)."""
+        """Return the allocations on these resources that end at ``ending_by`` or earlier and whose
+        reservation is not over yet (neither deleted, nor pending in a lease that is TERMINATED)."""
+        ...
+
+    def on_resources(self, resource_ids: Sequence[str], interval: Interval) -> Sequence[str]:
+        """Return the ids of leases ahead (PENDING, STARTING, ACTIVE) that have an allocation on one of these
+        resources in the interval, sorted."""
+        ...
+
+    def degraded(self) -> Sequence[str]:
+        """Return the ids of degraded leases ahead (PENDING, STARTING, ACTIVE), sorted."""
         ...
 
 
@@ -75,26 +128,36 @@ class ResourceRepository(Protocol):
 
     def find(self, pool: Pool, name: str) -> Registration | None: ...
 
+    def failed(self, pool: Pool) -> Sequence[Registration]:
+        """Return the registrations of the pool that have a failure, those on probation too, in the order of
+        ids."""
+        ...
+
     def list(self, pool: Pool, ids: Sequence[str] | None = None) -> Sequence[Registration]:
-        """In the order of registration ids: numeric ids by number."""
+        """Return the registrations of the pool, or those with one of the ``ids``, in the order of ids:
+        numeric ids by number."""
         ...
 
-    def add(self, registration: Registration, now: datetime) -> None:
-        """Insert with generation 0. Raises Stale where the id exists already."""
+    def add(self, registration: Registration, now: datetime) -> Registration:
+        """Insert, with the generation that the registration has. Return the registration as stored.
+
+        Raises Stale where the id exists already."""
         ...
 
-    def save(self, registration: Registration, now: datetime) -> None:
-        """Write facts, capabilities, traits, inventory and reservable, and raise the generation by one. Raises Stale
-        where the stored generation is no longer ``registration.generation``."""
+    def save(self, registration: Registration, now: datetime) -> Registration:
+        """Write facts, capabilities, traits, inventory, reservable and failure of a registration that was
+        read, and raise the generation by one. Return the registration as stored; pool and name never change.
+
+        Raises Stale where the stored generation is no longer ``registration.generation``."""
         ...
 
     def remove(self, resource_id: str, generation: int) -> None:
-        """Raises Stale where the stored generation is another."""
+        """Remove the resource. Raises Stale where the stored generation is another."""
         ...
 
     def bump(self, generations: Mapping[str, int], now: datetime) -> None:
-        """Compare and raise: each resource must still have the generation given here; all are raised by one, or Stale is
-        raised and none is (the transaction must then be given up)."""
+        """Compare and raise: each resource must still have the generation given here; all are raised by one,
+        or Stale is raised and none is (the transaction must then be given up)."""
         ...
 
     def touch(self, resource_ids: Sequence[str], now: datetime) -> None:
@@ -102,13 +165,14 @@ class ResourceRepository(Protocol):
         ...
 
     def generations(self, pool: Pool, touched_since: datetime | None = None) -> Mapping[str, int]:
-        """Generation by resource id; with ``touched_since`` only of those added or raised at that moment or later."""
+        """Return the generations by resource id; with ``touched_since`` only of those added or raised at that
+        moment or later."""
         ...
 
     def occupancy(
         self, pool: Pool, ids: Sequence[str] | None = None
     ) -> Iterable[tuple[Registration, Sequence[Allocation]]]:
-        """The resources with their allocations of leases that are not over, for the calendar."""
+        """Return the resources with their allocations of leases that are not over, for the calendar."""
         ...
 
     def allocations(
@@ -116,15 +180,17 @@ class ResourceRepository(Protocol):
         pool: Pool,
         *,
         resource_id: str | None = None,
+        resource_ids: Sequence[str] | None = None,
         lease_id: str | None = None,
         reservation_id: str | None = None,
         ending_after: datetime | None = None,
     ) -> Sequence[Allocation]:
-        """Allocations that meet all of the given conditions, by resource, start and id."""
+        """Return the allocations that meet all of the given conditions, by resource, start and id.
+        ``resource_ids`` are any of these resources."""
         ...
 
     def private_properties(self, resource_type: str) -> Mapping[str, PropertyRecord]:
-        """The records of resource properties by name (private or not)."""
+        """Return the records of resource properties by name (private or not)."""
         ...
 
     def add_properties(self, resource_type: str, names: Iterable[str], now: datetime) -> None:
@@ -134,7 +200,7 @@ class ResourceRepository(Protocol):
     def set_property_private(
         self, resource_type: str, name: str, private: bool, now: datetime
     ) -> PropertyRecord | None:
-        """The changed record, or None where there is none."""
+        """Make a property private or public. Return the changed record, or None where there is none."""
         ...
 
 
@@ -161,7 +227,8 @@ class ClaimedEvent:
 
 @dataclass(frozen=True, slots=True)
 class StandingClaim:
-    """A claim that was not given back, valid or not: on one of the lease's events, by whoever has the token."""
+    """A claim on one of the lease's events that was not given back, valid or not. ``token`` names its
+    holder."""
 
     lease_id: str
     token: str
@@ -171,28 +238,51 @@ class StandingClaim:
 class EventRepository(Protocol):
     """The engine's view on events: which are due, who works on them."""
 
-    def due(self, now: datetime, limit: int) -> Sequence[Event]:
-        """Open events with ``due <= now`` that nobody holds a valid claim on, of leases none of whose events is claimed;
-        by (time, precedence of its type, id)."""
+    def due(self, now: datetime, limit: int, retries: bool | None = None) -> Sequence[Event]:
+        """Return the open events with ``due <= now`` of leases that have no valid claim, by due time,
+        precedence of the type, and id. With ``retries`` only those that were tried before, or only those that
+        were not."""
+        ...
+
+    def put_off(self, event_id: str, token: str, now: datetime, due: datetime) -> None:
+        """Try the event again at ``due``, as one that was tried before, and give the claim back. Raises as
+        ``release_claim``."""
+        ...
+
+    def unreconciled(self, before: datetime, now: datetime, limit: int) -> Sequence[str]:
+        """Return the ids of unclaimed ACTIVE leases that were last compared with the cloud, or else started,
+        at ``before`` or earlier; first those that never were compared, then by that moment."""
+        ...
+
+    def claim_lease(
+        self, lease_id: str, token: str, now: datetime, until: datetime, before: datetime
+    ) -> bool:
+        """Compare and set: false where the lease is claimed, or no longer one of ``unreconciled``. The claim
+        is extended and given back with the lease's id in place of an event's."""
+        ...
+
+    def mark_reconciled(self, lease_id: str, now: datetime) -> None:
+        """Remember that the lease has been compared with the cloud."""
         ...
 
     def claim(self, event_id: str, token: str, now: datetime, until: datetime) -> bool:
-        """Compare and set: false where somebody else's claim is valid at ``now``, where another event of the same lease is
-        claimed, or where the event is no longer open and due."""
+        """Compare and set: false where another claim is valid at ``now``, where another event of the same
+        lease is claimed, or where the event is no longer open and due."""
         ...
 
     def extend(self, event_id: str, token: str, now: datetime, until: datetime) -> bool:
-        """False where the claim is lost."""
+        """Extend the claim. Return false where it is lost."""
         ...
 
-    def settle(self, event_id: str, token: str, now: datetime) -> None:
-        """Give the claim back in the transaction that writes the outcome. Raises ClaimLost where it is lost or expired, so
-        that a manager that was asleep cannot write over its successor's work. An event deleted with its lease is no error
-        as long as the claim was valid when the transaction began; call it before the lease is removed."""
+    def release_claim(self, event_id: str, token: str, now: datetime) -> None:
+        """Give the claim back in the transaction that writes the outcome. Raises ClaimLost where it is lost
+        or expired, so that a manager that was asleep cannot write over its successor's work. An event deleted
+        with its lease is no error as long as the claim was valid when the transaction began; call it before
+        the lease is removed."""
         ...
 
     def claims(self) -> Sequence[StandingClaim]:
-        """All claims that were not given back, valid or not."""
+        """Return all claims that were not given back, valid or not."""
         ...
 
     def void(self, claim: StandingClaim) -> bool:
@@ -200,22 +290,25 @@ class EventRepository(Protocol):
         ...
 
     def bring_forward(self, now: datetime, retry: datetime, confirmation: datetime) -> int:
-        """Undo what a clock that was ahead has put off, and tell how many events it was. A retry later than ``retry`` is
-        made at the event's own time, or ``now`` where the event is in progress. The engine's own work, which is always due
-        at once, is due ``now``; that of a lease which is CREATING only where it is later than ``confirmation``."""
+        """Undo what a clock that was ahead has put off, and return the number of these events. A retry later
+        than ``retry`` is made at the event's own time, or ``now`` where the event is in progress. The
+        engine's own work, which is always due at once, is due ``now``; that of a lease which is CREATING only
+        where it is later than ``confirmation``."""
         ...
 
     def next_due(self, now: datetime) -> datetime | None:
-        """When the next open event is due or the next claim of an open event expires; None where there is none."""
+        """Return when the next open event is due or the next claim of an open event expires; None where there
+        is none."""
         ...
 
     def lag(self, now: datetime) -> float:
-        """Seconds by which the oldest open, due, unclaimed event is late; 0.0 where none is."""
+        """Return the seconds by which the oldest open, due, unclaimed event is late; 0.0 where none is. An
+        event that was made after its time is late since then."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class Notification:
     """A notification that waits in the outbox."""
 
     id: int
@@ -228,26 +321,61 @@ class Outbox(Protocol):
     """Notifications that were committed together with what they tell, until the relay has delivered them."""
 
     def put(self, event_type: str, payload: Mapping[str, Any], now: datetime) -> int:
-        """The id of the new one."""
+        """Store a notification, and return its id."""
         ...
 
-    def peek(self, limit: int) -> Sequence[Notice]:
-        """The oldest ones, by id, whoever delivers them."""
+    def peek(self, limit: int) -> Sequence[Notification]:
+        """Return the oldest ones, by id, taken or not."""
         ...
 
-    def take(self, limit: int, now: datetime, until: datetime) -> Sequence[Notice]:
-        """The oldest ones, by id, for the caller to deliver up to ``until``; none while somebody else has some of them, so
-        that they are delivered in order, and twice only where a relay died or was too slow. Who has them for more than
-        twice as long as the caller would took them by a clock that was ahead, and does not count."""
+    def take(self, limit: int, now: datetime, until: datetime) -> Sequence[Notification]:
+        """Take the oldest ones, by id, for the caller to deliver up to ``until``; none while another relay
+        has some of them, so that they are delivered in order, and twice only where a relay died or was too
+        slow. A relay that has them for more than twice as long as the caller would took them by a clock that
+        was ahead, and does not count."""
         ...
 
     def give_back(self, ids: Sequence[int]) -> None:
-        """They were taken, and could not be delivered: anybody may try again at once."""
+        """Give back notifications that could not be delivered: every relay may try again at once."""
         ...
 
     def remove(self, ids: Sequence[int]) -> None: ...
 
     def depth(self) -> int: ...
+
+
+class CallRepository(Protocol):
+    """The calls that were begun, so that one which the broker delivers twice is carried out once."""
+
+    def begin(self, call_id: str, now: datetime) -> None:
+        """Store that the call is begun. Raises Stale where it was begun before."""
+        ...
+
+    def forget(self, before: datetime) -> None:
+        """Remove the calls that were begun before this moment."""
+        ...
+
+
+class DutyRepository(Protocol):
+    """Work that is done from time to time, by one manager at a time."""
+
+    def take(self, name: str, token: str, now: datetime, until: datetime, before: datetime) -> bool:
+        """Take the duty up to ``until`` where it was done last at ``before`` or earlier.
+
+        Return false where it is not time yet, or another manager has it.
+
+        What a clock that was ahead has written does not count: a duty that is held for more than twice as
+        long as the caller would hold it, or that was done in the future."""
+        ...
+
+    def extend(self, name: str, token: str, now: datetime, until: datetime) -> bool:
+        """Hold the duty up to ``until``. Return false where it is lost or has expired."""
+        ...
+
+    def give_back(self, name: str, token: str, done_at: datetime | None) -> bool:
+        """Give the duty back, as done at ``done_at``; as not done where that is None. Return false if it is
+        lost."""
+        ...
 
 
 class UnitOfWork(Protocol):
@@ -261,21 +389,26 @@ class UnitOfWork(Protocol):
     def events(self) -> EventRepository: ...
     @property
     def outbox(self) -> Outbox: ...
+    @property
+    def calls(self) -> CallRepository: ...
+    @property
+    def duties(self) -> DutyRepository: ...
 
 
 class Database(Protocol):
-    """Transactions. Raises CloudUnavailable(service='database') where the database does not answer, and OutcomeUnknown
-    where it stopped answering in the middle of a commit."""
+    """Transactions. Raises CloudUnavailable(service='database') where the database does not answer, and
+    OutcomeUnknown where it stopped answering in the middle of a commit."""
 
     def read(self) -> AbstractContextManager[UnitOfWork]:
-        """A consistent view for reading; nothing is written."""
+        """Begin a consistent view for reading; nothing is written."""
         ...
 
     def transact(self, work: Callable[[UnitOfWork], T]) -> T:
-        """Run ``work`` in one write transaction and commit; an exception rolls back and comes through. On a deadlock or a
-        serialization failure ``work`` is run again (bounded, with jitter), so it must have no effect but on the database."""
+        """Run ``work`` in one write transaction and commit; an exception rolls back and comes through. On a
+        deadlock or a serialization failure ``work`` is run again (bounded, with jitter), so it must have no
+        effect but on the database."""
         ...
 
     def takes_changes(self) -> bool:
-        """False while its disk is full, or it is read-only, as far as this process has noticed."""
+        """Return false while its disk is full, or it is read-only, as far as this process has noticed."""
         ...

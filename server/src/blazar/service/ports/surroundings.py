@@ -1,18 +1,19 @@
-"""What the use cases need besides the database and the cloud: the time, and somebody to tell what happened."""
+"""The ports for the surroundings besides the database and the cloud: the time, and a receiver of
+notifications."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Protocol
 
-from blazar.service.ports.database import Notice
+from blazar.service.ports.database import Notification
 
 
 class Clock(Protocol):
     """The only reader of time, and the only one who waits for it to pass."""
 
     def now(self) -> datetime:
-        """The current moment, aware, in UTC."""
+        """Return the current moment, aware, in UTC."""
         ...
 
     def pause(self, seconds: float) -> None:
@@ -21,6 +22,6 @@ class Clock(Protocol):
 
 
 class Notifier(Protocol):
-    def send(self, notice: Notice) -> None:
+    def send(self, notification: Notification) -> None:
         """Deliver, or raise CloudUnavailable so that the relay tries again later."""
         ...

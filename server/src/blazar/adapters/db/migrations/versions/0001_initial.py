@@ -49,7 +49,9 @@ def upgrade() -> None:
 
     op.create_table(
         "outbox",
-        sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False),
+        sa.Column(
+            "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False
+        ),
         sa.Column("event_type", sa.String(length=255), nullable=False),
         sa.Column("payload", Json(), nullable=False),
         sa.Column("created_at", UtcDateTime(), nullable=False),
@@ -102,7 +104,9 @@ def upgrade() -> None:
         sa.Column("reason", sa.Text()),
         sa.Column("created_at", UtcDateTime()),
         sa.Column("updated_at", UtcDateTime()),
-        sa.ForeignKeyConstraint(["lease_id"], ["leases.id"], name=op.f("fk_events_lease_id"), ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(
+            ["lease_id"], ["leases.id"], name=op.f("fk_events_lease_id"), ondelete="CASCADE"
+        ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_events")),
         **MYSQL_OPTIONS,
     )
@@ -124,7 +128,9 @@ def upgrade() -> None:
         sa.Column("cloud", Json(), nullable=False),
         sa.Column("created_at", UtcDateTime()),
         sa.Column("updated_at", UtcDateTime()),
-        sa.ForeignKeyConstraint(["lease_id"], ["leases.id"], name=op.f("fk_reservations_lease_id"), ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(
+            ["lease_id"], ["leases.id"], name=op.f("fk_reservations_lease_id"), ondelete="CASCADE"
+        ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_reservations")),
         **MYSQL_OPTIONS,
     )
@@ -142,7 +148,9 @@ def upgrade() -> None:
         sa.Column("slots", sa.Integer(), nullable=False),
         sa.Column("bound", sa.Boolean(), nullable=False),
         sa.Column("created_at", UtcDateTime()),
-        sa.ForeignKeyConstraint(["lease_id"], ["leases.id"], name=op.f("fk_allocations_lease_id"), ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(
+            ["lease_id"], ["leases.id"], name=op.f("fk_allocations_lease_id"), ondelete="CASCADE"
+        ),
         sa.ForeignKeyConstraint(
             ["reservation_id"],
             ["reservations.id"],

@@ -1,0 +1,82 @@
+"""The YAML or JSON file that describes a lease.
+
+Its keys are those of a create request, with the short forms `start`, `end` and `before_end`, and `duration`.
+Requirements may be lists.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from blazarclient.kinds.reservations import parse_reservation
+from blazarclient.parsing.errors import InvalidInput, unknown_word
+
+_SHORT = {"start": "start_date", "end": "end_date", "before_end": "before_end_date"}
+_KEYS = ("name", "start_date", "end_date", "before_end_date", "duration", "reservations", "events")
+
+
+@dataclass(frozen=True)
+class LeaseFile:
+    """The contents of the file; None for a missing key. Times are text, as a user types them."""
+
+    name: str | None = None
+    start_date: str | None = None
+    end_date: str | None = None
+    before_end_date: str | None = None
+    duration: str | None = None
+    reservations: tuple[dict[str, Any], ...] = ()
+    events: tuple[dict[str, Any], ...] = field(default=())
+
+
+def parse_lease_file(path: Path) -> LeaseFile:
+    """Return the contents of a file. Raises InvalidInput with the path and, if known, the line."""
+    try:
+        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidInput(f"{path}: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path} is not YAML: {error}") from error
+    try:
+        return _lease(found)
+    except InvalidInput as error:
+        raise InvalidInput(f"{path}: {error}") from error
+
+
+def _lease(found: Any) -> LeaseFile:
+    if isinstance(found, dict) and set(found) == {"lease"}:
+        found = found["lease"]
+    if not isinstance(found, dict):
+        raise InvalidInput("a lease is keys and values: name, start, end or duration, reservations")
+    values: dict[str, Any] = {}
+    for key, value in found.items():
+        name = _SHORT.get(str(key), str(key))
+        if name not in _KEYS:
+            raise unknown_word("key", str(key), [*_SHORT, *_KEYS])
+        if name in values:
+            raise InvalidInput(f"{name} is given twice")
+        values[name] = value
+    texts = {key: _text(values.get(key)) for key in _KEYS[:5]}
+    return LeaseFile(
+        **texts,
+        reservations=tuple(parse_reservation(item) for item in _objects(values, "reservations")),
+        events=tuple(_objects(values, "events")),
+    )
+
+
+def _objects(values: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    found = values.get(key) or []
+    if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+        raise InvalidInput(f"{key} is to be a list of keys and values")
+    return found
+
+
+def _text(value: Any) -> str | None:
+    """Return the text of a value; YAML converts unquoted times, which this function reverts."""
+    if isinstance(value, (datetime, date)):
+        return value.isoformat()
+    return None if value is None else str(value)

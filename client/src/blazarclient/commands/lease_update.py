@@ -1,0 +1,121 @@
+"""The commands that update and extend a lease."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import UTC, datetime
+
+from blazarclient.commands import lookup
+from blazarclient.commands.base import ReservationCommand, add_time_zone_option
+from blazarclient.formatting.durations import format_duration
+from blazarclient.kinds.reservations import parse_reservation_update
+from blazarclient.parsing.durations import parse_duration
+from blazarclient.parsing.errors import InvalidInput
+from blazarclient.parsing.pairs import parse_pairs
+from blazarclient.parsing.times import TimeParser
+from blazarclient.waiting import time_until
+from blazarclient.wire_time import NOW, from_wire, to_wire
+
+
+class SetLease(ReservationCommand):
+    """Update a lease."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument("lease", metavar="LEASE", help="ID or name of lease to update")
+        add_time_zone_option(parser)
+        parser.add_argument("--name", help="New name for the lease")
+        parser.add_argument(
+            "--reservation",
+            metavar="<key=value>",
+            action="append",
+            default=[],
+            help="Reservation values to update. The reservation must be selected with the "
+            "id=<reservation-id> key-value pair.",
+        )
+        end = parser.add_mutually_exclusive_group()
+        end.add_argument("--prolong-for", help="Time to prolong lease for, like 90m, 4h, 2d")
+        end.add_argument("--prolong_for", dest="prolong_for", help=argparse.SUPPRESS)
+        end.add_argument("--reduce-by", help="Time to reduce lease by")
+        end.add_argument("--end-date", help="end date of the lease; now ends it")
+        start = parser.add_mutually_exclusive_group()
+        start.add_argument("--defer-by", help="Time to defer the lease start")
+        start.add_argument("--advance-by", help="Time to advance the lease start")
+        start.add_argument("--start-date", help="start date of the lease")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        time_parser = TimeParser(self.clock.now(), self.zone or UTC)
+        changes = {
+            "name": parsed_args.name,
+            "prolong_for": _to_seconds(parsed_args.prolong_for),
+            "reduce_by": _to_seconds(parsed_args.reduce_by),
+            "end_date": _to_wire(parsed_args.end_date, time_parser),
+            "defer_by": _to_seconds(parsed_args.defer_by),
+            "advance_by": _to_seconds(parsed_args.advance_by),
+            "start_date": _to_wire(parsed_args.start_date, time_parser),
+        }
+        reservations = [parse_reservation_update(parse_pairs(text)) for text in parsed_args.reservation]
+        leases = self.reservation.lease
+        lease_id = lookup.lease_id(parsed_args.lease, leases.list)
+        if not any(changes.values()) and not reservations:
+            self.print_note("Nothing to change: give --name, --prolong-for, --end-date or the like.")
+        leases.update(lease_id, reservations=reservations, **changes)
+        self.print_result(f"Updated lease: {parsed_args.lease}")
+
+
+class ExtendLease(ReservationCommand):
+    """Postpone the end of a lease."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument("lease", metavar="LEASE", help="ID or name of lease to extend")
+        add_time_zone_option(parser)
+        target = parser.add_mutually_exclusive_group(required=True)
+        target.add_argument(
+            "duration", metavar="DURATION", nargs="?", help="How much longer, like 90m, 2h, 1d"
+        )
+        target.add_argument(
+            "--until", metavar="END", help="The new end, written like the times of lease create"
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        time_parser = TimeParser(self.clock.now(), self.zone or UTC)
+        duration = _to_seconds(parsed_args.duration)
+        end = time_parser.parse(parsed_args.until) if parsed_args.until else None
+        leases = self.reservation.lease
+        lease_id = lookup.lease_id(parsed_args.lease, leases.list)
+        if end is None:
+            changed = leases.update(lease_id, prolong_for=duration)
+        else:
+            self._refuse_to_shorten(end, from_wire(leases.get(lease_id)["end_date"]))
+            changed = leases.update(lease_id, end_date=to_wire(end))
+        assert isinstance(changed, dict)  # noqa: S101 (update returns text only if nothing changes)
+        end = from_wire(changed["end_date"])
+        self.print_result(
+            f"Extended lease: {parsed_args.lease}, now until {self._format_time(end)}, "
+            f"{format_duration(time_until(end, self.clock))} from now"
+        )
+
+    def _refuse_to_shorten(self, end: datetime, current: datetime) -> None:
+        if end <= current:
+            raise InvalidInput(
+                f"the lease already lasts until {self._format_time(current)}: give a later end, or shorten "
+                "it with --reduce-by or --end-date of the command that updates leases"
+            )
+
+    def _format_time(self, when: datetime) -> str:
+        local = when.astimezone(self.zone or UTC)
+        return f"{local:%Y-%m-%d %H:%M} {local.tzname() or ''}".rstrip()
+
+
+def _to_seconds(text: str | None) -> str | None:
+    """Return the duration in seconds, because the library accepts one unit only."""
+    return f"{int(parse_duration(text).total_seconds())}s" if text else None
+
+
+def _to_wire(text: str | None, time_parser: TimeParser) -> str | None:
+    if not text:
+        return None
+    return NOW if text.strip().lower() == NOW else to_wire(time_parser.parse(text))

@@ -1,0 +1,1 @@
+"""Formatters of output: cells of tables, progress and the timeline, for terminals and for programs."""

@@ -1,0 +1,23 @@
+"""The kind ``flavor:instance``: capacity for instances of a flavor."""
+
+from __future__ import annotations
+
+from blazarclient.kinds.base import Kind
+from blazarclient.kinds.compute_fields import AFFINITY, AMOUNT, BEFORE_END, INSTANCE_ANSWER_KEYS
+from blazarclient.kinds.fields import RequirementField, TextField
+
+
+class FlavorKind(Kind):
+    """Instances of a flavor."""
+
+    resource_type = "flavor:instance"
+    help = "capacity for instances of a flavor"
+    position = 30
+    fields = (
+        TextField(name="flavor_id", help="id of the flavor", required=True),
+        AMOUNT,
+        AFFINITY,
+        RequirementField(name="resource_properties", help="as for virtual:instance"),
+        BEFORE_END,
+    )
+    answer_keys = INSTANCE_ANSWER_KEYS

@@ -1,0 +1,72 @@
+"""The kind ``virtual:floatingip``: floating IP addresses."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from blazarclient.kinds.base import Kind, RegisteredResource, SDKExtension
+from blazarclient.kinds.fields import CountField, Field, TextField
+from blazarclient.parsing.errors import InvalidInput
+from blazarclient.transport import Transport
+
+FLOATING_IP = RegisteredResource(noun="floatingip", name_key="floating_ip_address")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddressesField(Field):
+    """A list of IP addresses, in JSON or separated by commas, semicolons or spaces."""
+
+    def parse(self, value: Any) -> list[str]:
+        if isinstance(value, str):
+            value = _split(value.strip())
+        if not isinstance(value, list):
+            raise InvalidInput(f"{self.name} is to be a list of addresses")
+        addresses = [str(address) for address in value]
+        for address in addresses:
+            try:
+                ipaddress.ip_address(address)
+            except ValueError as error:
+                raise InvalidInput(f"{self.name}: {address} is not an IP address") from error
+        return addresses
+
+
+def _split(text: str) -> Any:
+    if not text.startswith("["):
+        return text.replace(",", " ").replace(";", " ").split()
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text.strip("[]").replace(",", " ").split()
+
+
+class FloatingIPKind(Kind):
+    """Floating IP addresses of an external network."""
+
+    resource_type = "virtual:floatingip"
+    help = "floating IP addresses"
+    position = 40
+    fields = (
+        TextField(name="network_id", help="id of the external network", required=True),
+        CountField(name="amount", help="how many addresses", default=1, sends_default=True, minimum=1),
+        AddressesField(
+            name="required_floatingips",
+            help='these must be among them: ["172.24.4.10"]',
+            default=[],
+            sends_default=True,
+        ),
+    )
+    resource = FLOATING_IP
+
+    def managers(self, transport: Transport) -> Mapping[str, object]:
+        from blazarclient.kinds.floatingip.v1 import FloatingIPs
+
+        return {"floatingip": FloatingIPs(transport)}
+
+    def sdk(self) -> SDKExtension:
+        from blazarclient.kinds.floatingip.sdk import FloatingIP, FloatingIPMethods
+
+        return SDKExtension(FloatingIPMethods, (FloatingIP,))

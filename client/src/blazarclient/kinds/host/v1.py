@@ -1,0 +1,74 @@
+"""The calls of the v1 client for hosts and their properties."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from blazarclient import exception
+from blazarclient.transport import Transport
+from blazarclient.v1.leases import NOTHING_TO_UPDATE
+from blazarclient.v1.ordering import sort_rows
+
+Rows = list[dict[str, Any]]
+
+
+class Hosts:
+    """The reservable hosts, as dictionaries with the built-in keys and the host's properties."""
+
+    def __init__(self, transport: Transport) -> None:
+        self.request_manager = transport  # Horizon's plugin requests allocations through this attribute
+
+    def create(self, name: str, **kwargs: Any) -> dict[str, Any]:
+        """Register a hypervisor by its hostname; the other arguments become its properties."""
+        return self._host(self.request_manager.post("/os-hosts", {"name": name, **kwargs})[1])
+
+    def get(self, host_id: str) -> dict[str, Any]:
+        """Return one host."""
+        return self._host(self.request_manager.get(f"/os-hosts/{host_id}")[1])
+
+    def update(self, host_id: str, values: Mapping[str, Any]) -> dict[str, Any] | str:
+        """Set properties of a host. Return the host, or a sentence if `values` is empty."""
+        if not values:
+            return NOTHING_TO_UPDATE
+        return self._host(self.request_manager.put(f"/os-hosts/{host_id}", values)[1])
+
+    def delete(self, host_id: str) -> None:
+        """Remove a host from the reservation service."""
+        self.request_manager.delete(f"/os-hosts/{host_id}")
+
+    def list(self, sort_by: str | None = None) -> list[dict[str, Any]]:
+        """Return all hosts; `sort_by` names a key to sort by, on the client's side."""
+        return sort_rows(self.request_manager.get("/os-hosts")[1]["hosts"], sort_by)
+
+    def list_properties(self, detail: bool = False, all: bool = False, sort_by: str | None = None) -> Rows:
+        """Return the names of the properties; with `detail` also values, with `all` also private ones."""
+        query = [f"{name}=True" for name, wanted in (("detail", detail), ("all", all)) if wanted]
+        path = "/os-hosts/properties" + ("?" + "&".join(query) if query else "")
+        properties: Rows = self.request_manager.get(path)[1]["resource_properties"]
+        if detail:
+            for row in properties:
+                # The key of client 4.6: callers build objects of it, on which `values` would be a method.
+                row["property_values"] = row.pop("values")
+        return sort_rows(properties, sort_by)
+
+    def get_property(self, property_name: str) -> dict[str, Any]:
+        """Return one property with its values. Raises ResourcePropertyNotFound, also for a private one."""
+        for row in self.list_properties(detail=True):
+            if row["property"] == property_name:
+                return row
+        raise exception.ResourcePropertyNotFound()
+
+    def set_property(self, property_name: str, private: bool) -> dict[str, Any]:
+        """Make a property private, visible to administrators only, or public."""
+        path = f"/os-hosts/properties/{quote(property_name, safe='')}"
+        changed: dict[str, Any] = self.request_manager.patch(path, {"private": private})[1][
+            "resource_property"
+        ]
+        return changed
+
+    @staticmethod
+    def _host(body: Any) -> dict[str, Any]:
+        host: dict[str, Any] = body["host"]
+        return host

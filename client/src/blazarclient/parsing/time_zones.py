@@ -1,0 +1,61 @@
+"""The time zone of the times that a user types and sees.
+
+The default is UTC, so that a script means the same time on every machine.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime, tzinfo
+from pathlib import Path
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+from blazarclient.parsing.errors import InvalidInput, nearest
+
+ENVIRONMENT_VARIABLE = "BLAZAR_TIME_ZONE"
+LOCAL = "local"
+_LOCALTIME = Path("/etc/localtime")
+
+
+def parse_time_zone(text: str) -> tzinfo:
+    """Return the zone of a name like ``Europe/Berlin``, of ``local`` or of ``UTC``. Raises InvalidInput."""
+    if text.upper() in ("UTC", "Z", "GMT"):
+        return UTC
+    if text.lower() == LOCAL:
+        return local_time_zone()
+    try:
+        return ZoneInfo(text)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        names = {name.lower(): name for name in available_timezones()}
+        cities = {name.rpartition("/")[2]: full for name, full in names.items()}
+        guess = nearest(text, names) or nearest(text, cities)
+        full = names.get(guess or "") or cities.get(guess or "")
+        hint = f"did you mean {full}? " if full else ""
+        raise InvalidInput(
+            f"unknown time zone '{text}': {hint}Write UTC, local, or a name like Europe/Berlin"
+        ) from error
+
+
+def local_time_zone(environment: Mapping[str, str] = os.environ) -> tzinfo:
+    """Return the zone of this machine, with its rules, so that daylight saving is right on every date."""
+    name = environment.get("TZ", "").lstrip(":")
+    if name:
+        try:
+            return ZoneInfo(name)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            pass  # a POSIX rule such as CET-1CEST: the C library knows it, see below
+    elif _LOCALTIME.is_file():
+        with _LOCALTIME.open("rb") as rules:
+            return ZoneInfo.from_file(rules, key=LOCAL)
+    fixed = datetime.fromtimestamp(0, UTC).astimezone().tzinfo
+    return fixed or UTC
+
+
+def selected_time_zone(option: str | None, environment: Mapping[str, str] = os.environ) -> tzinfo | None:
+    """Return the zone of the option or the environment variable.
+
+    None means UTC, and that output keeps the times as the service sends them.
+    """
+    text = option or environment.get(ENVIRONMENT_VARIABLE)
+    return parse_time_zone(text) if text else None

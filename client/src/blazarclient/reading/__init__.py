@@ -1,1 +1,0 @@
-"""What did the user mean? Typed text becomes values; every refusal says what would have been understood."""

@@ -1,0 +1,87 @@
+"""Tests of the parsers of durations and time zones."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from blazarclient.formatting.durations import format_duration
+from blazarclient.parsing.durations import parse_duration
+from blazarclient.parsing.errors import InvalidInput
+from blazarclient.parsing.time_zones import local_time_zone, parse_time_zone, selected_time_zone
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("4h", timedelta(hours=4)),
+        ("90m", timedelta(minutes=90)),
+        ("1h30m", timedelta(minutes=90)),
+        ("1.5h", timedelta(minutes=90)),
+        ("2 days", timedelta(days=2)),
+        ("2 days, 3 hours and 5 minutes", timedelta(days=2, hours=3, minutes=5)),
+        ("1W", timedelta(weeks=1)),
+        ("30s", timedelta(seconds=30)),
+        ("PT4H", timedelta(hours=4)),
+        ("P1DT12H", timedelta(days=1, hours=12)),
+        ("p2w", timedelta(weeks=2)),
+    ],
+)
+def test_durations(typed: str, meant: timedelta) -> None:
+    assert parse_duration(typed) == meant
+
+
+@pytest.mark.parametrize(
+    "typed", ["", "4", "h", "-4h", "0h", "4 moons", "4h tomorrow", "P", "PT", "P1M", "4h3"]
+)
+def test_what_is_no_duration_is_refused_with_examples(typed: str) -> None:
+    with pytest.raises(InvalidInput, match="write for example 90m"):
+        parse_duration(typed)
+
+
+def test_a_duration_beyond_all_calendars_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="longer than 100 years"):
+        parse_duration("99999999999999999999d")
+
+
+@given(st.integers(1, 10**8))
+def test_what_is_shown_in_two_units_is_read_again_and_is_not_more(seconds: int) -> None:
+    again = parse_duration(format_duration(timedelta(seconds=seconds)))
+    assert timedelta(0) <= timedelta(seconds=seconds) - again < timedelta(days=1)
+
+
+def test_durations_for_people() -> None:
+    assert format_duration(timedelta(hours=25, minutes=3)) == "1d 1h"
+    assert format_duration(timedelta(0)) == "0s"
+
+
+def test_zone_names_are_read_and_wrong_ones_corrected() -> None:
+    assert parse_time_zone("utc") is UTC
+    assert str(parse_time_zone("Asia/Tokyo")) == "Asia/Tokyo"
+    with pytest.raises(InvalidInput, match="did you mean Asia/Tokyo"):
+        parse_time_zone("Tokio")
+    with pytest.raises(InvalidInput, match="Europe/Berlin"):
+        parse_time_zone("../../etc/passwd")
+
+
+def test_the_local_zone_follows_the_environment_with_all_its_rules() -> None:
+    zone = local_time_zone({"TZ": ":Europe/Berlin"})
+    assert datetime(2030, 7, 1, 9, tzinfo=zone).utcoffset() == timedelta(hours=2)
+    assert datetime(2030, 1, 1, 9, tzinfo=zone).utcoffset() == timedelta(hours=1)
+
+
+def test_the_local_zone_of_a_machine_without_settings_is_known_all_the_same() -> None:
+    expected = datetime.fromtimestamp(0, UTC).astimezone().utcoffset()
+    if Path("/etc/localtime").is_file():
+        assert local_time_zone({}) is not None
+    assert datetime(1970, 1, 1, tzinfo=local_time_zone({"TZ": "CET-1CEST"})).utcoffset() == expected
+
+
+def test_utc_is_the_zone_unless_one_is_chosen() -> None:
+    assert selected_time_zone(None, {}) is None
+    assert str(selected_time_zone(None, {"BLAZAR_TIME_ZONE": "Asia/Tokyo"})) == "Asia/Tokyo"
+    assert selected_time_zone("UTC", {"BLAZAR_TIME_ZONE": "Asia/Tokyo"}) is UTC

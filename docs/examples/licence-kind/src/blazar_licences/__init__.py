@@ -1,0 +1,1 @@
+"""licence:token: tokens of licences that an operator registered, reserved by amount."""

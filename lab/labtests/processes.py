@@ -1,0 +1,134 @@
+"""The lab's processes as stories disturb them: freeze, kill, stop, start, and make an API fail."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from blazar_lab import configuration, infrastructure, reservation, services
+from blazar_lab.daemon import Supervisor
+from blazar_lab.settings import Settings, read_record
+
+from labtests.relay import Relay
+from labtests.waiting import until
+
+
+class Interruptible(Protocol):
+    """A server that a story can stop and start again."""
+
+    def stop(self) -> None: ...
+
+    def start(self) -> None: ...
+
+
+class LabProcesses:
+    """The lab's processes by name. `restore` undoes everything that was done through this object."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.supervisor = Supervisor(settings.folder("run"), settings.folder("log"))
+        self._checker = services.HealthChecker(settings, self.supervisor)
+        self._frozen: set[str] = set()
+        self._ended: set[str] = set()
+
+    def unhealthy(self) -> list[str]:
+        """Return a sentence for each service that is not healthy."""
+        names = [*services.APIS, *services.NOVA_WORKERS, *services.computes(self.settings)]
+        examined = self._checker.check([*names, *services.BLAZAR_COMMANDS])
+        return [f"{health.name}: {health.remark}" for health in examined if not health.healthy]
+
+    def freeze(self, name: str) -> None:
+        self._frozen.add(name)
+        self._signal(name, signal.SIGSTOP)
+
+    def thaw(self, name: str) -> None:
+        self._signal(name, signal.SIGCONT)
+        self._frozen.discard(name)
+
+    def kill(self, name: str) -> None:
+        """Send SIGKILL to the process and all its children."""
+        self._ended.add(name)
+        self._signal(name, signal.SIGKILL)
+        until(f"{name} gone", 10, lambda: not self.supervisor.running(name))
+
+    def stop(self, name: str) -> None:
+        self._ended.add(name)
+        self.supervisor.stop([name])
+
+    def start_blazar(self) -> None:
+        """Start the processes of the reservation service that do not run; wait until the API answers."""
+        reservation.launch(self.settings, self.supervisor)
+        self._ended.clear()
+
+    @contextmanager
+    def failing(self, api: str, statuses: str) -> Iterator[None]:
+        """Let one of the cloud's APIs answer all requests with these statuses in turn."""
+        path = Path(services.fault_file(self.settings, api))
+        path.write_text(statuses)
+        try:
+            yield
+        finally:
+            path.unlink()
+
+    @contextmanager
+    def interruptible(self, servers: Sequence[str]) -> Iterator[dict[str, Interruptible]]:
+        """Yield MariaDB and RabbitMQ as servers that a story can stop.
+
+        A private server of the lab is really stopped. A server that other programs of this machine share is
+        reached through a relay, and only the relay is stopped."""
+        ports = {server: read_record(self.settings.root)[f"{server}_port"] for server in servers}
+        relays = {
+            server: Relay(port) for server, port in ports.items() if port == infrastructure.SHARED[server]
+        }
+        own = {server: OwnServer(self, server) for server in servers if server not in relays}
+        for relay in relays.values():
+            relay.start()
+        conf = self.settings.blazar_conf
+        try:
+            if relays:
+                self.supervisor.stop(services.BLAZAR_COMMANDS)
+                text = conf.read_text()
+                for server, relay in relays.items():
+                    text = text.replace(f":{ports[server]}/", f":{relay.port}/")
+                conf.write_text(text)
+                self.start_blazar()
+            yield {**relays, **own}
+        finally:
+            for server in own.values():
+                server.start()
+            if relays:
+                self.supervisor.stop(services.BLAZAR_COMMANDS)
+                for relay in relays.values():
+                    relay.stop()
+                configuration.write(self.settings)
+                self.start_blazar()
+
+    def restore(self) -> None:
+        """Bring all processes back that a story has frozen, stopped or killed."""
+        for name in list(self._frozen):
+            self.thaw(name)
+        if self._ended:
+            self.start_blazar()
+
+    def _signal(self, name: str, number: signal.Signals) -> None:
+        found = self.supervisor.running(name)
+        assert found, f"{name} does not run"
+        os.killpg(found.pid, number)
+
+
+class OwnServer:
+    """A private MariaDB or RabbitMQ of the lab, which really stops and starts."""
+
+    def __init__(self, processes: LabProcesses, name: str) -> None:
+        self._machinery = processes
+        self._name = name
+
+    def stop(self) -> None:
+        self._machinery.supervisor.stop([self._name])
+
+    def start(self) -> None:
+        infrastructure.ensure(self._machinery.settings, self._machinery.supervisor)

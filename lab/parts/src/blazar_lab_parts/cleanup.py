@@ -1,0 +1,72 @@
+"""Remove what reservations left in the cloud, without their service.
+
+Run as a program, it acts as the administrator of the cloud that the environment names.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import openstack
+
+# openstacksdk's types are unions over versions of the APIs, which do not help here
+Cloud = Any
+
+PLACEMENT_VERSION = "1.29"
+
+
+def main() -> None:
+    with openstack.connect() as cloud:
+        _servers(cloud)
+        _aggregates(cloud)
+        _flavors_and_groups(cloud)
+        _placement(cloud)
+        _addresses(cloud)
+
+
+def _servers(cloud: Cloud) -> None:
+    servers = list(cloud.compute.servers(all_projects=True))
+    for server in servers:
+        cloud.compute.delete_server(server, force=True)
+    for server in servers:
+        cloud.compute.wait_for_delete(server, interval=1, wait=120)
+
+
+def _aggregates(cloud: Cloud) -> None:
+    """Empty the freepool, and delete all other aggregates."""
+    for aggregate in cloud.compute.aggregates():
+        for host in aggregate.hosts or []:
+            cloud.compute.remove_host_from_aggregate(aggregate, host)
+        if aggregate.name != "freepool":
+            cloud.compute.delete_aggregate(aggregate)
+
+
+def _flavors_and_groups(cloud: Cloud) -> None:
+    for flavor in cloud.compute.flavors(is_public=None):
+        if flavor.name.startswith("reservation:"):
+            cloud.compute.delete_flavor(flavor)
+    for group in cloud.compute.server_groups(all_projects=True):
+        cloud.compute.delete_server_group(group)
+
+
+def _placement(cloud: Cloud) -> None:
+    """Empty the providers of reservations, and delete the resource classes.
+
+    The providers stay: nova-compute remembers them for minutes, and fails boots on a host without."""
+    cloud.placement.default_microversion = PLACEMENT_VERSION
+    for provider in cloud.placement.resource_providers():
+        if provider.name.startswith("blazar_"):
+            emptied = cloud.placement.delete(f"/resource_providers/{provider.id}/inventories")
+            emptied.raise_for_status()
+    for resource_class in cloud.placement.resource_classes():
+        if resource_class.name.startswith("CUSTOM_RESERVATION_"):
+            cloud.placement.delete_resource_class(resource_class)
+
+
+def _addresses(cloud: Cloud) -> None:
+    for address in cloud.network.ips():
+        cloud.network.delete_ip(address)
+
+
+if __name__ == "__main__":
+    main()

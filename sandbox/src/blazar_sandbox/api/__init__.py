@@ -1,0 +1,1 @@
+"""HTTP routes of every service of the sandbox, and of the sandbox itself."""

@@ -1,0 +1,122 @@
+"""Nova's HTTP route of server actions."""
+
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from blazar_sandbox import fields
+from blazar_sandbox.api.compute.servers import found
+from blazar_sandbox.compute.model import Pending, Server, Status
+from blazar_sandbox.errors import bad_request, conflict, forbidden
+from blazar_sandbox.fields import Json
+from blazar_sandbox.image.state import Image
+from blazar_sandbox.wsgi.request import Request
+from blazar_sandbox.wsgi.response import Response
+
+Action = Callable[[Request, Server, Any], Response]
+
+
+def act(request: Request) -> Response:
+    """Run the one action that the body names."""
+    if not request.caller.has("member", "admin"):
+        raise forbidden("Policy doesn't allow os_compute_api:servers to be performed.")
+    body = request.json
+    name = next(iter(body), "")
+    action = ACTIONS.get(name)
+    if action is None or len(body) != 1:
+        raise bad_request(f"There is no such action: {name}")
+    return action(request, found(request), body[name])
+
+
+def _must_be(row: Server, verb: str, *allowed: Status) -> None:
+    if row.status not in allowed or row.pending is Pending.DELETED:
+        raise conflict(
+            f"Cannot '{verb}' instance {row.id} while it is in vm_state {row.status.value.lower()}"
+        )
+
+
+def _to(status: Status, verb: str, *allowed: Status) -> Action:
+    def settle(request: Request, row: Server, _detail: Any) -> Response:
+        _must_be(row, verb, *allowed)
+        request.cloud.compute.servers.set_status(row, status)
+        return Response(202)
+
+    return settle
+
+
+def _lock(locked: bool) -> Action:
+    def change(request: Request, row: Server, _detail: Any) -> Response:
+        request.cloud.compute.servers.change(replace(row, locked=locked))
+        return Response(202)
+
+    return change
+
+
+def _force_delete(request: Request, row: Server, _detail: Any) -> Response:
+    request.cloud.compute.servers.delete(row)
+    return Response(204)
+
+
+def _reset_state(request: Request, row: Server, detail: Any) -> Response:
+    request.caller.must_be_admin("os_compute_api:os-admin-actions:reset_state")
+    state = detail.get("state") if isinstance(detail, dict) else None
+    if state not in ("active", "error"):
+        raise bad_request(f"Invalid input for field/attribute state. Value: {state}.")
+    request.cloud.compute.servers.set_status(row, Status.ACTIVE if state == "active" else Status.ERROR)
+    return Response(202)
+
+
+def _create_image(request: Request, row: Server, detail: Any) -> Response:
+    """Create an image of a server in the server's project."""
+    _must_be(row, "createImage", Status.ACTIVE, Status.SHUTOFF, Status.PAUSED, Status.SUSPENDED)
+    body: Json = detail if isinstance(detail, dict) else {}
+    now, image_id = request.cloud.clock.now(), str(uuid.uuid4())
+    properties = {
+        "image_type": "snapshot",
+        "instance_uuid": row.id,
+        "base_image_ref": row.image_id,
+        "user_id": request.caller.user.id,
+        **fields.string_map(body, "metadata"),
+    }
+    request.cloud.images.put(
+        Image(
+            id=image_id,
+            name=fields.string(body, "name"),
+            owner=row.project_id,
+            created_at=now,
+            updated_at=now,
+            status="active",
+            visibility="private",
+            disk_format="qcow2",
+            container_format="bare",
+            size=row.flavor.disk << 20,
+            min_disk=row.flavor.disk,
+            properties=properties,
+        )
+    )
+    headers = (("Location", f"{request.origin}/image/v2/images/{image_id}"),)
+    return Response(202, {"image_id": image_id} if request.version >= (2, 45) else None, headers)
+
+
+def _console_output(_request: Request, _row: Server, _detail: Any) -> Response:
+    return Response(200, {"output": "The sandbox has no consoles.\n"})
+
+
+_RUNNING = (Status.ACTIVE, Status.ERROR)
+
+ACTIONS: dict[str, Action] = {
+    "createImage": _create_image,
+    "os-stop": _to(Status.SHUTOFF, "stop", *_RUNNING),
+    "os-start": _to(Status.ACTIVE, "start", Status.SHUTOFF),
+    "reboot": _to(Status.ACTIVE, "reboot", Status.ACTIVE, Status.SHUTOFF, Status.ERROR, Status.PAUSED),
+    "pause": _to(Status.PAUSED, "pause", Status.ACTIVE),
+    "unpause": _to(Status.ACTIVE, "unpause", Status.PAUSED),
+    "suspend": _to(Status.SUSPENDED, "suspend", Status.ACTIVE),
+    "resume": _to(Status.ACTIVE, "resume", Status.SUSPENDED),
+    "lock": _lock(True),
+    "unlock": _lock(False),
+    "forceDelete": _force_delete,
+    "os-resetState": _reset_state,
+    "os-getConsoleOutput": _console_output,
+}

@@ -1,0 +1,1 @@
+"""Neutron's HTTP routes."""

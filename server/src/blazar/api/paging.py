@@ -1,0 +1,26 @@
+"""Lists that are asked of a manager in pages, so that no message of the broker grows with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def in_pages(
+    ask: Callable[[T | None], Sequence[T]], key: Callable[[T], Any], limit: int
+) -> Iterator[Sequence[T]]:
+    """Return a list page by page. ``ask`` returns at most ``limit`` items, by ``key``, which come after the
+    given one; the first ones with None.
+
+    A manager of the version before knows no pages: it answers with all items, in any order, of which those
+    that were on the pages before are left out."""
+    last: T | None = None
+    while True:
+        answer = ask(last)
+        found = [item for item in answer if last is None or key(item) > key(last)]
+        yield found
+        if len(answer) != limit or not found:
+            return
+        last = max(found, key=key)

@@ -1,0 +1,1 @@
+"""The calendar: which resources are occupied when, as columns of arrays."""

@@ -1,0 +1,139 @@
+"""The rules of healing: which allocations a failed resource takes from a lease, and what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from blazar.domain.failure import Failure, FailureReason
+from blazar.domain.lease.change import NewId, with_work
+from blazar.domain.lease.event import EventType
+from blazar.domain.lease.lease import AHEAD, Lease, LeaseStatus, Reservation, ReservationStatus
+from blazar.domain.resource import Allocation
+from blazar.domain.time import MINUTE, Interval, floor_minute
+
+LOST = "A resource of the reservation has failed, and no other one can take its place now."
+UNSUITABLE = "A resource of the reservation has changed, and is no longer what was asked for."
+OWN_REASONS = frozenset({LOST, UNSUITABLE})
+"""The reasons of reservations that miss something because of a resource that has failed or changed. Healing
+writes them, and only healing takes them back: what the cloud refused has other reasons."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """The failed resources by id, and what is to be healed of what they serve."""
+
+    failures: Mapping[str, Failure]
+    window: Interval
+    """From now on. Only what is served in this interval is healed."""
+    patience: timedelta
+    """How long a resource must be down before an active reservation leaves it."""
+    misfits: frozenset[str] = frozenset()
+    """The ids of allocations whose resources have changed, so that they no longer suit."""
+
+    def fails(self, allocation: Allocation) -> bool:
+        """Return whether the resource fails now, in the window. One on probation does not."""
+        failure = self.failures.get(allocation.resource_id)
+        return failure is not None and failure.is_present and allocation.interval.overlaps(self.window)
+
+    def is_lost(self, allocation: Allocation) -> bool:
+        """Return whether another resource should take its place.
+
+        What the cloud serves from there already stays on a disabled resource, for its servers run on, and on
+        one that is down for a short time, for its servers may come back. It also stays on one that has
+        changed."""
+        if allocation.id in self.misfits and not allocation.bound:
+            return True
+        if not self.fails(allocation):
+            return False
+        failure = self.failures[allocation.resource_id]
+        is_given_up = failure.reason is FailureReason.DOWN and self._age(failure) >= self.patience
+        return is_given_up or not allocation.bound
+
+    def _age(self, failure: Failure) -> timedelta:
+        return self.window.start - failure.since
+
+
+def can_be_healed(lease: Lease, reservation: Reservation, now: datetime) -> bool:
+    """Return whether the reservation may get other resources now.
+
+    An active reservation of a lease that is starting is left until the lease is active."""
+    if not lease.is_understood or lease.status not in AHEAD or lease.interval.end <= now:
+        return False
+    return reservation.status is ReservationStatus.PENDING or (
+        reservation.status is ReservationStatus.ACTIVE and lease.status is LeaseStatus.ACTIVE
+    )
+
+
+def time_ahead(lease: Lease, now: datetime) -> Interval:
+    """Return the part of the lease's interval that can still be planned."""
+    first = min(floor_minute(now), lease.interval.end - MINUTE)
+    return Interval(max(lease.interval.start, first), lease.interval.end)
+
+
+def replaced(
+    reservation: Reservation, lost: Sequence[Allocation], slots: Mapping[str, int], new: Sequence[Allocation]
+) -> Reservation:
+    """Return the reservation with ``new`` allocations in place of those that it has lost.
+
+    ``slots`` says by id how many slots an allocation has from now on that stays. What could not be replaced
+    stays where it is: its resource may come back."""
+    gone = {allocation.id for allocation in lost}
+    stay = [replace(a, slots=slots.get(a.id, a.slots)) for a in reservation.allocations if a.id not in gone]
+    had = sum(allocation.slots for allocation in reservation.allocations)
+    missing = had - sum(allocation.slots for allocation in (*stay, *new))
+    if missing >= sum(allocation.slots for allocation in lost):
+        return reservation
+    for allocation in sorted(lost, key=lambda each: not each.bound):
+        if missing > 0:
+            stay.append(replace(allocation, slots=min(allocation.slots, missing)))
+            missing -= allocation.slots
+    if missing > 0:
+        return reservation  # what it would keep is less than it has
+    return replace(reservation, allocations=(*stay, *new))
+
+
+def healed(
+    old: Lease, reservations: Mapping[str, Reservation], outage: Outage, now: datetime, new_id: NewId
+) -> Lease:
+    """Return the lease after these of its reservations (by id) have got other resources, with the flags that
+    tell its owner."""
+    told = tuple(
+        _told(each, reservations.get(each.id, each), outage) if can_be_healed(old, each, now) else each
+        for each in old.reservations
+    )
+    new = replace(old, reservations=told)
+    if [_flags(each) for each in told] != [_flags(each) for each in old.reservations]:
+        new = replace(new, degraded=any(r.missing_resources or r.resources_changed for r in told))
+    if new.status is LeaseStatus.ACTIVE and new.allocations != old.allocations:
+        new = with_work(new, EventType.CONVERGE, now, new_id)
+    return new
+
+
+def told_unsuitable(lease: Lease, reservation_ids: Collection[str], now: datetime) -> Lease:
+    """Return the lease with a flag on those of these reservations that have not lost something already."""
+    told = tuple(
+        replace(each, missing_resources=True, status_reason=UNSUITABLE)
+        if each.id in reservation_ids and each.status_reason != LOST and can_be_healed(lease, each, now)
+        else each
+        for each in lease.reservations
+    )
+    return lease if told == lease.reservations else replace(lease, reservations=told, degraded=True)
+
+
+def _told(old: Reservation, new: Reservation, outage: Outage) -> Reservation:
+    if new.status is ReservationStatus.ACTIVE and new.allocations != old.allocations:
+        new = replace(new, resources_changed=True)
+    if any(outage.fails(allocation) for allocation in new.allocations):
+        return replace(new, missing_resources=True, status_reason=LOST)
+    if any(allocation.id in outage.misfits for allocation in new.allocations):
+        return replace(new, missing_resources=True, status_reason=UNSUITABLE)
+    has_failed = any(allocation.resource_id in outage.failures for allocation in new.allocations)
+    if new.status_reason in OWN_REASONS and not has_failed:
+        return replace(new, missing_resources=False, status_reason=None)
+    return new
+
+
+def _flags(reservation: Reservation) -> tuple[bool, bool]:
+    return reservation.missing_resources, reservation.resources_changed

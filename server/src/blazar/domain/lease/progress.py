@@ -1,0 +1,368 @@
+"""The rules by which an event moves a lease: the effects of entering it and of its outcomes. They are pure
+rules over values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from blazar.domain.errors import InvalidStatus
+from blazar.domain.lease.change import NewId, with_work
+from blazar.domain.lease.event import Event, EventStatus, EventType
+from blazar.domain.lease.healing import OWN_REASONS
+from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation, ReservationStatus, transition
+from blazar.domain.lease.outcome import Done, GiveUp, NotYet, Outcome
+from blazar.domain.resource import Allocation, Usage
+
+FIRST_RETRY = timedelta(seconds=1)
+LONGEST_RETRY = timedelta(seconds=30)
+LONGEST_OUTAGE = timedelta(seconds=10)
+"""Between two attempts while the cloud fails. Less than a claim holds: what an outage delayed goes on within
+a claim after its end."""
+GROWTH = 1.3
+"""Of the pause between two looks at servers that are being deleted: the last look is late by a quarter of the
+whole wait at most, and servers that refuse to die cost next to nothing."""
+SHORTEST_WAIT = timedelta(seconds=0.2)
+LONGEST_WAIT = timedelta(seconds=10)
+MOST_ATTEMPTS = 10_000
+MISSED = "The lease ended before it could be started."
+
+NOT_OVER = frozenset(
+    {
+        LeaseStatus.PENDING,
+        LeaseStatus.STARTING,
+        LeaseStatus.ACTIVE,
+        LeaseStatus.ERROR,
+        LeaseStatus.TERMINATING,
+    }
+)
+ENTERS_FROM: Mapping[EventType, frozenset[LeaseStatus]] = {
+    EventType.START: frozenset({LeaseStatus.PENDING, LeaseStatus.STARTING}),
+    EventType.BEFORE_END: frozenset({LeaseStatus.ACTIVE}),
+    EventType.END: NOT_OVER,
+    EventType.CONVERGE: frozenset({LeaseStatus.ACTIVE}),
+    EventType.DELETE: frozenset({LeaseStatus.DELETING, LeaseStatus.CREATING}),
+}
+"""In which lease statuses an event still has something to do; in others it is moot, and done."""
+
+WHILE: Mapping[EventType, LeaseStatus] = {
+    EventType.START: LeaseStatus.STARTING,
+    EventType.BEFORE_END: LeaseStatus.ACTIVE,
+    EventType.END: LeaseStatus.TERMINATING,
+    EventType.CONVERGE: LeaseStatus.ACTIVE,
+    EventType.DELETE: LeaseStatus.DELETING,
+}
+"""The status of the lease while the event is worked on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """The event is to be carried out on ``lease``."""
+
+    lease: Lease
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """The answer that there is nothing to be done now; ``lease`` holds what became of the event."""
+
+    lease: Lease
+
+
+def enter(lease: Lease, event: Event, now: datetime) -> Entered | Left:
+    """Begin ``event`` (which belongs to ``lease`` and is open) at ``now``, or go on with it.
+
+    One that was begun before its time, by a clock that was ahead, is finished: half a start serves no
+    user."""
+    if event.time > now and event.status is EventStatus.UNDONE:
+        return Left(lease)
+    if event.event_type is EventType.START and lease.interval.end <= now and lease.status in NOT_OVER:
+        return Left(with_event(lease, replace(event, status=EventStatus.ERROR, reason=MISSED)))
+    if lease.status in ENTERS_FROM[event.event_type]:
+        begun = replace(event, status=EventStatus.IN_PROGRESS, attempts=event.attempts + 1)
+        return Entered(with_event(transition(lease, WHILE[event.event_type], lease.status_reason), begun))
+    if event.event_type is EventType.BEFORE_END and lease.status in ENTERS_FROM[EventType.START]:
+        return postpone(lease, event, now + waiting_pause(event, now), "the lease has not started yet")
+    if not event.event_type.is_public:
+        return Left(without_event(lease, event))
+    return Left(
+        with_event(lease, replace(event, status=EventStatus.DONE, reason=f"the lease was {lease.status}"))
+    )
+
+
+def postpone(lease: Lease, event: Event, until: datetime, reason: str) -> Left:
+    """Put the event off to ``until``: nothing has happened yet."""
+    return Left(with_event(lease, replace(event, due=until, reason=reason)))
+
+
+def waiting_pause(event: Event, now: datetime) -> timedelta:
+    """Return how long an event waits before it looks again for the end of what it waits for: a quarter of the
+    time that it has waited."""
+    return min(max((now - event.time) / 4, SHORTEST_WAIT), LONGEST_WAIT)
+
+
+def acts_on(event_type: EventType, reservation: Reservation) -> bool:
+    """Return whether the event has something to do for the reservation."""
+    match event_type:
+        case EventType.START:
+            return reservation.status is ReservationStatus.PENDING
+        case EventType.BEFORE_END | EventType.CONVERGE:
+            return reservation.status is ReservationStatus.ACTIVE
+        case EventType.END | EventType.DELETE:
+            return reservation.status is not ReservationStatus.DELETED
+
+
+def settle(
+    lease: Lease,
+    event: Event,
+    acted: Lease,
+    outcomes: Mapping[str, Outcome],
+    now: datetime,
+    start_retry: timedelta = timedelta(0),
+) -> Lease | None:
+    """Return the lease after the event's verbs ended in ``outcomes`` (by reservation id); None when it is to
+    be removed.
+
+    ``acted`` is the lease that the verbs acted on. A request may have changed the lease since: then only what
+    was acted on is settled, and the event stays open and is due at once.
+
+    Capacity that was promised is never taken for released before the cloud has released it: an end or a
+    deletion is tried until it succeeds, whatever stands in its way. A start that is refused is tried again
+    for ``start_retry``, for refusals may pass: credentials and aggregates are changed by people."""
+    if event.status is EventStatus.UNDONE:
+        # A request moved the event to a later time while it was worked on: it is worked on again then.
+        return lease
+    if event.event_type is EventType.START and spent(event.attempts) < start_retry:
+        outcomes = {i: NotYet(o.reason) if isinstance(o, GiveUp) else o for i, o in outcomes.items()}
+    releasing = event.event_type in RELEASING
+    changed = not releasing and any(
+        _is_changed(reservation, acted) for reservation in lease.reservations if reservation.id in outcomes
+    )
+    lease = replace(
+        lease,
+        reservations=tuple(
+            _settled(r, acted, outcomes[r.id], event.event_type) if r.id in outcomes else r
+            for r in lease.reservations
+        ),
+    )
+    if changed and event.event_type in BINDING:
+        return with_event(lease, replace(event, due=now, attempts=0, reason=CHANGED))
+    waiting = [o for o in outcomes.values() if isinstance(o, NotYet) or (releasing and isinstance(o, GiveUp))]
+    failed = {r.status_reason or "" for r in lease.reservations if r.status is ReservationStatus.ERROR}
+    failed |= {o.reason for o in outcomes.values() if isinstance(o, GiveUp)}
+    if waiting:
+        reason = _sentence({o.reason for o in waiting})
+        later = replace(event, due=now + _delay(event, waiting), reason=reason)
+        return with_event(replace(lease, status_reason=reason), later)
+    if failed and not releasing:
+        return _failed(lease, event, _sentence(failed))
+    return _finished(lease, replace(event, status=EventStatus.DONE, reason=None))
+
+
+RELEASING = frozenset({EventType.END, EventType.DELETE})
+BINDING = frozenset({EventType.START, EventType.CONVERGE})
+"""The events whose verbs make resources serve a reservation."""
+CHANGED = "The lease was changed meanwhile."
+LONGEST_REASON = 4000
+"""Characters of a reason that are kept: a refusal may name thousands of hosts."""
+
+
+def _sentence(reasons: Iterable[str]) -> str:
+    return "; ".join(sorted(reasons))[:LONGEST_REASON]
+
+
+def _placements(reservation: Reservation) -> Mapping[str, tuple[str, Usage, int]]:
+    return {a.id: (a.resource_id, a.usage, a.slots) for a in reservation.allocations}
+
+
+def _is_changed(stored: Reservation, acted: Lease) -> bool:
+    """Return whether the reservation asks the cloud for anything else than what was acted on."""
+    known = acted.reservation(stored.id)
+    return known is None or (stored.parameters, stored.cloud_state, _placements(stored)) != (
+        known.parameters,
+        known.cloud_state,
+        _placements(known),
+    )
+
+
+def _settled(reservation: Reservation, acted: Lease, outcome: Outcome, event_type: EventType) -> Reservation:
+    match outcome:
+        case Done() if event_type in RELEASING:
+            return replace(reservation, status=ReservationStatus.DELETED, cloud_state={}, allocations=())
+        case Done(cloud_state) if event_type in BINDING:
+            # That a resource has failed is not the cloud's to say: healing takes it back.
+            is_lost = reservation.status_reason in OWN_REASONS
+            return replace(
+                _bound(reservation, acted),
+                status=ReservationStatus.ACTIVE,
+                status_reason=reservation.status_reason if is_lost else None,
+                missing_resources=is_lost,
+                resources_changed=False,
+                cloud_state={**reservation.cloud_state, **cloud_state},
+            )
+        case NotYet(cloud_state=cloud_state, serving=serving) if event_type in BINDING:
+            return replace(
+                _bound(reservation, acted, serving), cloud_state={**reservation.cloud_state, **cloud_state}
+            )
+        case Done(cloud_state) | NotYet(cloud_state=cloud_state):
+            return replace(reservation, cloud_state={**reservation.cloud_state, **cloud_state})
+        case GiveUp(reason) if event_type is EventType.START:
+            return replace(reservation, status=ReservationStatus.ERROR, status_reason=reason[:LONGEST_REASON])
+        case GiveUp(reason) if event_type is EventType.CONVERGE:
+            return replace(reservation, missing_resources=True, status_reason=reason[:LONGEST_REASON])
+        case GiveUp():
+            return reservation
+
+
+def _bound(reservation: Reservation, acted: Lease, serving: frozenset[str] | None = None) -> Reservation:
+    """Bind the allocations that were acted on and are still the same; ``serving`` names their resources, all
+    where it is None."""
+    known = acted.reservation(reservation.id)
+    before, stored = _placements(known) if known else {}, _placements(reservation)
+    bound = [
+        replace(a, bound=True)
+        if before.get(a.id) == stored[a.id] and (serving is None or a.resource_id in serving)
+        else a
+        for a in reservation.allocations
+    ]
+    return replace(reservation, allocations=_merged(bound))
+
+
+def _merged(allocations: Iterable[Allocation]) -> tuple[Allocation, ...]:
+    """Return the allocations with one for all bound slots of a size on a resource, since the first of them:
+    slots that were added have waited in an allocation of their own."""
+    merged: dict[object, Allocation] = {}
+    for a in allocations:
+        amounts = tuple(sorted((a.usage.amounts or {}).items()))
+        key = (a.resource_id, amounts, a.interval.end) if a.bound and not a.usage.whole else a.id
+        first = merged.get(key)
+        merged[key] = _together(first, a) if first else a
+    return tuple(merged.values())
+
+
+def _together(one: Allocation, other: Allocation) -> Allocation:
+    first = min(one, other, key=lambda a: (a.interval.start, a.id))
+    return replace(first, slots=one.slots + other.slots)
+
+
+def _delay(event: Event, waiting: list[NotYet | GiveUp]) -> timedelta:
+    return min(_pause_after(event.attempts, outcome) for outcome in waiting)
+
+
+def _pause_after(attempts: int, outcome: NotYet | GiveUp) -> timedelta:
+    if isinstance(outcome, NotYet) and outcome.check_after is not None:
+        seconds = outcome.check_after.total_seconds() * math.pow(GROWTH, min(attempts - 1, 30))
+        return min(timedelta(seconds=seconds), LONGEST_RETRY)
+    longest = LONGEST_RETRY if isinstance(outcome, GiveUp) else LONGEST_OUTAGE
+    seconds = FIRST_RETRY.total_seconds() * math.pow(2, min(attempts - 1, 10))
+    return min(timedelta(seconds=seconds), longest)
+
+
+def spent(attempts: int) -> timedelta:
+    """Return how long an event has been tried that failed this often: the pauses between its attempts. It
+    does not begin with the event's time, for managers may have been away then."""
+    pauses = (_pause_after(n, NotYet("")) for n in range(1, min(attempts, MOST_ATTEMPTS)))
+    return sum(pauses, timedelta(0))
+
+
+def retried(lease: Lease, now: datetime) -> Lease:
+    """Return a lease in ERROR as one whose start is due at once, by an operator's wish. Raises
+    InvalidStatus."""
+    start = lease.event(EventType.START)
+    if lease.status is not LeaseStatus.ERROR or start is None or start.status is not EventStatus.ERROR:
+        raise InvalidStatus(
+            reason=f"the lease is {lease.status}; only one whose start failed can be retried."
+        )
+    if lease.interval.end <= now:
+        raise InvalidStatus(reason="the lease is over.")
+    reservations = tuple(
+        replace(r, status=ReservationStatus.PENDING, status_reason=None)
+        if r.status is ReservationStatus.ERROR
+        else r
+        for r in lease.reservations
+    )
+    again = replace(start, status=EventStatus.UNDONE, due=now, attempts=0, reason=None)
+    lease = transition(replace(lease, reservations=reservations), LeaseStatus.STARTING, lease.status_reason)
+    return with_event(lease, again)
+
+
+def _failed(lease: Lease, event: Event, reason: str) -> Lease:
+    match event.event_type:
+        case EventType.CONVERGE:
+            return replace(without_event(lease, event), degraded=True, status_reason=reason)
+        case EventType.BEFORE_END:
+            return with_event(lease, replace(event, status=EventStatus.ERROR, reason=reason))
+        case _:
+            closed = replace(event, status=EventStatus.ERROR, reason=reason)
+            return transition(with_event(lease, closed), LeaseStatus.ERROR, reason)
+
+
+def _finished(lease: Lease, event: Event) -> Lease | None:
+    match event.event_type:
+        case EventType.DELETE:
+            return None
+        case EventType.END:
+            return transition(_without_open_events(with_event(lease, event)), LeaseStatus.TERMINATED)
+        case EventType.START:
+            return transition(with_event(lease, event), LeaseStatus.ACTIVE)
+        case EventType.BEFORE_END:
+            return replace(with_event(lease, event), status_reason=None)
+        case EventType.CONVERGE:
+            # What a converge before could not do is done now.
+            degraded = any(r.missing_resources or r.resources_changed for r in lease.reservations)
+            return replace(without_event(lease, event), status_reason=None, degraded=degraded)
+
+
+def _without_open_events(lease: Lease) -> Lease:
+    over = tuple(
+        replace(e, status=EventStatus.DONE, reason="the lease is over") if e.is_open else e
+        for e in lease.events
+        if e.event_type.is_public
+    )
+    return replace(lease, events=over)
+
+
+def without_event(lease: Lease, event: Event) -> Lease:
+    """Return the lease without ``event``, which is the engine's own work and done, and without what earlier
+    versions kept of such work: nothing grows with what is over."""
+    kept = tuple(e for e in lease.events if e.id != event.id and (e.event_type.is_public or e.is_open))
+    return replace(lease, events=kept)
+
+
+def is_settled(lease: Lease) -> bool:
+    """Return whether an active lease has all it should have, as far as is known: nothing is under way and
+    each allocation is bound."""
+    return (
+        lease.status is LeaseStatus.ACTIVE
+        and all(e.event_type.is_public or not e.is_open for e in lease.events)
+        and all(
+            a.bound for r in lease.reservations if r.status is ReservationStatus.ACTIVE for a in r.allocations
+        )
+    )
+
+
+def reconciled(
+    lease: Lease, event: Event, outcomes: Mapping[str, Outcome], now: datetime, new_id: NewId
+) -> Lease:
+    """Return the lease after it was compared with the cloud; ``event`` stands for the comparison and is not
+    stored.
+
+    What is under way in the cloud, or was never bound, gets an event of its own."""
+    if lease.status is not LeaseStatus.ACTIVE:
+        return lease
+    if not outcomes:
+        has_work = any(not e.event_type.is_public and e.is_open for e in lease.events)
+        return lease if has_work or is_settled(lease) else with_work(lease, EventType.CONVERGE, now, new_id)
+    begun = replace(event, status=EventStatus.IN_PROGRESS, attempts=1)
+    settled = settle(lease, begun, lease, outcomes, now)
+    assert settled is not None  # noqa: S101 - only a deletion ends in nothing
+    if any(isinstance(outcome, NotYet) for outcome in outcomes.values()):
+        return with_work(settled, EventType.CONVERGE, now, new_id)
+    return settled
+
+
+def with_event(lease: Lease, event: Event) -> Lease:
+    """Return the lease with ``event`` in the place of its namesake."""
+    return replace(lease, events=tuple(event if e.id == event.id else e for e in lease.events))

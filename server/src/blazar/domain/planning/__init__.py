@@ -1,0 +1,1 @@
+"""The planner: which resources serve a request, or why none can."""

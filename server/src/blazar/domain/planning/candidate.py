@@ -1,0 +1,79 @@
+"""The resources that could serve one demand, as a snapshot of the calendar knows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from blazar.domain.calendar.columns import amounts_of
+from blazar.domain.calendar.snapshot import CalendarSnapshot
+from blazar.domain.planning.budget import Budget
+from blazar.domain.planning.demand import Demand, Grouping
+from blazar.domain.requirement.language import Mask
+
+Choice = dict[int, int]
+"""Slots by index."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A demand, and where it could be served if nothing else were there."""
+
+    demand: Demand
+    amounts: tuple[tuple[str, int], ...]
+    matching: Mask
+    """Where a resource suits it, whether reservable or not."""
+    held: Choice
+    """The slots that its reservation has now, in the order in which they are to be kept."""
+    needed: Choice
+    """The slots that it must get, because of ``keep_current`` and ``must_include``."""
+    unknown: tuple[str, ...]
+    """Ids that it must get and that the calendar does not know."""
+
+    @property
+    def is_whole(self) -> bool:
+        return self.demand.usage.whole
+
+    @property
+    def least(self) -> int:
+        """Return the fewest units that serve it."""
+        return max(self.demand.minimum, sum(self.needed.values()))
+
+    @property
+    def most(self) -> int:
+        """Return the most units that it may get."""
+        whole_together = self.is_whole and self.demand.grouping is Grouping.TOGETHER
+        return min(self.demand.maximum, 1) if whole_together else self.demand.maximum
+
+
+def candidate_for(calendar: CalendarSnapshot, demand: Demand, budget: Budget) -> Candidate:
+    """Look up what the snapshot knows about a demand. Raises CutShort.
+
+    The cost is one pass over the pool for each comparison of the requirement, and one for each trait."""
+    traits = len(demand.required_traits) + len(demand.forbidden_traits)
+    budget.spend((demand.requirement.passes + traits + 1) * (1 + calendar.columns.size // 4000))
+    matching = calendar.columns.matching(
+        demand.requirement, demand.required_traits, demand.forbidden_traits, demand.usage
+    )
+    if demand.resources is not None:
+        chosen = np.zeros(len(matching), bool)
+        chosen[[index for name in demand.resources if (index := calendar.index_of(name)) is not None]] = True
+        matching = matching & chosen
+    rank = calendar.rank
+    rows = [
+        (index, row) for row in demand.current if (index := calendar.index_of(row.resource_id)) is not None
+    ]
+    rows.sort(key=lambda pair: (not pair[1].bound, rank[pair[0]]))
+    held: Choice = {}
+    for index, row in rows:
+        held[index] = held.get(index, 0) + row.slots
+    needed = dict(held) if demand.keep_current else {}
+    must = demand.must_include + (
+        tuple(row.resource_id for row in demand.current) if demand.keep_current else ()
+    )
+    for name in demand.must_include:
+        if (index := calendar.index_of(name)) is not None:
+            needed.setdefault(index, 1)
+    unknown = tuple(dict.fromkeys(name for name in must if name not in calendar))
+    return Candidate(demand, amounts_of(demand.usage), matching, held, needed, unknown)

@@ -1,0 +1,226 @@
+"""Decide which resources serve a request: a plan on a snapshot of the calendar, or the shortage that tells
+why there is none.
+
+The plan keeps these promises:
+
+* A plan never takes more of a resource than it has, at any instant of the interval widened by the cleaning
+  time, beside every allocation of the snapshot that the request does not replace. Around time that the
+  request has on a resource already, the cleaning time is not asked for again.
+* A request of one demand is refused only if it does not fit, and gets as many units as there are, up to its
+  maximum (with Grouping.TOGETHER as many as one resource has; it stays where it is if its minimum fits
+  there).
+* The same holds for several demands that all take whole resources: the first gets as many as can be had while
+  all others have their minimum, then the second, and so on.
+* Several demands, not all for whole resources, are tried in several orders and then searched for exactly.
+  Where the search ends within its effort, as it does for a few demands on a few host classes, the request is
+  refused only if it does not fit. What is above the minimum is given to one demand after the other, which
+  need not be the most in sum.
+* What a reservation has is kept as far as it matches and has capacity, as long as the request fits that way.
+* The work is bounded. Where the budget is spent, a request of several demands may be refused though it would
+  fit; the shortage then says that it was cut short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from blazar.domain.calendar.snapshot import CalendarSnapshot
+from blazar.domain.planning.attempt import Attempt
+from blazar.domain.planning.budget import DECISION, FIRST_FIT, Budget, CutShort
+from blazar.domain.planning.candidate import Candidate, Choice, candidate_for
+from blazar.domain.planning.demand import Demand, Grouping, Order, PlanRequest
+from blazar.domain.planning.first_fit import first_fit
+from blazar.domain.planning.plan import Assignment, Cause, Kept, Plan, Shortage
+from blazar.domain.resource import Allocation
+from blazar.domain.time import Interval
+
+__all__ = [
+    "Allowance",
+    "Assignment",
+    "Cause",
+    "Demand",
+    "Grouping",
+    "Kept",
+    "Order",
+    "Plan",
+    "PlanRequest",
+    "Shortage",
+    "plan",
+    "with_first_fit",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """The budgets of the parts of one decision, for all pools together."""
+
+    decision: Budget = field(default_factory=lambda: Budget(DECISION))
+    """To find a plan."""
+    explanation: Budget = field(default_factory=lambda: Budget(DECISION))
+    """To find out which demand fails: needed also when the decision's budget is spent."""
+    first_fit: Budget = field(default_factory=lambda: Budget(FIRST_FIT))
+    """To find the first possible start."""
+
+
+def plan(calendar: CalendarSnapshot, request: PlanRequest, allowance: Allowance) -> Plan | Shortage:
+    """Plan ``request``; a shortage gets its first possible start from ``with_first_fit``."""
+    if not request.demands:
+        return Plan(request.interval)
+    replaced = [demand.reservation_id for demand in request.demands]
+    window = calendar.window(request.interval, request.cleaning, replaced, _held(calendar, request))
+    try:
+        candidates = _candidates(calendar, request, allowance.decision)
+        attempt = Attempt(calendar, request, candidates, window, allowance.decision)
+    except CutShort:
+        return _undecided(request)
+    cut_short = False
+    try:
+        choices = attempt.choices()
+    except CutShort:
+        choices, cut_short = None, True
+    if choices is not None:
+        return _plan(calendar, request.interval, candidates, choices)
+    try:
+        return _shortage(calendar, attempt, allowance.explanation, cut_short)
+    except CutShort:
+        return _undecided(request)
+
+
+def with_first_fit(
+    calendar: CalendarSnapshot, request: PlanRequest, shortage: Shortage, allowance: Allowance
+) -> Shortage:
+    """Return the shortage of ``request`` with its first possible start."""
+    try:
+        candidates = _candidates(calendar, request, allowance.first_fit)
+        return replace(shortage, first_fit=first_fit(calendar, request, candidates, allowance.first_fit))
+    except CutShort:
+        return replace(shortage, first_fit_cut_short=True)
+
+
+def _held(calendar: CalendarSnapshot, request: PlanRequest) -> dict[int, Interval]:
+    """Return the time that the request has on each resource already, by index.
+
+    Cleaning time is kept around what is new, and not around what was granted before: else a longer cleaning
+    time, set by the operator, would make leases that follow each other closely unchangeable."""
+    held: dict[int, Interval] = {}
+    for row in (row for demand in request.demands for row in demand.current):
+        index = calendar.index_of(row.resource_id)
+        if index is not None:
+            has = held.get(index, row.interval)
+            held[index] = Interval(min(has.start, row.interval.start), max(has.end, row.interval.end))
+    return held
+
+
+def _candidates(calendar: CalendarSnapshot, request: PlanRequest, budget: Budget) -> list[Candidate]:
+    return [candidate_for(calendar, demand, budget) for demand in request.demands]
+
+
+def _plan(
+    calendar: CalendarSnapshot, interval: Interval, candidates: Sequence[Candidate], choices: Sequence[Choice]
+) -> Plan:
+    assignments: list[Assignment] = []
+    added: list[Assignment] = []
+    kept: list[Kept] = []
+    released: list[Allocation] = []
+    for served, choice in zip(candidates, choices, strict=True):
+        demand = served.demand
+        rows: dict[str, list[Allocation]] = {}
+        for row in sorted(demand.current, key=lambda row: not row.bound):
+            rows.setdefault(row.resource_id, []).append(row)
+        for index in sorted(choice, key=calendar.rank.__getitem__):
+            assignment = Assignment(demand.reservation_id, calendar.id_at(index), demand.usage, choice[index])
+            assignments.append(assignment)
+            if assignment.resource_id in rows:
+                stay, go, more = _divided(rows.pop(assignment.resource_id), assignment, interval)
+                kept += stay
+                released += go
+                added += [replace(assignment, slots=more)] if more else []
+            else:
+                added.append(assignment)
+        released += (row for here in rows.values() for row in here)
+    touched = [a.resource_id for a in added] + [row.resource_id for row in released]
+    touched += [k.old.resource_id for k in kept if k.is_changed]
+    changed = _generations(calendar, touched)
+    relied_on = _generations(calendar, [a.resource_id for a in assignments if a.resource_id not in changed])
+    return Plan(interval, tuple(assignments), tuple(added), tuple(kept), tuple(released), changed, relied_on)
+
+
+def _generations(calendar: CalendarSnapshot, names: Sequence[str]) -> dict[str, int]:
+    found = {name: calendar.generation_of(name) for name in names}
+    return {name: generation for name, generation in found.items() if generation is not None}
+
+
+def _divided(
+    rows: Sequence[Allocation], assignment: Assignment, interval: Interval
+) -> tuple[list[Kept], list[Allocation], int]:
+    """Divide the rows on a resource into those that stay and those that are no longer needed. Return also how
+    many slots are to be added by a row of their own.
+
+    The first row that is not bound has all slots that are new. A bound one never grows: what is new may have
+    to wait until an earlier lease has left the resource, and is not bound before."""
+    more = max(0, assignment.slots - sum(row.slots for row in rows))
+    left = assignment.slots - more
+    stay: list[Kept] = []
+    go: list[Allocation] = []
+    for row in rows:
+        slots = min(row.slots, left)
+        left -= slots
+        if slots:
+            new_slots, more = (slots, more) if row.bound else (slots + more, 0)
+            stay.append(Kept(row, replace(row, interval=interval, usage=assignment.usage, slots=new_slots)))
+        else:
+            go.append(row)
+    return stay, go, more
+
+
+def _shortage(calendar: CalendarSnapshot, attempt: Attempt, budget: Budget, cut_short: bool) -> Shortage:
+    """Tell the shortage of the first demand that does not fit alone, else of the last one. Raises
+    CutShort."""
+    numbers = range(len(attempt.candidates))
+    failing = next((number for number in numbers if not attempt.could_be_alone(number, budget)), None)
+    number = len(attempt.candidates) - 1 if failing is None else failing
+    served = attempt.candidates[number]
+    demand = served.demand
+    cause, names = (Cause.COMBINATION, ()) if failing is None else _cause(calendar, attempt, number)
+    units = attempt.capacity.alone(number)
+    free = units.max(initial=0) if demand.grouping is Grouping.TOGETHER else units.sum()
+    return Shortage(
+        reservation_id=demand.reservation_id,
+        noun=demand.noun,
+        cause=cause,
+        wanted=demand.minimum,
+        matched=int((served.matching & calendar.columns.reservable).sum()),
+        free=int(free),
+        unknown_properties=frozenset(n for n in demand.requirement.names if not calendar.columns.knows(n)),
+        resources=names,
+        grouping=demand.grouping,
+        is_whole=served.is_whole,
+        # A demand that does not fit alone is decided, however the search ended.
+        cut_short=cut_short and failing is None,
+    )
+
+
+def _undecided(request: PlanRequest) -> Shortage:
+    demand = request.demands[0]
+    return Shortage(
+        demand.reservation_id, demand.noun, Cause.UNDECIDED, demand.minimum, matched=0, free=0, cut_short=True
+    )
+
+
+def _cause(calendar: CalendarSnapshot, attempt: Attempt, number: int) -> tuple[Cause, tuple[str, ...]]:
+    """Tell why a demand does not fit alone, and which resources that is about."""
+    served = attempt.candidates[number]
+    demand = served.demand
+    units = attempt.capacity.alone(number)
+    lacking = [calendar.id_at(index) for index, slots in served.needed.items() if units[index] < slots]
+    lacking += served.unknown
+    has = {row.resource_id for row in demand.current} if demand.keep_current else set()
+    lost = tuple(name for name in lacking if name in has)
+    if lost:
+        return Cause.MUST_KEEP, lost
+    if lacking:
+        return Cause.MUST_INCLUDE, tuple(lacking)
+    if sum(served.needed.values()) > served.most:
+        return (Cause.MUST_KEEP if has else Cause.MUST_INCLUDE), ()
+    return Cause.TOO_FEW, ()

@@ -1,0 +1,1 @@
+"""The requirement language: conditions on the properties of resources."""

@@ -1,0 +1,98 @@
+"""The extension of the kinds on hosts to the service: the nouns ``hosts`` and ``allocations``, and
+``/v1/os-hosts``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import ClassVar, Self
+
+from oslo_config import cfg
+from pydantic import TypeAdapter
+
+from blazar.api.authorization import Authorizer
+from blazar.api.extension import ApiExtension
+from blazar.api.routing import Route
+from blazar.kinds.hosts import policies, replies
+from blazar.kinds.hosts.actions import AllocationActions, HostActions
+from blazar.kinds.hosts.allocations import Allocations
+from blazar.kinds.hosts.bodies import AllocationsQuery, HostCreate, HostUpdate, PropertiesQuery, PropertyPatch
+from blazar.kinds.hosts.hosts import Hosts, HostSettings
+from blazar.kinds.hosts.interface import AllocationsInterface, HostsInterface
+from blazar.kinds.hosts.monitor import HostMonitor, MonitorSettings
+from blazar.service.interface import Service
+from blazar.service.ports.kind import Parts
+
+HOST = TypeAdapter(replies.HostReply)
+HOSTS = TypeAdapter(replies.HostsReply)
+ALLOCATION = TypeAdapter(replies.AllocationReply)
+ALLOCATIONS = TypeAdapter(replies.AllocationsReply)
+PROPERTIES = TypeAdapter(replies.PropertiesReply)
+PROPERTY = TypeAdapter(replies.PropertyReply)
+
+
+class HostsExtension(ApiExtension):
+    """The hosts in our care."""
+
+    name = "hosts"
+    interfaces: ClassVar = {"hosts": HostsInterface, "allocations": AllocationsInterface}
+    policies = policies.RULES
+
+    def __init__(
+        self, settings: HostSettings | None = None, monitoring: MonitorSettings | None = None
+    ) -> None:
+        """Without ``monitoring`` the hosts are not monitored."""
+        self._settings = settings or HostSettings()
+        self._monitoring = monitoring
+
+    @classmethod
+    def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
+        own = conf["physical:host"]
+        monitoring = MonitorSettings(
+            interval=timedelta(seconds=own.polling_interval),
+            probation=timedelta(seconds=own.recovery_seconds),
+            most_at_once=own.max_failed_percent,
+        )
+        settings = HostSettings(conf.nova.aggregate_freepool_name)
+        return cls(settings, monitoring if own.enable_polling_monitor else None)
+
+    def use_cases(self, parts: Parts) -> Mapping[str, object]:
+        return {
+            "hosts": self._hosts(parts),
+            "allocations": Allocations(parts.database, parts.clock),
+        }
+
+    def upkeep(self, parts: Parts) -> None:
+        """Finish the deregistrations that were cut off."""
+        self._hosts(parts).finish_deregistrations()
+
+    def monitor(self, parts: Parts) -> HostMonitor | None:
+        if self._monitoring is None:
+            return None
+        return HostMonitor(parts.database, parts.cloud, parts.kinds, parts.clock, self._monitoring)
+
+    def _hosts(self, parts: Parts) -> Hosts:
+        return Hosts(parts.database, parts.cloud, parts.kinds, parts.clock, self._settings)
+
+    def routes(self, service: Service, authorizer: Authorizer) -> Sequence[Route]:
+        hosts = HostActions(service, authorizer)
+        allocations = AllocationActions(service, authorizer)
+        # fmt: off
+        return (
+            Route("GET",    "/v1/os-hosts", hosts.list, reply=HOSTS),
+            Route("POST",   "/v1/os-hosts", hosts.create, 201, body=HostCreate, reply=HOST),
+            Route("GET",    "/v1/os-hosts/{host_id}", hosts.show, reply=HOST),
+            Route("PUT",    "/v1/os-hosts/{host_id}", hosts.update, body=HostUpdate, reply=HOST),
+            Route("DELETE", "/v1/os-hosts/{host_id}", hosts.delete, 204),
+
+            Route("GET",    "/v1/os-hosts/allocations", allocations.list, reply=ALLOCATIONS,
+                  query=AllocationsQuery),
+            Route("GET",    "/v1/os-hosts/{host_id}/allocation", allocations.show, reply=ALLOCATION,
+                  query=AllocationsQuery),
+
+            Route("GET",    "/v1/os-hosts/properties", hosts.properties, reply=PROPERTIES,
+                  query=PropertiesQuery),
+            Route("PATCH",  "/v1/os-hosts/properties/{property_name}", hosts.patch_property,
+                  body=PropertyPatch, reply=PROPERTY),
+        )
+        # fmt: on

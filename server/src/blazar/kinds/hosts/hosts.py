@@ -1,0 +1,222 @@
+"""The use cases of hosts: operators register them, describe them, and give them back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from blazar.domain.errors import BlazarError, Busy, CloudUnavailable, OutcomeUnknown, Stale
+from blazar.domain.resource import Registration
+from blazar.kinds.hosts.commands import RegisterHost
+from blazar.kinds.hosts.deregistration import Deregistration, Freepool, existing_host, require_no_servers
+from blazar.kinds.hosts.errors import (
+    CantAddExtraCapability,
+    HostAlreadyRegistered,
+    HostNotFound,
+    PropertyNotFound,
+)
+from blazar.kinds.hosts.pool import POOL
+from blazar.kinds.hosts.views import PropertyView
+from blazar.service.context import Caller
+from blazar.service.pages import ResourcePage, resource_page
+from blazar.service.ports import Clock, Cloud, Database, Hypervisor, PropertyRecord, UnitOfWork
+from blazar.service.ports.kind import Kinds
+from blazar.service.private_properties import RESOURCE_TYPE, shown
+from blazar.service.request_cloud import PATIENCE, for_undo, within_request
+from blazar.service.waiting import DATABASE_PAUSES, until
+
+
+@dataclass(frozen=True, slots=True)
+class HostSettings:
+    freepool: str = "freepool"
+    """The name of the aggregate of hosts in our care that are in no active reservation."""
+
+
+class Hosts:
+    """The use cases of hosts. ``kinds`` tell which properties a reservation asks for."""
+
+    def __init__(
+        self,
+        database: Database,
+        cloud: Cloud,
+        kinds: Kinds,
+        clock: Clock,
+        settings: HostSettings,
+    ) -> None:
+        self._database = database
+        self._cloud = cloud
+        self._kinds = kinds
+        self._clock = clock
+        self._freepool = Freepool(settings.freepool)
+        self._deregistration = Deregistration(database, cloud, clock, self._freepool)
+
+    # see
+
+    def get(self, host_id: str, caller: Caller) -> Registration:
+        with self._database.read() as uow:
+            (host,) = shown([existing_host(uow, host_id)], uow, caller)
+            return host
+
+    def list(self, caller: Caller, page: ResourcePage | None = None) -> Sequence[Registration]:
+        with self._database.read() as uow:
+            found = uow.resources.list(POOL) if page is None else resource_page(uow, POOL, page)
+            return shown(found, uow, caller)
+
+    # take into care and give back
+
+    def register(self, command: RegisterHost, caller: Caller | None = None) -> Registration:
+        """Check, put the host into the freepool, then remember it: what fails half-way is undone, and may be
+        repeated.
+
+        A host whose deregistration was cut off is registered anew, with the properties of this command."""
+        cloud = within_request(self._cloud, caller, self._clock)
+        hypervisor = cloud.compute.find_hypervisor(command.reference)
+        if hypervisor is None:
+            raise HostNotFound(host=command.reference)
+        former = self._half_deregistered(hypervisor)
+        require_no_servers(hypervisor.service_name, cloud)
+        freepool_id = self._freepool.of(cloud).id
+        try:
+            cloud.placement.ensure_reservation_provider(hypervisor.hypervisor_hostname)
+            cloud.compute.add_host(freepool_id, hypervisor.service_name)
+            described = _described(hypervisor, command.capabilities, cloud)
+            return self._remembered(described, former, caller)
+        except OutcomeUnknown:
+            # The host may be registered: then it must stay in the freepool, or ordinary servers come onto it.
+            raise
+        except Stale:
+            # Another request registered the same host a moment earlier: what the cloud has is its work now.
+            raise HostAlreadyRegistered(host=hypervisor.hypervisor_hostname) from None
+        except BlazarError:
+            for_undo(self._cloud).compute.remove_host(freepool_id, hypervisor.service_name)
+            raise
+
+    def _half_deregistered(self, hypervisor: Hypervisor) -> Registration | None:
+        """Return the registration of the hypervisor where its deregistration was cut off. Raises
+        HostAlreadyRegistered."""
+        with self._database.read() as uow:
+            by_id = uow.resources.get(hypervisor.id)
+            by_name = uow.resources.find(POOL, hypervisor.hypervisor_hostname)
+        if by_id is None and by_name is None:
+            return None
+        if by_id is None or by_id != by_name or by_id.reservable:
+            raise HostAlreadyRegistered(host=hypervisor.hypervisor_hostname)
+        return by_id
+
+    def _remembered(
+        self, host: Registration, former: Registration | None, caller: Caller | None
+    ) -> Registration:
+        """Store the registration, and find out whether it was stored where the database is lost meanwhile,
+        for as long as the caller waits. Raises Stale, OutcomeUnknown."""
+        try:
+            return self._remember(host, former)
+        except OutcomeUnknown as lost:
+            deadline = (caller.deadline if caller else None) or self._clock.now() + PATIENCE
+            self._clock.pause(DATABASE_PAUSES.first)
+            for _ in until(deadline, self._clock, DATABASE_PAUSES):
+                # Not a plain look: the first commit may still be under way, and the second waits for it.
+                with suppress(Busy, CloudUnavailable):
+                    return self._remember_again(host, former)
+            raise lost from None
+
+    def _remember_again(self, host: Registration, former: Registration | None) -> Registration:
+        try:
+            return self._remember(host, former)
+        except Stale:
+            with self._database.read() as uow:
+                stored = uow.resources.get(host.id)
+            # A generation is never used twice, so it tells whose work this is.
+            if stored is None or stored.generation != (former.generation + 1 if former else host.generation):
+                raise
+            return stored
+
+    def _remember(self, host: Registration, former: Registration | None) -> Registration:
+        now = self._clock.now()
+
+        def commit(uow: UnitOfWork) -> Registration:
+            if former is None:
+                stored = uow.resources.add(host, now)
+            else:
+                # The generation goes on: a calendar elsewhere may know the host as it was before.
+                stored = uow.resources.save(replace(host, generation=former.generation), now)
+            uow.resources.add_properties(RESOURCE_TYPE, host.capabilities, now)
+            return stored
+
+        return self._database.transact(commit)
+
+    def unregister(self, host_id: str, caller: Caller | None = None) -> None:
+        self._deregistration.unregister(host_id, caller)
+
+    def finish_deregistrations(self) -> None:
+        """Finish or give up what requests have left half-done: see Deregistration."""
+        self._deregistration.finish_old()
+
+    # describe
+
+    def set_capabilities(self, host_id: str, capabilities: Mapping[str, str | None]) -> Registration:
+        now = self._clock.now()
+
+        def commit(uow: UnitOfWork) -> Registration:
+            host = existing_host(uow, host_id)
+            changed = {
+                k for k, v in capabilities.items() if k in host.capabilities and host.capabilities[k] != v
+            }
+            relied_on = sorted(changed & self._asked_for(uow, host_id))
+            if relied_on:
+                raise CantAddExtraCapability(
+                    keys=relied_on, host=host_id, reason="reservations on the host rely on the present value."
+                )
+            kept = {k: v for k, v in host.capabilities.items() if k not in capabilities}
+            added = {k: v for k, v in capabilities.items() if v is not None}
+            stored = uow.resources.save(replace(host, capabilities=kept | added), now)
+            uow.resources.add_properties(RESOURCE_TYPE, added, now)
+            return stored
+
+        return self._database.transact(commit)
+
+    def _asked_for(self, uow: UnitOfWork, host_id: str) -> frozenset[str]:
+        """Return the properties that present and future reservations on the host ask for."""
+        allocations = uow.resources.allocations(POOL, resource_id=host_id, ending_after=self._clock.now())
+        asked: frozenset[str] = frozenset()
+        for lease_id in {a.lease_id for a in allocations}:
+            lease = uow.leases.get(lease_id)
+            for reservation in lease.reservations if lease else ():
+                asked |= self._kinds[reservation.resource_type].demand(reservation).requirement.names
+        return asked
+
+    def properties(self, include_private: bool) -> Sequence[PropertyView]:
+        with self._database.read() as uow:
+            records = uow.resources.private_properties(RESOURCE_TYPE)
+            hosts = uow.resources.list(POOL)
+        found: dict[str, set[str]] = {}
+        for host in hosts:
+            for name, value in host.capabilities.items():
+                found.setdefault(name, set()).add(value)
+        views = [
+            PropertyView(name, name in records and records[name].private, tuple(sorted(values)))
+            for name, values in sorted(found.items())
+        ]
+        return [view for view in views if include_private or not view.private]
+
+    def set_property_private(self, name: str, private: bool) -> PropertyRecord:
+        now = self._clock.now()
+        record = self._database.transact(
+            lambda uow: uow.resources.set_property_private(RESOURCE_TYPE, name, private, now)
+        )
+        if record is None:
+            raise PropertyNotFound(name=name)
+        return record
+
+
+def _described(hypervisor: Hypervisor, capabilities: Mapping[str, str], cloud: Cloud) -> Registration:
+    provider = cloud.placement.provider(hypervisor.hypervisor_hostname)
+    return Registration(
+        id=hypervisor.id,
+        pool=POOL,
+        name=hypervisor.hypervisor_hostname,
+        facts=hypervisor.facts,
+        capabilities=capabilities,
+        traits=provider.traits if provider else frozenset(),
+        inventory=provider.inventory if provider else {},
+    )

@@ -1,0 +1,111 @@
+"""The installed kinds and their contributions. Only this module looks at the entry points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from oslo_config import cfg
+from oslo_policy import policy
+from stevedore import ExtensionManager, NamedExtensionManager
+
+from blazar import conf as core_options
+from blazar.api.extension import ApiExtension
+from blazar.conf import cloud
+from blazar.policies import RULES
+from blazar.service.interface import INTERFACES
+from blazar.service.ports.kind import Extension, Kind, Kinds
+
+GROUP = "blazar.resource.plugins"
+"""The entry point group of kinds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plugins:
+    """The enabled kinds by resource_type, and the extensions that they name, each once."""
+
+    kinds: Kinds
+    extensions: tuple[Extension, ...]
+
+    @property
+    def of_api(self) -> tuple[ApiExtension, ...]:
+        """The extensions that have routes."""
+        return tuple(each for each in self.extensions if isinstance(each, ApiExtension))
+
+    @property
+    def policies(self) -> tuple[policy.RuleDefault, ...]:
+        return tuple(rule for extension in self.of_api for rule in extension.policies)
+
+    @property
+    def interfaces(self) -> Mapping[str, type]:
+        """All nouns, of the core and of extensions, and their Protocols."""
+        return _joined(self.extensions)
+
+
+def load_plugins(conf: cfg.ConfigOpts) -> Plugins:
+    """Return what ``[manager] plugins`` names, and register the options of these kinds.
+
+    Raises LookupError where a name is unknown, or two kinds or extensions take the same name."""
+    wanted = conf.manager.plugins
+    found: NamedExtensionManager[Any] = NamedExtensionManager(
+        GROUP, wanted, name_order=True, on_missing_entrypoints_callback=_refuse_missing
+    )
+    kinds: dict[str, Kind[Any]] = {}
+    extensions: dict[str, Extension] = {}
+    for each in found:
+        made: type[Kind[Any]] = each.plugin
+        for group, options in made.options.items():
+            conf.register_opts(options, None if group == "DEFAULT" else group)
+        kind = made.from_conf(conf)
+        if kind.resource_type in kinds:
+            raise LookupError(f"two of the plugins {', '.join(wanted)} serve {kind.resource_type}")
+        kinds[kind.resource_type] = kind
+        if made.extension is not None:
+            known = extensions.setdefault(made.extension.name, made.extension.from_conf(conf))
+            if type(known) is not made.extension:
+                raise LookupError(f"two of the plugins {', '.join(wanted)} contribute {known.name}")
+    return Plugins(kinds, tuple(extensions.values()))
+
+
+def list_options(kinds: Iterable[type[Kind[Any]]]) -> list[tuple[str, Sequence[Any]]]:
+    """Return the options of the core and of these kinds, by group."""
+    return [*core_options.list_opts(), *((g, o) for kind in kinds for g, o in kind.options.items())]
+
+
+def list_opts() -> list[tuple[str, Sequence[Any]]]:
+    """Return all options, for the sample configuration and the documentation."""
+    return [*list_options(_installed()), (cloud.GROUP, cloud.options_to_sign_in())]
+
+
+def list_rules() -> list[policy.RuleDefault]:
+    """Return the default rules of the core and of all installed kinds, for oslo.policy's generators."""
+    extensions = dict.fromkeys(kind.extension for kind in _installed())
+    contributed = [
+        rule for each in extensions if each and issubclass(each, ApiExtension) for rule in each.policies
+    ]
+    return [*RULES, *contributed]
+
+
+def _installed() -> list[type[Kind[Any]]]:
+    """The kinds of every installed distribution; first those of this one, in the order of the default."""
+    manager: ExtensionManager[Any] = ExtensionManager(GROUP)
+    found: dict[str, type[Kind[Any]]] = {each.name: each.plugin for each in manager}
+    shipped = [name for name in core_options.manager.SHIPPED if name in found]
+    return [found[name] for name in dict.fromkeys([*shipped, *sorted(found)])]
+
+
+def _joined(extensions: Iterable[Extension]) -> Mapping[str, type]:
+    interfaces = dict(INTERFACES)
+    for extension in extensions:
+        taken = interfaces.keys() & extension.interfaces.keys()
+        if taken:
+            raise LookupError(
+                f"{extension.name} contributes {', '.join(sorted(taken))}, which is there already"
+            )
+        interfaces |= extension.interfaces
+    return interfaces
+
+
+def _refuse_missing(names: Iterable[str]) -> None:
+    raise LookupError(f"no such resource plugin: {', '.join(sorted(names))}")

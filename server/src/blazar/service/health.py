@@ -1,0 +1,66 @@
+"""Report how a manager is doing: its database, its threads, late events and notifications that pile up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from blazar.service.ports import Clock, Database
+
+
+class ThreadState(StrEnum):
+    OK = "OK"
+    FAILING = "FAILING"
+    """Every round has failed for a while, for a reason that the service does not know."""
+    DEAD = "DEAD"
+    """It has ended, was never started, or has given no sign of life for minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadHealth:
+    """One of the threads that live as long as the manager."""
+
+    name: str
+    state: ThreadState
+    silent_seconds: float
+    """Seconds since its last sign of life."""
+
+
+@dataclass(frozen=True, slots=True)
+class ManagerHealth:
+    """The health of a manager. ``event_lag_seconds`` and ``outbox`` are those of all managers together, for
+    they are read from the database; the threads are those of the manager that answers."""
+
+    event_lag_seconds: float
+    """By how much the oldest event that is due and not being worked on is late."""
+    outbox: int
+    """Notifications that are not delivered yet."""
+    takes_changes: bool = True
+    """Whether there is room for changes in the database, as far as the manager that was asked knows."""
+    threads: tuple[ThreadHealth, ...] = ()
+
+    @property
+    def works(self) -> bool:
+        """Return whether requests and events can be carried out."""
+        return self.takes_changes and all(thread.state is ThreadState.OK for thread in self.threads)
+
+
+class HealthUseCases:
+    """The use case of monitoring."""
+
+    def __init__(
+        self, database: Database, clock: Clock, threads: Callable[[], Sequence[ThreadHealth]] = tuple
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._threads = threads
+
+    def read(self) -> ManagerHealth:
+        with self._database.read() as uow:
+            lag, depth = round(uow.events.lag(self._clock.now()), 3), uow.outbox.depth()
+        return ManagerHealth(lag, depth, self._database.takes_changes(), self.threads())
+
+    def threads(self) -> tuple[ThreadHealth, ...]:
+        """Return the threads of this manager, whether the database answers or not."""
+        return tuple(self._threads())

@@ -1,0 +1,99 @@
+"""The store of the stories: it loads a lease, and commits what a story has decided in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from blazar.domain.errors import NotFound
+from blazar.domain.lease.lease import Lease
+from blazar.service.context import Caller
+from blazar.service.notifications import payload
+from blazar.service.ports import Clock, Database, LeaseRepository, ListPage, UnitOfWork
+from blazar.service.ports.kind import Kinds
+from blazar.service.waiting import LEASE_PAUSES, until
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseChange:
+    """The change of a lease in one transaction. Without ``old`` the lease is new; without ``new`` it is
+    removed."""
+
+    old: Lease | None
+    """The lease that the decision was made on: the commit fails where it is no longer the stored one."""
+    new: Lease | None
+    generations: Mapping[str, int] = field(default_factory=dict)
+    """The generations of the resources that the plan relies on. The commit compares them, and raises each by
+    one."""
+    given_back: Sequence[str] = ()
+    """Ids of resources on which the lease leaves something free. Their generations are raised without
+    comparison."""
+    notifications: tuple[str, ...] = ()
+    """The event types of the notifications that are sent of the stored lease."""
+
+
+class LeaseStore:
+    """The database, as the stories of leases use it."""
+
+    def __init__(self, database: Database, kinds: Kinds, clock: Clock) -> None:
+        self._database = database
+        self._kinds = kinds
+        self._clock = clock
+
+    def find(self, lease_id: str) -> Lease | None:
+        with self._database.read() as uow:
+            return uow.leases.get(lease_id)
+
+    def load(self, lease_id: str) -> Lease:
+        """Return the lease. Raises NotFound."""
+        lease = self.find(lease_id)
+        if lease is None:
+            raise not_found(lease_id)
+        return lease
+
+    def list(self, project_id: str | None, page: ListPage | None) -> Sequence[Lease]:
+        """Return the leases of a project, or of all projects, oldest first: all at once, or one page."""
+        with self._database.read() as uow:
+            return uow.leases.list(project_id) if page is None else uow.leases.page(page, project_id)
+
+    def commit(self, change: LeaseChange, caller: Caller | None = None) -> Lease:
+        """Commit the change, with its notifications. Return the lease as stored, or the one that was removed.
+
+        Raises Stale where the lease or a resource has changed since it was read. Raises TooLate where
+        ``caller`` has stopped to wait for the answer: a caller that gave up may have asked again, and must
+        not get two leases."""
+        now = self._clock.now()
+
+        def work(uow: UnitOfWork) -> Lease:
+            uow.resources.touch(change.given_back, now)
+            uow.resources.bump(change.generations, now)
+            lease = _written(change, uow.leases, now)
+            for event_type in change.notifications:
+                uow.outbox.put(event_type, payload(lease, self._kinds), now)
+            if caller is not None:
+                caller.require_time(self._clock.now())  # as late as possible
+            return lease
+
+        return self._database.transact(work)
+
+    def wait_until_gone(self, lease_id: str, deadline: datetime) -> None:
+        """Return when the lease is removed, or at the deadline."""
+        for _ in until(deadline, self._clock, LEASE_PAUSES):
+            with self._database.read() as uow:
+                if not uow.leases.exists(lease_id):
+                    return
+
+
+def not_found(lease_id: str) -> NotFound:
+    return NotFound(object=str({"lease_id": lease_id}))
+
+
+def _written(change: LeaseChange, leases: LeaseRepository, now: datetime) -> Lease:
+    if change.new is None:
+        assert change.old is not None  # noqa: S101 - a change has an old lease or a new one
+        leases.remove(change.old)
+        return change.old
+    if change.old is None:
+        return leases.add(change.new, now)
+    return leases.save(change.new, change.old, now)

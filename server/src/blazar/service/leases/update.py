@@ -1,0 +1,202 @@
+"""The update of a lease: new dates, a new name, or other parameters of its reservations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from blazar.domain.errors import (
+    BlazarError,
+    CantUpdateParameter,
+    InvalidInput,
+    InvalidStatus,
+    OutcomeUnknown,
+)
+from blazar.domain.lease import change
+from blazar.domain.lease.event import EventStatus, EventType
+from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation, ReservationStatus
+from blazar.domain.time import MINUTE, Interval, floor_minute
+from blazar.service.admission import Admission, with_allocations
+from blazar.service.commands import NOW, UNSET, ReservationChange, UpdateLease
+from blazar.service.context import Caller
+from blazar.service.ids import new_id
+from blazar.service.leases.dates import moment_of
+from blazar.service.leases.store import LeaseChange, LeaseStore
+from blazar.service.notifications import LEASE_UPDATE, WARNING_WITHDRAWN
+from blazar.service.ports import Clock
+from blazar.service.ports.kind import Kinds
+from blazar.service.preparation import Preparation, Task
+
+
+class LeaseUpdate:
+    """The story of a change. ``attempt`` may be repeated: it finds what it has stored before."""
+
+    def __init__(
+        self,
+        store: LeaseStore,
+        admission: Admission,
+        preparation: Preparation,
+        kinds: Kinds,
+        clock: Clock,
+        nudge: Callable[[], None],
+    ) -> None:
+        self._store = store
+        self._admission = admission
+        self._preparation = preparation
+        self._kinds = kinds
+        self._clock = clock
+        self._nudge = nudge
+
+    def update(self, lease_id: str, command: UpdateLease, caller: Caller) -> Lease:
+        lease = self._admission.until_committed(
+            lambda: self._attempt(lease_id, command, caller), caller.deadline
+        )
+        self._nudge()
+        return lease
+
+    def _attempt(self, lease_id: str, command: UpdateLease, caller: Caller) -> Lease:
+        now = self._clock.now()
+        caller.require_time(now)
+        old = self._store.load(lease_id)
+        change.require_understood(old)
+        named = _renamed(old, command)
+        if _only_renames(command, old, now):
+            return old if named == old else self._store.commit(LeaseChange(old, named), caller)
+        new = self._preparation.complete(old, self._changed(old, named, command, now), caller)
+        if new == old:
+            return old
+        task = self._preparation.task(old, new, caller)
+        if task is None:
+            return self._store.commit(self._decided(old, new, caller, now), caller)
+        return self._make_and_commit(old, new, task, caller, now)
+
+    # decide
+
+    def _changed(self, old: Lease, named: Lease, command: UpdateLease, now: datetime) -> Lease:
+        """Return the lease as it is asked for, checked, with the allocations that it has now."""
+        minute = floor_minute(now)
+        start = old.interval.start if command.start is UNSET else moment_of(command.start, minute)
+        interval = change.check_changed_interval(old, start, _end(old, command, minute), minute)
+        before_end = (
+            None
+            if command.before_end is UNSET
+            else change.check_before_end(floor_minute(command.before_end), interval)
+        )
+        return replace(
+            named,
+            interval=interval,
+            reservations=self._revised(old, command.reservations),
+            events=change.moved_events(old, interval, before_end, now, new_id),
+        )
+
+    def _revised(self, old: Lease, changes: Sequence[ReservationChange]) -> tuple[Reservation, ...]:
+        wanted = {c.id: c for c in changes}
+        unknown = [c.id for c in changes if old.reservation(c.id) is None]
+        if unknown:
+            raise InvalidInput(
+                f"Please enter valid reservation IDs. Invalid reservation IDs are: {','.join(unknown)}"
+            )
+        return tuple(
+            self._revise(reservation, wanted[reservation.id]) if reservation.id in wanted else reservation
+            for reservation in old.reservations
+        )
+
+    def _revise(self, reservation: Reservation, wanted: ReservationChange) -> Reservation:
+        if wanted.resource_type not in (None, reservation.resource_type):
+            raise CantUpdateParameter(param="resource_type")
+        if reservation.status not in (ReservationStatus.PENDING, ReservationStatus.ACTIVE):
+            raise InvalidStatus(
+                reason=f"reservation {reservation.id} is {reservation.status} and cannot be changed."
+            )
+        kind = self._kinds[reservation.resource_type]
+        return replace(reservation, parameters=kind.encode(kind.revise(reservation, wanted.parameters)))
+
+    def _decided(self, old: Lease, new: Lease, caller: Caller, now: datetime) -> LeaseChange:
+        """Return what is to be committed. Raises NotEnoughResources where more is asked for than can be
+        had."""
+        notifications = (LEASE_UPDATE, WARNING_WITHDRAWN) if _warning_withdrawn(old, new) else (LEASE_UPDATE,)
+        asks_the_same = [r.parameters for r in new.reservations] == [r.parameters for r in old.reservations]
+        if asks_the_same and new.interval == old.interval:
+            return LeaseChange(old, new, notifications=notifications)
+        if asks_the_same and _lies_within(new.interval, old.interval):
+            # Less of what it has already: no plan is needed, and none can be refused.
+            return LeaseChange(
+                old, change.shrunk(new), given_back=old.resource_ids, notifications=notifications
+            )
+        plan = self._admission.plan(new.reservations, _ahead(new, now), caller)
+        planned = with_allocations(new, plan)
+        has_other_slots = any(k.old.slots != k.new.slots for k in plan.kept)
+        if old.status is LeaseStatus.ACTIVE and (plan.added or plan.released or has_other_slots):
+            planned = change.with_work(planned, EventType.CONVERGE, now, new_id)
+        # Also those of resources that stay as they are: a property that the lease relies on from now on must
+        # not be taken from a host at the same moment.
+        generations = {**plan.relied_on, **plan.generations}
+        return LeaseChange(old, planned, generations, notifications=notifications)
+
+    # make and commit
+
+    def _make_and_commit(self, old: Lease, new: Lease, task: Task, caller: Caller, now: datetime) -> Lease:
+        """Make what the change needs in the cloud, then commit it.
+
+        A shortage is told before anything is made. The lease remembers what is made before it is made, so
+        that a crash leaves nothing behind. What is replaced is removed when no stored lease refers to it any
+        more."""
+        self._admission.plan(new.reservations, _ahead(new, now), caller)
+        if task.marked(old) != old:
+            old = self._store.commit(LeaseChange(old, task.marked(old)), caller)
+        before = task.marked(new)
+        ready = self._preparation.make(before, task, caller)
+        try:
+            decided = self._decided(old, ready, caller, now)
+            lease = self._admission.commit_once(lambda: self._store.commit(decided, caller), caller.deadline)
+        except OutcomeUnknown:
+            # The change may be stored, and what was made for it in use.
+            raise
+        except BlazarError:
+            # Stored all the same where the outcome of the commit was not known at first: the next attempt
+            # finds it.
+            stored = self._store.find(old.id) or before
+            self._preparation.discard(ready, stored)
+            self._preparation.discard(old, stored)
+            raise
+        self._preparation.discard(old, lease)
+        return lease
+
+
+def _renamed(old: Lease, command: UpdateLease) -> Lease:
+    if old.status is LeaseStatus.DELETING:
+        raise InvalidStatus(reason="the lease is being deleted.")
+    return old if command.name is UNSET else replace(old, name=command.name)
+
+
+def _only_renames(command: UpdateLease, old: Lease, now: datetime) -> bool:
+    """Return whether nothing but the name can change. A lease that is over ends now as often as it is asked
+    to, so that a request whose answer was lost may be repeated."""
+    wishes_nothing_else = replace(command, name=UNSET)
+    is_fulfilled = wishes_nothing_else == UpdateLease(end=NOW) and change.has_ended(old, floor_minute(now))
+    return wishes_nothing_else == UpdateLease() or is_fulfilled
+
+
+def _end(old: Lease, command: UpdateLease, minute: datetime) -> datetime:
+    if command.end is UNSET:
+        return old.interval.end
+    return change.end_now(old, minute) if command.end is NOW else moment_of(command.end, minute)
+
+
+def _lies_within(inner: Interval, outer: Interval) -> bool:
+    return outer.start <= inner.start and inner.end <= outer.end
+
+
+def _ahead(lease: Lease, now: datetime) -> Interval:
+    """Return the part of the lease's interval that can still be planned: all of it before the start, then
+    from the current minute on. Of a lease that ends in this minute it is the last one that it had."""
+    if lease.status is LeaseStatus.PENDING:
+        return lease.interval
+    first = min(floor_minute(now), lease.interval.end - MINUTE)
+    return Interval(max(lease.interval.start, first), lease.interval.end)
+
+
+def _warning_withdrawn(old: Lease, new: Lease) -> bool:
+    before, after = old.event(EventType.BEFORE_END), new.event(EventType.BEFORE_END)
+    return bool(before and after and before.status is EventStatus.DONE and after.status is EventStatus.UNDONE)

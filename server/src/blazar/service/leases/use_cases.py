@@ -1,0 +1,56 @@
+"""The use cases of leases in this process, as LeasesInterface names them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from blazar.domain.lease.lease import Lease
+from blazar.service.admission import Admission
+from blazar.service.commands import CreateLease, UpdateLease
+from blazar.service.context import Caller
+from blazar.service.leases.create import LeaseCreation
+from blazar.service.leases.delete import LeaseDeletion
+from blazar.service.leases.settings import LeaseSettings
+from blazar.service.leases.store import LeaseStore
+from blazar.service.leases.update import LeaseUpdate
+from blazar.service.ports import Clock, Database, ListPage
+from blazar.service.ports.kind import Kinds
+from blazar.service.preparation import Preparation
+
+
+class Leases:
+    """The use cases of leases. ``nudge`` wakes the event engine after a commit that gives it work."""
+
+    def __init__(
+        self,
+        database: Database,
+        admission: Admission,
+        preparation: Preparation,
+        kinds: Kinds,
+        clock: Clock,
+        nudge: Callable[[], None],
+        settings: LeaseSettings,
+    ) -> None:
+        self._store = LeaseStore(database, kinds, clock)
+        self._deletion = LeaseDeletion(self._store, admission, clock, nudge)
+        self._creation = LeaseCreation(
+            self._store, admission, preparation, self._deletion, kinds, clock, nudge
+        )
+        self._update = LeaseUpdate(self._store, admission, preparation, kinds, clock, nudge)
+        self.settings = settings
+        """May be replaced at any time; a request under way goes on with those that it began with."""
+
+    def get(self, lease_id: str) -> Lease:
+        return self._store.load(lease_id)
+
+    def list(self, project_id: str | None, page: ListPage | None = None) -> Sequence[Lease]:
+        return self._store.list(project_id, page)
+
+    def create(self, command: CreateLease, caller: Caller) -> Lease:
+        return self._creation.create(command, caller, self.settings)
+
+    def update(self, lease_id: str, command: UpdateLease, caller: Caller) -> Lease:
+        return self._update.update(lease_id, command, caller)
+
+    def delete(self, lease_id: str, caller: Caller) -> None:
+        self._deletion.delete(lease_id, caller, self.settings)

@@ -1,0 +1,77 @@
+"""The port that is told what happens and how long it takes, for operators. No decision depends on it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Metrics(Protocol):
+    """Is told. Seconds are durations; every method is quick and raises nothing."""
+
+    def request_answered(self, method: str, route: str, status: int, seconds: float) -> None:
+        """blazar-api answered a request to ``route``, the path as the route table has it."""
+
+    def use_case_called(self, use_case: str, code: str, seconds: float) -> None:
+        """blazar-manager carried out a call from the wire; ``code`` is that of the error, or ``ok``."""
+
+    def planned(self, shortage: str | None, seconds: float) -> None:
+        """A request was planned; ``shortage`` is the cause of the refusal."""
+
+    def plan_conflicted(self) -> None:
+        """A plan was made in vain, for another request was faster; it is made again."""
+
+    def transaction_retried(self) -> None:
+        """A deadlock or a serialization failure."""
+
+    def event_run(self, event_type: str, outcome: str, late: float, seconds: float) -> None:
+        """A manager worked on an event that was due ``late`` seconds ago."""
+
+    def claims_held(self, number: int) -> None:
+        """So many events are being worked on by this manager now."""
+
+    def claim_lost(self) -> None:
+        """An event was taken over by another manager while this one worked on it."""
+
+    def notifications_delivered(self, number: int) -> None:
+        """Notifications left the outbox."""
+
+    def cloud_called(self, service: str, method: str, outcome: str, seconds: float) -> None:
+        """A service of the cloud answered with the status ``outcome``, or ``failed`` to."""
+
+    def hosts_seen(self, failed: int, unknown: int, is_held_back: bool) -> None:
+        """The monitor saw so many registered hosts failed, and so many not at all. With ``is_held_back`` too
+        many fail at once for it to believe it."""
+
+    def healed(self, moved: int, missed: int) -> None:
+        """So many reservations got other resources, and so many have lost some that could not be replaced."""
+
+
+class NoMetrics:
+    """The Metrics where no metrics are wanted."""
+
+    def request_answered(self, method: str, route: str, status: int, seconds: float) -> None: ...
+
+    def use_case_called(self, use_case: str, code: str, seconds: float) -> None: ...
+
+    def planned(self, shortage: str | None, seconds: float) -> None: ...
+
+    def plan_conflicted(self) -> None: ...
+
+    def transaction_retried(self) -> None: ...
+
+    def event_run(self, event_type: str, outcome: str, late: float, seconds: float) -> None: ...
+
+    def claims_held(self, number: int) -> None: ...
+
+    def claim_lost(self) -> None: ...
+
+    def notifications_delivered(self, number: int) -> None: ...
+
+    def cloud_called(self, service: str, method: str, outcome: str, seconds: float) -> None: ...
+
+    def hosts_seen(self, failed: int, unknown: int, is_held_back: bool) -> None: ...
+
+    def healed(self, moved: int, missed: int) -> None: ...
+
+
+NO_METRICS = NoMetrics()

@@ -1,0 +1,39 @@
+"""The notifications that the service sends of leases, and their payload."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from blazar.domain.lease.event import EventType
+from blazar.domain.lease.lease import Lease
+from blazar.service.documents import DateFormats, lease_document
+from blazar.service.ports.kind import Kinds
+
+LEASE_CREATE = "lease.create"
+LEASE_UPDATE = "lease.update"
+LEASE_DELETE = "lease.delete"
+WARNING_WITHDRAWN = "lease.event.before_end_lease.stop"
+"""The warning of the end was given, but the end has moved since: it will be given again."""
+
+
+def event_notification(event_type: EventType) -> str:
+    return f"lease.event.{event_type}"
+
+
+def payload(lease: Lease, kinds: Kinds) -> dict[str, Any]:
+    """Return the flat payload that consumers of API 1.0's notifications know: the fields of the API's
+    answers, with ``lease_id`` in place of ``id``, and dates in ISO 8601, UTC without zone."""
+    document = lease_document(lease, kinds, DATES)
+    return {"lease_id": document.pop("id"), **document}
+
+
+def _date(moment: datetime) -> str:
+    return moment.replace(tzinfo=None).isoformat()
+
+
+def _stamp(moment: datetime | None) -> str | None:
+    return None if moment is None else _date(moment)
+
+
+DATES = DateFormats(_date, _stamp)

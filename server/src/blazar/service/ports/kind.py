@@ -1,0 +1,243 @@
+"""The port to a resource kind: its request, the demands that it makes of the calendar, three idempotent
+verbs, and the use cases of the resources that it owns."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+
+from oslo_config import cfg
+
+from blazar.domain.errors import InvalidInput, NotEnoughResources
+from blazar.domain.lease.lease import Lease, Reservation
+from blazar.domain.lease.outcome import Outcome
+from blazar.domain.planning.demand import Demand
+from blazar.domain.planning.plan import Shortage
+from blazar.domain.resource import Pool, Registration
+from blazar.service.context import Caller
+from blazar.service.ports import Clock, Cloud, Database
+
+P = TypeVar("P")
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The subject of a verb: a reservation of a lease, with the registrations of the resources that it
+    occupies."""
+
+    lease: Lease
+    reservation: Reservation
+    resources: Mapping[str, Registration]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestContext:
+    """A request under way: who asks, and the cloud with the service's own credentials, where each call ends
+    when the caller stops waiting."""
+
+    caller: Caller
+    cloud: Cloud
+
+    def own_cloud(self, project_id: str) -> Cloud:
+        """Return the cloud with the caller's rights in the project. Raises InvalidInput where the token is
+        for another one."""
+        if self.caller.token is None or self.caller.project_id != project_id:
+            raise InvalidInput(f"This needs a token that is scoped to the lease's project {project_id}.")
+        return self.cloud.as_user(self.caller.token)
+
+
+class RequestHooks(ABC, Generic[P]):
+    """The part of a kind that runs inside a request, before and around the commit. ``P`` is the type of the
+    parameters of its reservations.
+
+    The use cases call the hooks in this order: ``parse`` (or ``revise`` for an update), ``complete``,
+    ``demand``, then, where ``preparing`` returns a mark, ``prepare``. Only the abstract ones must be
+    written."""
+
+    resource_type: str
+    """The word for the kind on the wire, such as ``physical:host``."""
+    pool: Pool
+    """The calendar that the kind's resources are on."""
+
+    @abstractmethod
+    def decode(self, parameters: Mapping[str, Any]) -> P:
+        """Return stored parameters in their typed form."""
+
+    @abstractmethod
+    def encode(self, asked: P) -> Mapping[str, Any]:
+        """Return the parameters as JSON values, as they are stored."""
+
+    def asked(self, reservation: Reservation) -> P:
+        """Return the reservation's parameters, which are decoded once."""
+        return reservation.decoded(self.decode)
+
+    @abstractmethod
+    def parse(self, parameters: Mapping[str, Any]) -> P:
+        """Validate a new reservation's parameters, as the user sent them.
+
+        Raises MissingParameter, MalformedParameter, MalformedRequirements, InvalidRange."""
+
+    @abstractmethod
+    def revise(self, current: Reservation, changes: Mapping[str, Any]) -> P:
+        """Return the complete parameters after ``changes``. Raises as ``parse`` does, and
+        CantUpdateParameter."""
+
+    @abstractmethod
+    def render(self, reservation: Reservation) -> dict[str, Any]:
+        """Return the fields that this kind adds to a reservation in the answers of API 1.0.
+
+        In a list, the reservation comes without its allocations."""
+
+    @abstractmethod
+    def demand(self, reservation: Reservation) -> Demand:
+        """Return the request to the calendar, given the reservation's parameters and its present
+        allocations."""
+
+    def healing_demand(
+        self, reservation: Reservation, lost: Collection[str], doubtful: Collection[str]
+    ) -> Demand:
+        """Return the request to the calendar for other resources in place of those that have failed; ``lost``
+        are the ids of their allocations. ``doubtful`` are those on resources that have changed."""
+        return self.demand(reservation).replacing(lost, doubtful)
+
+    def refusal(self, reservation: Reservation, shortage: Shortage) -> NotEnoughResources:
+        """Return the error for the user when the calendar has not enough for the reservation."""
+        return NotEnoughResources(noun=shortage.noun, reason=shortage.reason)
+
+    def complete(self, asked: P, request: RequestContext) -> P:
+        """Return the parameters with what only the cloud knows, such as a flavor's size.
+
+        Called after ``parse`` and ``revise``, where the parameters are new or changed, before anything is
+        planned. Raises NotFound, InvalidInput, Conflict."""
+        return asked
+
+    def preparing(self, old: Reservation | None, new: Reservation) -> Mapping[str, Any] | None:
+        """Return the mark that the reservation keeps in its ``cloud_state`` while ``prepare`` is at work, so
+        that ``deactivate`` finds what a crash leaves behind. None means that nothing has to be prepared.
+        ``old`` is the reservation before an update."""
+        return None
+
+    def prepare(self, lease: Lease, reservation: Reservation, request: RequestContext) -> Mapping[str, Any]:
+        """Make what the answer must contain, or what only the caller's own rights can make. Return what is to
+        be added to the reservation's ``cloud_state``."""
+        return {}
+
+    def withdraw(self, cloud_state: Mapping[str, Any], cloud: Cloud) -> None:
+        """Remove what ``prepare`` made: the request failed, or has replaced it."""
+
+    def acts_for_user(self, reservation: Reservation) -> bool:
+        """Return whether a verb acts in the user's own name later on, so that the lease needs a trust."""
+        return False
+
+
+class EventVerbs(ABC):
+    """The part of a kind that acts on the cloud at events of a lease.
+
+    A verb compares the cloud with the reservation's allocations and does what is missing. It may be repeated
+    at any time, and after a crash in the middle of it. It raises CloudUnavailable (retried later) and
+    CloudRefused."""
+
+    @abstractmethod
+    def activate(self, work: Work, cloud: Cloud) -> Outcome:
+        """Make the reserved capacity usable by its owner and by no other project."""
+
+    @abstractmethod
+    def before_end(self, work: Work, cloud: Cloud) -> Outcome:
+        """Do what the reservation asks for when its end is near."""
+
+    @abstractmethod
+    def deactivate(self, work: Work, cloud: Cloud) -> Outcome:
+        """Take the capacity back and remove every object made for the reservation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts that the use cases of an extension are made of."""
+
+    database: Database
+    cloud: Cloud
+    kinds: Kinds
+    clock: Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """What a monitor saw of the resources of a pool."""
+
+    failed: int = 0
+    """Resources that fail now, or are on probation."""
+    unknown: int = 0
+    """Resources that the cloud does not know any more."""
+    is_held_back: bool = False
+    """More fail at once than the operator thinks possible: what was seen is not believed, and nothing is
+    healed."""
+
+
+class Monitor(Protocol):
+    """Looks from time to time at the resources of a pool, and stores which of them have failed."""
+
+    @property
+    def pool(self) -> Pool: ...
+
+    @property
+    def interval(self) -> timedelta:
+        """Return the time between two looks."""
+        ...
+
+    def look(self, check: Callable[[], None]) -> Sighting:
+        """Ask the cloud, and store what has changed. ``check`` is called before each commit, and raises where
+        it is another manager's turn. Raises CloudUnavailable and CloudRefused: then nothing is known."""
+        ...
+
+    def refresh(self, check: Callable[[], None]) -> None:
+        """Bring some of what is stored of the resources up to date, after each look. Raises as ``look``."""
+        ...
+
+
+class Extension(ABC):
+    """The part that a kind adds to the service for the resources that it owns: use cases by noun.
+
+    Kinds that share their resources name the same extension, which is there once. ``api.extension`` adds the
+    part of the REST API."""
+
+    name: ClassVar[str]
+    interfaces: ClassVar[Mapping[str, type]]
+    """The Protocol of each noun. Its methods are all that another process can call."""
+
+    @classmethod
+    def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
+        """Return the extension as the operator configured it."""
+        return cls()
+
+    @abstractmethod
+    def use_cases(self, parts: Parts) -> Mapping[str, object]:
+        """Return the use cases of each noun in ``interfaces``."""
+
+    def upkeep(self, parts: Parts) -> None:  # noqa: B027 - most have nothing to do
+        """Finish what requests have left half-done. Every manager calls it from time to time."""
+
+    def monitor(self, parts: Parts) -> Monitor | None:
+        """Return what looks at the resources; None where the operator wants none."""
+        return None
+
+
+class Kind(RequestHooks[P], EventVerbs):
+    """One resource kind: hooks of the request, verbs of events, and what else it contributes."""
+
+    extension: ClassVar[type[Extension] | None] = None
+    """The use cases and routes of the resources that the kind owns."""
+    options: ClassVar[Mapping[str, Sequence[cfg.Opt]]] = {}
+    """The operator's options by group. They are registered where the kind is enabled, before
+    ``from_conf``."""
+
+    @classmethod
+    @abstractmethod
+    def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
+        """Return the kind as the operator configured it."""
+
+
+Kinds = Mapping[str, Kind[Any]]
+"""The enabled kinds by resource_type."""

@@ -1,0 +1,291 @@
+"""Who may do what: every persona on every route and object, with real tokens over HTTP.
+
+A refusal changes nothing, and tells nothing about objects that the caller may not see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+import requests
+
+from blazar.api.app import routes
+from blazar.api.authorization import Authorizer
+from blazar.api.health import Health
+from blazar.plugins import load_plugins
+from blazar.policies import make_enforcer
+
+from .listening import listening
+from .sandboxed import Sandboxed
+
+# openstacksdk warns of its own next release with every request.
+pytestmark = pytest.mark.filterwarnings("ignore::openstack.warnings.RemovedInSDK50Warning")
+
+WHO = {
+    "none": (None, "unheard-of"),
+    "unsc": ("unscoped",),
+    "syst": ("system",),
+    "norl": ("outsider",),
+    "read": ("viewer",),
+    "memb": ("colleague",),
+    "ownr": ("demo",),
+    "forn": ("alt",),
+    "forr": ("lurker",),
+    "admn": ("admin",),
+    "serv": ("blazar",),
+}
+"""The columns of the table, and the users in them:
+
+none   without a token, and with one that Keystone does not know
+unsc   a token without a project, so without roles
+syst   an administrator of the system, without a project
+norl   a user with a role in the project that no rule knows
+read   a reader of the project that owns our lease
+memb   a member of that project
+ownr   the member of that project who made our lease
+forn   a member of another project, who made the other lease
+forr   a reader of that other project
+admn   an administrator of a project
+serv   the user of a service, an administrator
+"""
+
+TABLE = """
+                                                     none unsc syst norl read memb ownr forn forr admn serv
+GET    /                                      -      300  300  300  300  300  300  300  300  300  300  300
+GET    /versions                              -      300  300  300  300  300  300  300  300  300  300  300
+GET    /v1                                    -      200  200  200  200  200  200  200  200  200  200  200
+GET    /v1/openapi                            -      200  200  200  200  200  200  200  200  200  200  200
+GET    /healthcheck                           -      200  200  200  200  200  200  200  200  200  200  200
+
+GET    /v1/leases                             -      401  403  403  403  200  200  200  200  200  200  200
+POST   /v1/leases                             -      401  403  403  403  403  201  201  201  403  201  201
+GET    /v1/leases/{lease_id}                  ours   401  403  403  404  200  200  200  404  404  200  200
+GET    /v1/leases/{lease_id}                  theirs 401  403  403  404  404  404  404  200  200  200  200
+GET    /v1/leases/{lease_id}                  absent 401  403  403  404  404  404  404  404  404  404  404
+PUT    /v1/leases/{lease_id}                  ours   401  403  403  404  403  200  200  404  404  200  200
+PUT    /v1/leases/{lease_id}                  theirs 401  403  403  404  404  404  404  200  403  200  200
+PUT    /v1/leases/{lease_id}                  absent 401  403  403  404  404  404  404  404  404  404  404
+DELETE /v1/leases/{lease_id}                  ours   401  403  403  404  403  204  204  404  404  204  204
+DELETE /v1/leases/{lease_id}                  theirs 401  403  403  404  404  404  404  204  403  204  204
+DELETE /v1/leases/{lease_id}                  absent 401  403  403  404  404  404  404  404  404  404  404
+
+GET    /v1/os-hosts                           -      401  403  403  403  403  403  403  403  403  200  200
+POST   /v1/os-hosts                           -      401  403  403  403  403  403  403  403  403  201  201
+GET    /v1/os-hosts/{host_id}                 there  401  403  403  403  403  403  403  403  403  200  200
+GET    /v1/os-hosts/{host_id}                 absent 401  403  403  403  403  403  403  403  403  404  404
+PUT    /v1/os-hosts/{host_id}                 there  401  403  403  403  403  403  403  403  403  200  200
+PUT    /v1/os-hosts/{host_id}                 absent 401  403  403  403  403  403  403  403  403  404  404
+DELETE /v1/os-hosts/{host_id}                 there  401  403  403  403  403  403  403  403  403  204  204
+DELETE /v1/os-hosts/{host_id}                 absent 401  403  403  403  403  403  403  403  403  404  404
+GET    /v1/os-hosts/allocations               -      401  403  403  403  403  403  403  403  403  200  200
+GET    /v1/os-hosts/{host_id}/allocation      there  401  403  403  403  403  403  403  403  403  200  200
+GET    /v1/os-hosts/{host_id}/allocation      absent 401  403  403  403  403  403  403  403  403  404  404
+GET    /v1/os-hosts/properties                -      401  403  403  403  403  403  403  403  403  200  200
+PATCH  /v1/os-hosts/properties/{property_name} there  401  403  403  403  403  403  403  403  403  200  200
+PATCH  /v1/os-hosts/properties/{property_name} absent 401  403  403  403  403  403  403  403  403  404  404
+
+GET    /v1/floatingips                        -      401  403  403  403  200  200  200  200  200  200  200
+POST   /v1/floatingips                        -      401  403  403  403  403  403  403  403  403  201  201
+GET    /v1/floatingips/{floatingip_id}        there  401  403  403  403  200  200  200  200  200  200  200
+GET    /v1/floatingips/{floatingip_id}        absent 401  403  403  403  404  404  404  404  404  404  404
+DELETE /v1/floatingips/{floatingip_id}        there  401  403  403  403  403  403  403  403  403  204  204
+DELETE /v1/floatingips/{floatingip_id}        absent 401  403  403  403  403  403  403  403  403  404  404
+"""
+"""Each row has a route, the object in its path, and the status that each persona is answered with.
+
+A lease that a caller may not see is not there (404); a lease that the caller may see, but not change, is
+forbidden (403). A caller who may see no hosts is not told which there are (403)."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the table."""
+
+    method: str
+    path: str
+    target: str
+    statuses: Mapping[str, int]
+
+
+def rows() -> Iterator[Row]:
+    personas, *lines = [line.split() for line in TABLE.splitlines() if line]
+    for method, path, target, *statuses in lines:
+        yield Row(method, path, target, dict(zip(personas, map(int, statuses), strict=True)))
+
+
+ROWS = list(rows())
+SPOOFED = {
+    "X-Identity-Status": "Confirmed",
+    "X-User-Id": "root",
+    "X-Project-Id": "admin",
+    "X-Roles": "admin,member,reader",
+    "X-Is-Admin-Project": "True",
+    "OpenStack-System-Scope": "all",
+}
+"""Headers that only the authentication layer may set; each request tries them."""
+LEASE = {"start_date": "2050-01-01 10:00", "end_date": "2050-01-01 11:00"}
+RESERVATION = {
+    "resource_type": "physical:host",
+    "min": 1,
+    "max": 1,
+    "hypervisor_properties": "",
+    "resource_properties": '["==", "$rack", "r1"]',
+}
+SHAPE = ["error_message", "error_code", "error_name"]
+SHAPES = {401: ["error_message", "error"], 403: SHAPE, 404: SHAPE}
+"""The keys of refusals, in this order."""
+ABSENT = "5e1f0000-0000-4000-8000-000000000000"
+
+
+@dataclass
+class Scene:
+    """A lease of each of two projects, two hosts that they reserve, a free host, and a floating IP."""
+
+    at: Sandboxed
+    url: str
+    http: requests.Session
+    ids: dict[tuple[str, str], str] = field(default_factory=dict)
+    """By the name in the path, and the target."""
+    bodies: dict[tuple[str, str], Any] = field(default_factory=dict)
+    secrets: dict[str, frozenset[str]] = field(default_factory=dict)
+    """The name and all ids of each lease."""
+
+    def set_up(self) -> None:
+        """Make all that is missing, and forget what was added."""
+        for lease in self.expect("GET", "/v1/leases")["leases"]:
+            self.expect("DELETE", f"/v1/leases/{lease['id']}")
+        for host in self.expect("GET", "/v1/os-hosts")["hosts"]:
+            self.expect("DELETE", f"/v1/os-hosts/{host['id']}")
+        for floatingip in self.expect("GET", "/v1/floatingips")["floatingips"]:
+            self.expect("DELETE", f"/v1/floatingips/{floatingip['id']}")
+        for name, rack in (("compute-01", "r1"), ("compute-02", "r1"), ("compute-03", "r3")):
+            body = {"name": name, "rack": rack, "gpu": "1"}
+            host = self.expect("POST", "/v1/os-hosts", json=body)["host"]
+        self.expect("PATCH", "/v1/os-hosts/properties/gpu", json={"private": False})
+        network = {"floating_network_id": self.at.network_id("public")}
+        address = {**network, "floating_ip_address": "203.0.113.150"}
+        for target, user in (("ours", "demo"), ("theirs", "alt")):
+            body = {"name": f"{target}: layoffs", **LEASE, "reservations": [RESERVATION]}
+            lease = self.expect("POST", "/v1/leases", user, json=body)["lease"]
+            self.ids["lease_id", target] = lease["id"]
+            parts = [lease, *lease["reservations"], *lease["events"]]
+            self.secrets[target] = frozenset(
+                [lease["name"], lease["user_id"], *(part["id"] for part in parts)]
+                + [reservation["resource_id"] for reservation in lease["reservations"]]
+            )
+        self.ids["host_id", "there"] = host["id"]
+        self.ids["property_name", "there"] = "gpu"
+        made = self.expect("POST", "/v1/floatingips", json=address)["floatingip"]
+        self.ids["floatingip_id", "there"] = made["id"]
+        self.bodies = {
+            ("POST", "/v1/leases"): {"name": "another", **LEASE},
+            ("PUT", "/v1/leases/{lease_id}"): {"name": "changed"},
+            ("POST", "/v1/os-hosts"): {"name": "compute-04", "rack": "r4"},
+            ("PUT", "/v1/os-hosts/{host_id}"): {"rack": "r5"},
+            ("PATCH", "/v1/os-hosts/properties/{property_name}"): {"private": True},
+            ("POST", "/v1/floatingips"): {**network, "floating_ip_address": "203.0.113.151"},
+        }
+
+    def expect(self, method: str, path: str, user: str = "admin", **more: Any) -> Any:
+        answer = self.send(method, path, user, **more)
+        assert answer.ok, answer.text
+        return answer.json() if answer.content else None
+
+    def send(self, method: str, path: str, user: str | None, **more: Any) -> requests.Response:
+        token = user if user in (None, "unheard-of") else self.at.token(user)
+        headers = {**SPOOFED, **({"X-Auth-Token": token} if token else {})}
+        return self.http.request(method, self.url + path, headers=headers, timeout=30, **more)
+
+    def path(self, row: Row) -> str:
+        name = row.path.partition("{")[2].partition("}")[0]
+        return row.path.replace(f"{{{name}}}", self.ids.get((name, row.target), ABSENT))
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    at = Sandboxed(tmp_path_factory.mktemp("sandboxed"))
+    at.add_user("lurker", "alt", "reader")
+    with listening(at.app) as (host, port), requests.Session() as http:
+        scene = Scene(at, f"http://{host}:{port}", http)
+        scene.set_up()
+        yield scene
+    at.stop()
+
+
+def test_every_route_has_its_rows(scene: Scene) -> None:
+    """Of the route table that the plugins make, and of its description."""
+    conf = scene.at.conf
+    plugins = load_plugins(conf)
+    authorizer = Authorizer(make_enforcer(conf, plugins.policies))
+    health = Health(healthy=True)
+    table = routes(scene.at.manager.use_cases, plugins.kinds, plugins.of_api, authorizer, lambda: health)
+    described = scene.expect("GET", "/v1/openapi.json")["paths"]
+    expected = {(row.method, row.path) for row in ROWS}
+    assert expected == {(route.method, route.path) for route in table}
+    assert expected == {(method.upper(), path) for path, methods in described.items() for method in methods}
+    with_objects = {(route.method, route.path) for route in table if "{" in route.path}
+    assert with_objects == {(row.method, row.path) for row in ROWS if row.target == "absent"}
+
+
+def test_every_rule_stands_at_its_routes(scene: Scene) -> None:
+    """Each route that needs a token has a rule, and each rule names routes that are there."""
+    conf = scene.at.conf
+    rules = make_enforcer(conf, load_plugins(conf).policies).registered_rules.values()
+    guarded = {
+        (operation["method"], operation["path"])
+        for rule in rules
+        for operation in getattr(rule, "operations", ())
+    }
+    assert guarded == {(row.method, row.path) for row in ROWS if row.statuses["none"] == 401}
+
+
+@pytest.mark.parametrize(
+    ("row", "persona", "user"),
+    [
+        pytest.param(row, persona, user, id=f"{persona} {user} {row.method} {row.path} {row.target}")
+        for row in ROWS
+        for persona, users in WHO.items()
+        for user in users
+    ],
+)
+def test_matrix(scene: Scene, row: Row, persona: str, user: str | None) -> None:
+    path, expected = scene.path(row), row.statuses[persona]
+    body = scene.bodies.get((row.method, row.path))
+    before = scene.at.stored()
+    sent = [(row.method, path)]
+    if row.method == "GET" and path != "/":
+        sent += [("HEAD", path), ("GET", f"{path}.json"), ("GET", f"{path}?all_projects=1&all=1&detail=1")]
+    for method, spelling in sent:
+        answer = scene.send(method, spelling, user, json=body)
+        assert answer.status_code == expected, (method, spelling, answer.text)
+        require_silence(scene, persona, answer)
+    if expected < 400 and row.method != "GET":
+        scene.set_up()
+        return
+    assert scene.at.stored() == before
+    if expected >= 400:
+        assert list(scene.send(row.method, path, user, json=body).json()) == SHAPES[expected]
+    if expected == 404:
+        require_the_words_for_what_is_absent(scene, row, user)
+
+
+def require_silence(scene: Scene, persona: str, answer: requests.Response) -> None:
+    """The answer has nothing of a lease that the persona may not see, but the id that was sent."""
+    told = f"{answer.headers}{answer.text}"
+    shown = [row for row in ROWS if row.method == "GET" and row.path == "/v1/leases/{lease_id}"]
+    for row in shown:
+        if row.statuses[persona] != 200:
+            secrets = scene.secrets.get(row.target, frozenset())
+            found = [each for each in secrets if each in told and each not in str(answer.request.url)]
+            assert not found, (row.target, answer.text)
+
+
+def require_the_words_for_what_is_absent(scene: Scene, row: Row, user: str | None) -> None:
+    body = scene.bodies.get((row.method, row.path))
+    there, absent = (
+        scene.send(row.method, scene.path(Row(row.method, row.path, target, {})), user, json=body).text
+        for target in (row.target, "absent")
+    )
+    assert there.replace(scene.path(row).rsplit("/", 1)[-1], ABSENT) == absent

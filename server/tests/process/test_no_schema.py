@@ -1,0 +1,44 @@
+"""A manager on a database without a schema: it says what to do, once, waits, and starts when it was done."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from .conftest import PATIENCE, PROGRAM, eventually, free_port
+from .test_systemd import CONFIGURATION
+
+SENTENCE = (
+    "The manager cannot start yet: database is not available: it has no schema: run blazar-db-manage upgrade."
+)
+
+
+def test_a_manager_without_a_schema_says_so_and_waits(tmp_path: Path) -> None:
+    conf, log = tmp_path / "blazar.conf", tmp_path / "log"
+    conf.write_text(CONFIGURATION.format(port=free_port(), folder=tmp_path))
+    words = ["--config-file", str(conf)]
+    with log.open("w") as output:
+        manager = subprocess.Popen(
+            [PROGRAM.with_name("blazar-manager"), *words],
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    try:
+        eventually(lambda: SENTENCE in log.read_text(), PATIENCE)
+        time.sleep(2.5)
+        assert log.read_text().count(SENTENCE) == 1
+        assert "Traceback" not in log.read_text()
+        subprocess.run(
+            [PROGRAM.with_name("blazar-db-manage"), *words, "upgrade"], check=True, timeout=PATIENCE
+        )
+        eventually(lambda: " has started" in log.read_text(), PATIENCE)
+        manager.send_signal(signal.SIGTERM)
+        assert manager.wait(PATIENCE) == 0
+    finally:
+        if manager.poll() is None:
+            os.killpg(manager.pid, signal.SIGKILL)
+            manager.wait(PATIENCE)

@@ -1,0 +1,352 @@
+"""Leases that cannot end, and the engine's own work, hold up no start."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from blazar.domain.errors import ClaimLost, CloudRefused, CloudUnavailable
+from blazar.domain.lease.lease import Lease, LeaseStatus
+from blazar.engine.loop import EngineSettings, EventLoop
+from blazar.service.metrics import NoMetrics
+from blazar.service.ports import ClaimedEvent, Database
+
+from .world import CLAIM, SetClock, World
+
+STUCK = 120
+
+
+class Recorder(NoMetrics):
+    def __init__(self) -> None:
+        self.runs: list[tuple[str, str, float]] = []
+
+    def event_run(self, event_type: str, outcome: str, late: float, seconds: float) -> None:
+        self.runs.append((event_type, outcome, late))
+
+    def reconciled(self) -> int:
+        return [event_type for event_type, _, _ in self.runs].count("reconcile")
+
+
+class Place:
+    def __init__(self, hosts: int) -> None:
+        self.world = World(hosts=hosts)
+        self.clock: Any = SetClock()
+        self.world.clock = self.clock
+        self.world.restart()
+        self.metrics = Recorder()
+        self.loops: list[EventLoop] = []
+
+    def loop(self, workers: int = 8, reconcile: float = 0, database: Database | None = None) -> EventLoop:
+        settings = EngineSettings(workers, reconcile=timedelta(seconds=reconcile))
+        made = EventLoop(
+            database or self.world.database, self.world.events, self.clock, settings, self.metrics
+        )
+        self.loops.append(made)
+        return made
+
+    def started(self, number: int, end: int = 60) -> list[Lease]:
+        leases = [self.world.create(name=str(n), end=end) for n in range(number)]
+        self.world.run_due()
+        return leases
+
+    def late(self, host: str) -> Lease:
+        """A lease that starts now, on a host on which no server is left."""
+        only = f'["==", "$hypervisor_hostname", "{host}"]'
+        return self.world.create(name="late", end=600, hypervisor_properties=only)
+
+    def wait_for(self, leases: list[Lease], status: LeaseStatus, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while any(self.world.lease(lease).status is not status for lease in leases):
+            assert time.monotonic() < end, [str(self.world.lease(lease).status) for lease in leases]
+            time.sleep(0.01)
+
+
+@pytest.fixture
+def place() -> Iterator[Place]:
+    place = Place(hosts=4)
+    yield place
+    stop(place)
+
+
+@pytest.fixture
+def crowded() -> Iterator[Place]:
+    place = Place(hosts=STUCK + 1)
+    yield place
+    stop(place)
+
+
+def stop(place: Place) -> None:
+    place.world.cloud.before = lambda call: None
+    for loop in place.loops:
+        loop.stop()
+
+
+def test_leases_that_cannot_end_hold_up_no_start(crowded: Place) -> None:
+    place = crowded
+    stuck = place.started(STUCK)
+    for number in range(1, STUCK + 1):
+        place.world.cloud.boot(f"undying-{number}", f"host{number}")
+        place.world.cloud.state.undying.add(f"undying-{number}")
+    place.clock.ahead += timedelta(minutes=61)
+    place.world.cloud.before = lambda call: time.sleep(0.3) if call == "servers_on" else None
+    loop = place.loop()
+    loop.start()
+    place.wait_for(stuck, LeaseStatus.TERMINATING, 60)
+    for _ in range(2):
+        lease = place.late(f"host{STUCK + 1}")
+        loop.nudge()
+        place.wait_for([lease], LeaseStatus.ACTIVE, 3)
+        place.world.delete(lease)
+        loop.nudge()
+        time.sleep(2)
+
+
+def test_a_stuck_lane_leaves_the_workers_of_the_others_alone(place: Place) -> None:
+    """Every retry hangs in the cloud."""
+    hang = threading.Event()
+
+    def hangs(call: str) -> None:
+        if threading.current_thread().name.startswith("retry"):
+            hang.wait(10)
+
+    place.world.cloud.before = hangs
+    stuck = place.started(3)
+    for number in (1, 2, 3):
+        place.world.cloud.boot(f"undying-{number}", f"host{number}")
+        place.world.cloud.state.undying.add(f"undying-{number}")
+    place.clock.ahead += timedelta(minutes=61)
+    loop = place.loop(workers=1)
+    loop.start()
+    place.wait_for(stuck, LeaseStatus.TERMINATING, 20)
+    time.sleep(1.2)
+    lease = place.late("host4")
+    loop.nudge()
+    place.wait_for([lease], LeaseStatus.ACTIVE, 3)
+    hang.set()
+
+
+def test_what_cannot_end_is_looked_at_every_half_minute(place: Place) -> None:
+    world = World()
+    lease = world.create(end=60)
+    world.run_due()
+    world.cloud.boot("undying", "host1")
+    world.cloud.state.undying.add("undying")
+    world.advance(minutes=60)
+    world.cloud.calls.clear()
+    world.advance(minutes=60)
+    looks = world.cloud.calls.count("servers_on")
+    assert 3600 / 30 <= looks < 3600 / 30 + 20
+    assert world.lease(lease).status is LeaseStatus.TERMINATING
+    world.cloud.state.undying.clear()
+    world.advance(seconds=61)
+    assert world.lease(lease).status is LeaseStatus.TERMINATED
+
+
+def test_an_event_that_meets_a_defect_is_put_off_behind_the_others(place: Place) -> None:
+    def defect(call: str) -> None:
+        if call == "create_aggregate":
+            raise ZeroDivisionError
+
+    place.world.cloud.before = defect
+    lease = place.world.create(end=600)
+    place.loop().start()
+    end = time.monotonic() + 10
+    while not place.metrics.runs:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    time.sleep(0.1)
+    event = next(e for e in place.world.lease(lease).events if e.event_type == "start_lease")
+    assert event.attempts == 2
+    assert timedelta(seconds=20) < event.next_try - place.clock.now() < timedelta(seconds=31)
+    with place.world.database.read() as uow:
+        assert uow.events.claims() == []
+
+
+def test_a_start_at_once_is_not_late(place: Place) -> None:
+    """A lease that starts now has a start at the beginning of the minute; it was made later."""
+    place.clock.ahead += timedelta(seconds=55 - place.clock.now().second)
+    lease = place.world.create(end=600)
+    place.loop().start()
+    place.wait_for([lease], LeaseStatus.ACTIVE, 10)
+    time.sleep(0.05)
+    ((event_type, outcome, late),) = place.metrics.runs
+    assert (event_type, outcome) == ("start_lease", "ok")
+    assert late < 10
+
+
+# ------------------------------------------------------------------------------- comparing leases with the
+# cloud
+
+
+def drift(world: World, lease: Lease) -> None:
+    """The host leaves the reservation's aggregate without us."""
+    state = world.cloud.state
+    (aggregate,) = (a for a in state.aggregates.values() if a.name == lease.reservations[0].id)
+    state.aggregates[aggregate.id] = replace(aggregate, hosts=())
+
+
+def members(world: World, lease: Lease) -> int:
+    return len(world.cloud.hosts_in(lease.reservations[0].id))
+
+
+def rows(world: World, lease: Lease) -> int:
+    return len([e for e in world.lease(lease).events if not e.event_type.is_public])
+
+
+def test_active_leases_are_compared_with_the_cloud_without_events(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("blazar.engine.loop.PACE", 0.01)
+    monkeypatch.setattr("blazar.engine.loop.RECONCILE_LOOK", 0.05)
+    leases = place.started(3, end=600)
+    place.clock.ahead += timedelta(minutes=2)
+    for lease in leases:
+        drift(place.world, lease)
+    before = [place.world.lease(lease) for lease in leases]
+    both_started = threading.Event()
+    place.world.cloud.before = lambda call: both_started.wait(
+        20
+    )  # what is compared before a start is compared again
+    for _ in range(2):
+        place.loop(reconcile=3600).start()
+    both_started.set()
+    end = time.monotonic() + 20
+    while any(members(place.world, lease) == 0 for lease in leases):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    time.sleep(0.5)
+    assert place.metrics.reconciled() == 3, "managers share the work, and each lease is compared once"
+    assert [place.world.lease(lease) for lease in leases] == before
+
+
+def test_comparing_leases_holds_up_no_start(place: Place) -> None:
+    hang, is_hanging, is_created = (threading.Event() for _ in range(3))
+
+    def hangs(call: str) -> None:
+        if not is_created.is_set():  # so it is a call of a comparison
+            is_hanging.set()
+            hang.wait(30)
+
+    place.started(3, end=600)
+    place.clock.ahead += timedelta(minutes=2)
+    place.world.cloud.before = hangs
+    loop = place.loop(workers=1, reconcile=3600)
+    loop.start()
+    assert is_hanging.wait(10)
+    is_created.set()
+    lease = place.world.create(name="new", end=600)
+    loop.nudge()
+    place.wait_for([lease], LeaseStatus.ACTIVE, 10)
+    hang.set()
+
+
+def test_the_start_of_a_manager_costs_nothing_for_each_active_lease(place: Place) -> None:
+    leases = place.started(3, end=600)
+    place.clock.ahead += timedelta(minutes=2)
+    writes: list[int] = []
+    place.world.database.step = lambda: writes.append(1)
+    place.loop(reconcile=0).start()
+    time.sleep(0.3)
+    assert not writes
+    assert all(rows(place.world, lease) == 0 for lease in leases)
+
+
+def test_a_lease_for_which_the_cloud_fails_is_left_for_later(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("blazar.engine.loop.PACE", 0.01)
+    monkeypatch.setattr("blazar.engine.loop.REST", 0.05)
+    monkeypatch.setattr("blazar.engine.loop.RECONCILE_LOOK", 0.05)
+    leases = place.started(3, end=600)
+    place.clock.ahead += timedelta(minutes=2)
+    for lease in leases:
+        drift(place.world, lease)
+    failing = []
+
+    def fail(call: str) -> None:
+        if call == "add_host" and len(failing) < 1:
+            failing.append(call)
+            raise CloudUnavailable(service="Nova", reason="503")
+
+    place.world.cloud.before = fail
+    place.loop(workers=1, reconcile=3600).start()
+    end = time.monotonic() + 20
+    while sum(members(place.world, lease) for lease in leases) < 2:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    time.sleep(0.2)
+    assert sorted(members(place.world, lease) for lease in leases) == [0, 1, 1]
+    assert all(rows(place.world, lease) == 0 for lease in leases)
+    with place.world.database.read() as uow:
+        (left,) = uow.events.unreconciled(place.clock.now() - timedelta(seconds=60), place.clock.now(), 9)
+    assert members(place.world, place.world.leases.get(left)) == 0
+
+
+def test_what_a_comparison_cannot_repair_is_told_and_cleared_when_it_can() -> None:
+    world = World()
+    lease = world.create(end=600)
+    world.run_due()
+    drift(world, lease)
+
+    def refuse(call: str) -> None:
+        if call == "add_host":
+            raise CloudRefused(service="Nova", reason="not this one")
+
+    world.cloud.before = refuse
+    assert world.reconcile_all() == 1
+    bad = world.lease(lease)
+    assert (bad.degraded, bad.reservations[0].missing_resources) == (True, True)
+    assert "not this one" in str(bad.status_reason)
+    world.cloud.before = lambda call: None
+    world.clock.pause(1)
+    assert world.reconcile_all() == 1
+    good = world.lease(lease)
+    assert (good.degraded, good.reservations[0].missing_resources, good.status_reason) == (False, False, None)
+    assert members(world, lease) == 1
+
+
+def test_what_a_comparison_begins_is_finished_as_an_event() -> None:
+    world = World()
+    lease = world.create(end=600)
+    world.run_due()
+    (aggregate,) = (a for a in world.cloud.state.aggregates.values() if a.name == lease.reservations[0].id)
+    world.cloud.compute.add_host(aggregate.id, "host4")  # not ours to have
+    world.cloud.boot("undying", "host4")
+    world.cloud.state.undying.add("undying")
+    world.reconcile_all()
+    assert rows(world, lease) == 1
+    world.clock.pause(1)
+    world.reconcile_all()
+    assert rows(world, lease) == 1
+    world.cloud.state.undying.clear()
+    world.advance(minutes=1)
+    assert members(world, lease) == 1
+    assert rows(world, lease) == 0
+
+
+def test_a_comparison_whose_claim_is_lost_writes_nothing() -> None:
+    world = World()
+    lease = world.create(end=600)
+    world.run_due()
+    drift(world, lease)
+    before = world.lease(lease)
+    real = world.held_claim
+
+    def lose(claimed: ClaimedEvent) -> Any:
+        held = real(claimed)
+        world.cloud.before = lambda call: world.clock.pause(CLAIM.total_seconds() + 1)
+        return held
+
+    world.held_claim = lose  # type: ignore[method-assign]
+    with pytest.raises(ClaimLost):
+        world.reconcile_all()
+    world.cloud.before = lambda call: None
+    assert world.lease(lease) == before
+    with world.database.read() as uow:
+        assert list(uow.events.unreconciled(world.clock.now(), world.clock.now(), 9)) == [lease.id]

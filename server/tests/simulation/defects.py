@@ -1,0 +1,141 @@
+"""Defects that are put into the service on purpose, to show that each rule can fail: what each does, and
+which rule finds it.
+
+Where that can be, they are put into the shipped in-memory adapters, for these stay when the service above
+them is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from blazar.adapters.memory.compute import MemoryCompute
+from blazar.adapters.memory.events import MemoryEvents
+from blazar.adapters.memory.leases import MemoryLeases
+from blazar.adapters.memory.resources import MemoryResources
+from blazar.domain.lease import change
+from blazar.domain.lease.event import EventType
+from blazar.domain.lease.lease import Lease
+from blazar.engine.threads import LongLivedThread
+from blazar.kinds.hosts.hosts import Hosts
+from blazar.service.health import ThreadState
+
+HOSTS = ("physical:host",)
+
+
+@dataclass(frozen=True)
+class Defect:
+    """A method that is replaced: ``broken`` makes the new one of the old one."""
+
+    rule: str
+    owner: Any
+    method: str
+    broken: Callable[[Any], Any]
+    kinds: tuple[str, ...] = HOSTS
+    seed: int = 0
+    """The first seed that found it when this was written; the search begins there."""
+
+
+def _no_comparison(bump: Any) -> Any:
+    return lambda self, generations, now: self.touch(sorted(generations), now)
+
+
+def _all_bound(get: Any) -> Any:
+    return lambda self, lease_id: bound(found) if (found := get(self, lease_id)) else None
+
+
+def _nothing(method: Any) -> Any:
+    return lambda self, *args: None
+
+
+def _not_out_of_freepool(remove_host: Any) -> Any:
+    return lambda self, aggregate_id, host: (
+        None if aggregate_id == 1 else remove_host(self, aggregate_id, host)
+    )
+
+
+def _no_start(due: Any) -> Any:
+    return lambda self, now, limit: [e for e in due(self, now, limit) if e.event_type is not EventType.START]
+
+
+def _old_interval(save: Any) -> Any:
+    return lambda self, new, old, now: save(self, replace(new, interval=old.interval), old, now)
+
+
+def _with_provider(unregister: Any) -> Any:
+    def both(self: Any, host_id: str, caller: Any = None) -> None:
+        unregister(self, host_id, caller)
+        self._cloud.placement.remove_reservation_provider(f"host{host_id}")
+
+    return both
+
+
+def _all_well(health: Any) -> Any:
+    return lambda self: replace(health(self), state=ThreadState.OK)
+
+
+def _in_this_minute(end_now: Any) -> Any:
+    return lambda lease, now: now
+
+
+def _no_rows(allocations: Any) -> Any:
+    return lambda self, pool, **wanted: []
+
+
+def bound(lease: Lease) -> Lease:
+    """Return the lease with all of its allocations bound."""
+    reservations = tuple(
+        replace(r, allocations=tuple(replace(a, bound=True) for a in r.allocations))
+        for r in lease.reservations
+    )
+    return replace(lease, reservations=reservations)
+
+
+DEFECTS: Mapping[str, Defect] = {
+    "a commit compares no generations": Defect(
+        "never more than there is", MemoryResources, "bump", _no_comparison, seed=2
+    ),
+    "allocations are bound before they are taken": Defect(
+        "no host is given while the last tenant's servers are on it",
+        MemoryLeases,
+        "get",
+        _all_bound,
+        ("physical:host", "virtual:instance"),
+        5,
+    ),
+    "aggregates are never removed": Defect(
+        "nothing is left behind", MemoryCompute, "delete_aggregate", _nothing
+    ),
+    "hosts are never taken out of the freepool": Defect(
+        "the cloud has what the lease says", MemoryCompute, "remove_host", _not_out_of_freepool
+    ),
+    "the provider goes with its host": Defect(
+        "no provider is taken from nova-compute", Hosts, "unregister", _with_provider
+    ),
+    "health calls dead threads alive": Defect(
+        "health tells of dead threads", LongLivedThread, "health", _all_well, seed=7
+    ),
+    "an end in this minute is refused": Defect(
+        "a lease that has begun can be ended", change, "end_now", _in_this_minute, seed=3
+    ),
+    "properties are changed under leases": Defect(
+        "what is promised is there as it was asked for", MemoryResources, "allocations", _no_rows
+    ),
+    "starts are not found": Defect("nothing waits for ever", MemoryEvents, "due", _no_start),
+    "an update keeps the old dates": Defect(
+        "what is acknowledged is there", MemoryLeases, "save", _old_interval, seed=1
+    ),
+}
+
+
+@contextmanager
+def put_in(defect: Defect) -> Iterator[None]:
+    """Have the service run with the defect."""
+    sound = getattr(defect.owner, defect.method)
+    setattr(defect.owner, defect.method, defect.broken(sound))
+    try:
+        yield
+    finally:
+        setattr(defect.owner, defect.method, sound)

@@ -1,0 +1,505 @@
+"""Users and operators: what they do is a list of actions that the seed draws in advance, so that each can be
+left out.
+
+A user remembers what was acknowledged. What was refused must have had no effect; of what was not answered the
+user learns after the deadline whether it was done, and then it stays so."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from random import Random
+from typing import Any
+from uuid import UUID
+
+from blazar.adapters.memory.cloud import FREEPOOL
+from blazar.domain.errors import (
+    BlazarError,
+    Busy,
+    CloudUnavailable,
+    Internal,
+    InvalidStatus,
+    NotFound,
+)
+from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation
+from blazar.kinds.floatingip.commands import RegisterFloatingIP
+from blazar.kinds.hosts.commands import RegisterHost
+from blazar.kinds.hosts.errors import HostAlreadyRegistered
+from blazar.service.commands import (
+    NOW,
+    CreateLease,
+    ReservationChange,
+    UpdateLease,
+)
+
+from .broker import PATIENCE
+from .kinds import KINDS, overused
+from .rules import SKEWED, Rules
+from .scheduler import SECOND, Process
+from .site import ADDRESSES, ADMIN, HOSTS, PUBLIC, USERS, Site, caller_of
+from .world import World
+
+UNSURE = (CloudUnavailable, Busy, Internal)
+"""After these a user does not know whether it was done."""
+VERBS = {
+    "create": 6,
+    "resize": 5,
+    "resize twice": 3,
+    "move the end": 4,
+    "move the warning": 2,
+    "move the start": 1,
+    "rename": 1,
+    "end now": 1,
+    "delete": 2,
+    "boot": 6,
+    "kill a server": 1,
+}
+"""What users do, and how often."""
+OPERATORS = {
+    "take a host away and back": 2,
+    "set a property": 3,
+    "leave a server on a host": 2,
+    "make the freepool anew": 1,
+}
+STRAY = "stray"
+"""How the names of servers begin that belong to no lease."""
+AT_THE_MINUTE = -1.0
+"""A pause up to the next full minute, when leases start and end, and when all others come as well."""
+
+
+@dataclass(frozen=True)
+class Action:
+    """One action: ``pause`` seconds after the one before of the same person; ``seed`` decides what is left
+    open."""
+
+    number: int
+    who: str
+    pause: float
+    verb: str
+    seed: int
+
+    def __str__(self) -> str:
+        when = "at the next minute" if self.pause == AT_THE_MINUTE else f"after {self.pause:.1f} s"
+        return f"{self.who}: {self.verb} ({when}, number {self.number})"
+
+
+def draw(random: Random, until: float, kinds: Iterable[str]) -> list[Action]:
+    """Draw the actions of all people of one run."""
+    found: list[Action] = []
+    for who in (*USERS, "operator"):
+        time = 0.0
+        while True:
+            pause = random.choice((0.05, 1.0, 8.0, 30.0)) * random.random() * (2 if who == "operator" else 1)
+            if random.random() < 0.4:
+                pause = AT_THE_MINUTE
+            time += 60 - time % 60 if pause == AT_THE_MINUTE else pause
+            if time > until:
+                break
+            verbs = OPERATORS if who == "operator" else VERBS
+            verb = random.choices(list(verbs), list(verbs.values()))[0]
+            if who != "operator" and pause == AT_THE_MINUTE and random.random() < 0.5:
+                verb = "create"  # many do so at once
+            found.append(Action(len(found), who, pause, verb, random.getrandbits(32)))
+            time += 1  # what an action takes itself
+    return found
+
+
+@dataclass(frozen=True)
+class Known:
+    """A lease as its user knows it; None in ``lease`` means that it is deleted."""
+
+    lease: Lease | None
+
+
+class User:
+    """One user with leases of the project of that name."""
+
+    def __init__(self, name: str, site: Site, rules: Rules, kinds: Sequence[str]) -> None:
+        self.name = name
+        self.site = site
+        self.world = site.world
+        self.rules = rules
+        self.known: dict[str, Known] = {}
+        self._kinds = kinds
+        self._caller = caller_of(name)
+        self._leases = site.service(name, self._caller).leases
+        self._ids = Random(f"{self.world.seed}/{name}")
+        self._verbs: Mapping[str, Callable[[Random], None]] = {
+            "create": self.create,
+            "resize": self.resize,
+            "resize twice": self.resize_twice,
+            "move the end": self.move_end,
+            "move the warning": self.move_warning,
+            "move the start": self.move_start,
+            "rename": self.rename,
+            "end now": self.end_now,
+            "delete": self.delete,
+            "boot": self.boot,
+            "kill a server": self.kill_server,
+        }
+
+    def act(self, actions: Sequence[Action]) -> None:
+        for action in actions:
+            rest(self.world, action)
+            self._verbs[action.verb](Random(action.seed))
+
+    # actions
+
+    def create(self, random: Random) -> None:
+        lease_id = str(UUID(int=self._ids.getrandbits(128), version=4))
+        kinds = random.sample(self._kinds, min(len(self._kinds), random.choice((1, 1, 1, 2))))
+        start = random.choice(
+            (0, 0, 0, 1, 2, self._minutes_to_an_end(random), self._minutes_to_an_end(random))
+        )
+        end = max(start, 1) + random.choice((1, 1, 2, 3, 5, 30))
+        command = CreateLease(
+            "lease",
+            self._in_minutes(start) if start else NOW,
+            self._in_minutes(end),
+            None,
+            tuple(KINDS[kind].request(random) for kind in kinds),
+            lease_id,
+        )
+        self._ask(
+            lease_id,
+            f"create {' '.join(kinds)} in {start} to {end} min",
+            lambda: self._leases.create(command, self._caller),
+        )
+
+    def resize(self, random: Random) -> None:
+        lease = self._some_lease(random)
+        if lease is not None:
+            reservation = random.choice(lease.reservations)
+            change = KINDS[reservation.resource_type].change(random, reservation)
+            self._update(lease, UpdateLease(reservations=(ReservationChange(reservation.id, change),)))
+            if random.random() < 0.5:
+                self.world.scheduler.sleep(8 * random.random())
+                self.boot(random)
+
+    def resize_twice(self, random: Random) -> None:
+        """Two changes of one lease within a moment."""
+        seed = random.random()
+        self.resize(Random(seed))
+        self.world.scheduler.sleep(random.choice((0, 0.1, 1, 4)))
+        lease = self._some_lease(Random(seed))
+        if lease is not None:
+            reservation = lease.reservations[0]
+            change = KINDS[reservation.resource_type].change(random, reservation)
+            self._update(lease, UpdateLease(reservations=(ReservationChange(reservation.id, change),)))
+
+    def move_end(self, random: Random) -> None:
+        lease = self._some_lease(random)
+        if lease is not None:
+            minutes = random.choice((-2, -1, 1, 1, 2, 4))
+            self._update(lease, UpdateLease(end=lease.interval.end + timedelta(minutes=minutes)))
+
+    def move_warning(self, random: Random) -> None:
+        lease = self._some_lease(random)
+        if lease is not None:
+            before = lease.interval.end - timedelta(minutes=random.choice((1, 2)))
+            self._update(lease, UpdateLease(before_end=before))
+
+    def move_start(self, random: Random) -> None:
+        lease = self._some_lease(random)
+        if lease is not None:
+            minutes = random.choice((-1, 1))
+            self._update(lease, UpdateLease(start=lease.interval.start + timedelta(minutes=minutes)))
+
+    def rename(self, random: Random) -> None:
+        lease = self._some_lease(random)
+        if lease is not None:
+            self._update(lease, UpdateLease(name=f"name{random.randrange(100)}"))
+
+    def end_now(self, random: Random) -> None:
+        lease = self._some_lease(random)
+        if lease is not None:
+            has_begun = lease.interval.start <= self.world.now() - SKEWED
+            self._update(lease, UpdateLease(end=NOW), must_be_done=has_begun)
+
+    def delete(self, random: Random) -> None:
+        lease = self._some_lease(random)
+        if lease is not None:
+            self.delete_lease(lease.id)
+
+    def delete_lease(self, lease_id: str) -> None:
+        self._ask(lease_id, f"delete {lease_id[:4]}", lambda: self._leases.delete(lease_id, self._caller))
+
+    def boot(self, random: Random) -> None:
+        for lease_id in list(self.known):
+            lease = self.site.leases().get(lease_id)
+            if lease is not None and lease.status is LeaseStatus.ACTIVE:
+                for reservation in lease.reservations:
+                    for _ in range(random.choice((1, 1, 3))):
+                        self._boot_in(lease, reservation)
+
+    def _boot_in(self, lease: Lease, reservation: Reservation) -> None:
+        server_id = f"{self.name}{len(self.rules.booted) + 1}"
+        host = self.rules.boot(lease, reservation, server_id)
+        if host is not None:
+            self.world.tell(f"boot {server_id} in {reservation.id[:4]}", f"on {host}")
+            self._require_room(lease, host)
+
+    def kill_server(self, random: Random) -> None:
+        mine = sorted(s for s in self.site.cloud.state.servers if s.startswith(self.name))
+        if mine:
+            server_id = random.choice(mine)
+            self.world.tell(f"kill {server_id}", "gone")
+            self.site.cloud.state.servers.pop(server_id)
+            self.site.cloud.state.flavor_of.pop(server_id, None)
+
+    # what was asked, and what came of it
+
+    def _update(self, lease: Lease, command: UpdateLease, must_be_done: bool = False) -> None:
+        fields = [f"{name}={_short(value)}" for name, value in _set(command)]
+        self._ask(
+            lease.id,
+            f"update {lease.id[:4]} {' '.join(fields)}",
+            lambda: self._leases.update(lease.id, command, self._caller),
+            lambda found: is_as_asked(found, command),
+            must_be_done,
+        )
+
+    def _ask(
+        self,
+        lease_id: str,
+        what: str,
+        call: Callable[[], Lease | None],
+        is_right: Callable[[Lease], bool] = lambda lease: True,
+        must_be_done: bool = False,
+    ) -> None:
+        known = self.known.get(lease_id, Known(None))
+        number = len(self.world.trace) + 1
+        self.world.tell(what, "asked")
+        try:
+            result = call()
+        except UNSURE as failure:
+            self.world.tell(f"{what} (asked in line {number})", f"not known: {failure}")
+            self._learn(lease_id)
+        except BlazarError as refusal:
+            self.world.tell(f"{what} (asked in line {number})", f"refused: {refusal}")
+            if must_be_done and not isinstance(refusal, NotFound | InvalidStatus):
+                self.rules.fail("a lease that has begun can be ended", f"{what}: {refusal}")
+            if isinstance(refusal, NotFound) and known.lease is not None:
+                self._learn(lease_id)
+            self._require_known(lease_id, "what is refused has no effect")
+        else:
+            self.world.tell(f"{what} (asked in line {number})", "done")
+            self.known[lease_id] = Known(result)
+            if result is not None and not is_right(result):
+                self.rules.fail(
+                    "what is acknowledged is there", f"the answer is not what was asked: {asked_for(result)}"
+                )
+            self._require_known(lease_id, "what is acknowledged is there")
+
+    def _learn(self, lease_id: str) -> None:
+        """Wait until the request can have no effect any more, and then for what it has begun."""
+        self.world.scheduler.sleep(PATIENCE + 10)
+        while (lease := self.site.leases().get(lease_id)) and lease.status is LeaseStatus.CREATING:
+            self.world.scheduler.sleep(1)
+        is_gone = lease is None or lease.status is LeaseStatus.DELETING
+        self.known[lease_id] = Known(None if is_gone else lease)
+
+    def require_all_known(self) -> None:
+        for lease_id in self.known:
+            self._require_known(lease_id, "what is acknowledged is there")
+
+    def _require_known(self, lease_id: str, rule: str) -> None:
+        known = self.known.get(lease_id)
+        stored = self.site.leases().get(lease_id)
+        if stored is not None and stored.status is LeaseStatus.DELETING:
+            stored = None
+        if stored is not None and stored.status is LeaseStatus.CREATING and known is None:
+            return  # it is being given up
+        expected = known.lease if known else None
+        if asked_for(stored) != asked_for(expected):
+            self.rules.fail(rule, f"lease {lease_id} is {asked_for(stored)} instead of {asked_for(expected)}")
+
+    def _require_room(self, lease: Lease, host: str) -> None:
+        over = overused(self.site, host)
+        owners = {
+            self.rules.booted[s.id].lease_id
+            for s in self.site.cloud.state.servers.values()
+            if s.host == host and s.id in self.rules.booted
+        }
+        ended = [
+            i
+            for i in owners
+            if (found := self.site.leases().get(i)) is None or found.interval.end <= self.world.now()
+        ]
+        if over and ended:
+            self.rules.fail(
+                "a running lease has room for its servers",
+                f"{host} lacks {over} for lease {lease.id}, for servers of {ended} are on it",
+            )
+
+    def _some_lease(self, random: Random) -> Lease | None:
+        leases = [known.lease for known in self.known.values() if known.lease is not None]
+        going_on = [lease for lease in leases if lease.interval.end > self.world.now()]
+        leases = leases if random.random() < 0.1 else going_on
+        return random.choice(leases[-4:]) if leases else None
+
+    def _minutes_to_an_end(self, random: Random) -> int:
+        """When a lease ends: there is room then, as a refusal would say."""
+        now = self.world.now()
+        ends = sorted(
+            {lease.interval.end for lease in self.site.leases().values() if lease.interval.end > now}
+        )
+        return int((random.choice(ends) - self._in_minutes(0)).total_seconds() // 60) if ends else 0
+
+    def _in_minutes(self, minutes: int) -> datetime:
+        return self.world.now().replace(second=0, microsecond=0) + timedelta(minutes=minutes)
+
+
+class Operator:
+    """Takes hosts and addresses into care, describes hosts, and takes them away."""
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.world = site.world
+        self.process = Process("operator")
+        service = site.service("operator", ADMIN)
+        self._hosts, self._floating_ips = service.noun("hosts"), service.noun("floatingips")
+        self._verbs: Mapping[str, Callable[[int, Random], None]] = {
+            "take a host away and back": self._take_away,
+            "set a property": self._set_property,
+            "leave a server on a host": self._leave_server,
+            "make the freepool anew": self._make_freepool_anew,
+        }
+
+    def set_up(self) -> None:
+        for host in HOSTS:
+            self._insist(f"register {host}", lambda h=host: self._register(h))
+        for address in ADDRESSES:
+            self._insist(
+                f"register {address}",
+                lambda a=address: self._floating_ips.register(RegisterFloatingIP(PUBLIC, a)),
+            )
+
+    def act(self, actions: Sequence[Action]) -> None:
+        for action in actions:
+            rest(self.world, action)
+            random = Random(action.seed)
+            self._verbs[action.verb](random.randrange(len(HOSTS)), random)
+
+    def finish(self) -> None:
+        """Bring every host back: nothing stands in the way any more, for servers of no lease are moved
+        away."""
+        for host in HOSTS:
+            self._move_strays_from(host)
+            self._insist(f"register {host}", lambda h=host: self._register(h))
+
+    def _take_away(self, number: int, random: Random) -> None:
+        host_id = str(number + 1)
+        if self._try(f"unregister {HOSTS[number]}", lambda: self._hosts.unregister(host_id)):
+            self.world.scheduler.sleep(20 * random.random())
+        self._try(f"register {HOSTS[number]}", lambda: self._register(HOSTS[number]))
+
+    def _leave_server(self, number: int, random: Random) -> None:
+        """Servers of no lease, on hosts of the freepool, that do not go at once."""
+        for host in random.sample(HOSTS, random.choice((1, 1, 3))):
+            seconds = 120 * random.random()
+            if host in self.site.in_freepool():
+                server_id = f"{STRAY}{len(self.site.servers.stubborn_until)}"
+                self.site.cloud.boot(server_id, host, "strangers")
+                stubborn = self.world.scheduler.now + round(seconds * SECOND)
+                self.site.servers.stubborn_until[server_id] = stubborn
+                self.site.strays[server_id] = self.world.now()
+                self.world.tell(f"boot {server_id}", f"on {host}; it stays for {seconds:.0f} s")
+
+    def _make_freepool_anew(self, number: int, random: Random) -> None:
+        """An aggregate of the same name with the same hosts, and another id. Operators do it when nothing is
+        under way."""
+        for _ in range(20):
+            if self.site.is_quiet():
+                state = self.site.cloud.state
+                old = next(a for a in state.aggregates.values() if a.name == FREEPOOL)
+                del state.aggregates[old.id]
+                new = replace(old, id=state.next_id())
+                state.aggregates[new.id] = new
+                self.world.tell("make the freepool anew", f"{old.id} is {new.id}")
+                return
+            self.world.scheduler.sleep(0.5)
+
+    def _move_strays_from(self, host: str) -> None:
+        servers = self.site.cloud.state.servers
+        for server in [s for s in servers.values() if s.host == host and s.id.startswith(STRAY)]:
+            self.world.tell(f"move {server.id}", f"away from {host}")
+            servers.pop(server.id)
+
+    def _register(self, host: str) -> None:
+        with contextlib.suppress(HostAlreadyRegistered):
+            self._hosts.register(RegisterHost(host, {"ssd": "yes"} if host != "host1" else {}))
+
+    def _set_property(self, number: int, random: Random) -> None:
+        value = random.choice(("yes", "no", None))
+        self._try(
+            f"set ssd of {HOSTS[number]} to {value}",
+            lambda: self._hosts.set_capabilities(str(number + 1), {"ssd": value}),
+        )
+
+    def _try(self, what: str, call: Callable[[], Any]) -> bool:
+        self.world.tell(what, "asked")
+        try:
+            call()
+        except BlazarError as failure:
+            self.world.tell(what, f"{type(failure).__name__}: {failure}")
+            return False
+        self.world.tell(what, "done")
+        return True
+
+    def _insist(self, what: str, call: Callable[[], Any]) -> None:
+        for _ in range(20):
+            if self._try(what, call):
+                return
+            self.world.scheduler.sleep(5)
+
+
+def rest(world: World, action: Action) -> None:
+    """Wait as the action says."""
+    seconds = action.pause
+    if seconds == AT_THE_MINUTE:
+        seconds = (
+            60
+            - (world.scheduler.now / SECOND) % 60
+            + Random(action.seed).choice((-0.3, 0.05, 0.05, 0.05, 0.4, 1.5))
+        )
+    world.scheduler.sleep(max(seconds, 0))
+
+
+def is_as_asked(lease: Lease, command: UpdateLease) -> bool:
+    """Whether the lease has what the update asked for."""
+    wanted = dict(_set(command))
+    changes = wanted.pop("reservations", ())
+    has = {"name": lease.name, "start": lease.interval.start, "end": lease.interval.end}
+    asked = [(change, lease.reservation(change.id)) for change in changes]
+    return all(has.get(name, value) == value for name, value in wanted.items() if value is not NOW) and all(
+        found is not None and dict(change.parameters).items() <= dict(found.parameters).items()
+        for change, found in asked
+    )
+
+
+def asked_for(lease: Lease | None) -> Any:
+    """What of a lease is its user's: all that no one else may change."""
+    if lease is None:
+        return "gone"
+    parameters = [
+        sorted((k, v) for k, v in r.parameters.items() if k != "flavor") for r in lease.reservations
+    ]
+    return lease.name, lease.interval.start, lease.interval.end, parameters
+
+
+def _set(command: UpdateLease) -> Iterable[tuple[str, Any]]:
+    for name in ("name", "start", "end", "before_end", "reservations"):
+        value = getattr(command, name)
+        if value != getattr(UpdateLease(), name):
+            yield name, value
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, datetime):
+        return f"{value:%H:%M}"
+    if isinstance(value, tuple):
+        return " ".join(str(dict(change.parameters)) for change in value)
+    return str(value)

@@ -1,0 +1,309 @@
+"""What must always hold, and what must hold once nothing is left to be done: each rule has a name and a
+sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import combinations
+from typing import Any
+
+from blazar.adapters.memory.cloud import FREEPOOL
+from blazar.domain.lease.event import EventStatus
+from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation
+from blazar.domain.resource import Allocation
+from blazar.domain.time import floor_minute
+
+from .database import Key, Written
+from .kinds import KINDS, ON_SSD
+from .site import CAPACITY, HOSTS, SKEW, Site
+
+OVER = (LeaseStatus.TERMINATING, LeaseStatus.TERMINATED, LeaseStatus.DELETING)
+RUNNING = (LeaseStatus.PENDING, LeaseStatus.STARTING, LeaseStatus.ACTIVE)
+MOVING = (LeaseStatus.CREATING, LeaseStatus.STARTING, LeaseStatus.TERMINATING, LeaseStatus.DELETING)
+SKEWED = timedelta(seconds=2)
+UNSEEN = timedelta(seconds=30)
+"""How long a server may be on a host before it must have been seen: between a look and what follows from it a
+process may stand still, as long as its claim holds."""
+LATE = timedelta(seconds=45)
+"""By how much an event may be late in a site where nothing goes wrong: a claim of a dead manager, and a
+retry."""
+
+
+@dataclass(frozen=True)
+class Booted:
+    """A server that a user booted in a reservation, and where."""
+
+    lease_id: str
+    reservation_id: str
+    host: str
+    is_whole_host: bool
+
+
+class Rules:
+    """Watches a site."""
+
+    def __init__(self, site: Site, ignored: Iterable[str] = ()) -> None:
+        self.site = site
+        self.booted: dict[str, Booted] = {}
+        self._given_up: set[str] = set()
+        self._ignored = frozenset(ignored)
+        site.database.watcher = self._committed
+        site.servers.asked = self._deletion_asked
+        site.changed = self._cloud_changed
+
+    def fail(self, rule: str, text: str) -> None:
+        if rule not in self._ignored:
+            self.site.world.tell(rule.upper(), text, actor="RULE")
+            self.site.world.scheduler.fail(rule, text)
+
+    # at every commit
+
+    def _committed(self, changes: Mapping[Key, Written]) -> None:
+        for (table, _), row in changes.items():
+            if table == "leases":
+                self._give_up_servers(row.before, row.after)
+                if row.after is not None:
+                    self._require_capacity(row.after)
+                    self._require_properties(row.after)
+                    self._require_no_early_end(row.before, row.after)
+                    self._require_settled(row.before, row.after)
+        if any(table == "registrations" for table, _ in changes):
+            for lease in self.site.leases().values():
+                self._require_properties(lease)
+
+    def _require_settled(self, before: Lease | None, after: Lease) -> None:
+        """What is settled is so in the cloud at that moment, and not only after another repair."""
+        if before is not None and not _is_settled(before) and _is_settled(after):
+            for reservation in after.reservations:
+                self._require_reservation(after, reservation)
+
+    def _require_capacity(self, lease: Lease) -> None:
+        mine = {a.resource_id for a in lease.allocations}
+        on: dict[str, list[Allocation]] = {}
+        for other in self.site.leases().values():
+            if other.status is not LeaseStatus.TERMINATED:
+                for allocation in other.allocations:
+                    if allocation.resource_id in mine:
+                        on.setdefault(allocation.resource_id, []).append(allocation)
+        for resource_id, allocations in on.items():
+            if trouble := overbooked(allocations, floor_minute(self._latest_now())):
+                self.fail("never more than there is", f"resource {resource_id}: {trouble}")
+
+    def _latest_now(self) -> datetime:
+        """What is over by one manager's clock may still be going on by the true time."""
+        return self.site.world.now() + timedelta(seconds=SKEW)
+
+    def _require_properties(self, lease: Lease) -> None:
+        """What a lease is promised is registered, and has the property that the lease asks for."""
+        if lease.status not in RUNNING or lease.interval.end <= self._latest_now():
+            return
+        registrations = self.site.registrations()
+        for reservation in lease.reservations:
+            is_asking = reservation.parameters.get("resource_properties") == ON_SSD
+            for allocation in reservation.allocations:
+                registration = registrations.get(allocation.resource_id)
+                if registration is None or (is_asking and registration.capabilities.get("ssd") != "yes"):
+                    self.fail(
+                        "what is promised is there as it was asked for",
+                        f"lease {lease.id} has {allocation.resource_id}: {registration}",
+                    )
+
+    def _require_no_early_end(self, before: Lease | None, after: Lease) -> None:
+        if before is None or after.status not in RUNNING:
+            return
+        open_before = {e.id for e in before.events if e.is_open}
+        latest = self.site.world.now() + SKEWED
+        for event in after.events:
+            if event.id in open_before and event.status is EventStatus.DONE and event.time > latest:
+                self.fail(
+                    "no event is closed before its time",
+                    f"{event.event_type} of lease {after.id}, which is due at {event.time}",
+                )
+
+    def _give_up_servers(self, before: Lease | None, after: Lease | None) -> None:
+        """From now on the cloud may be rid of servers whose user has given up what they run on."""
+        lease = before or after
+        for server_id, server in self.booted.items():
+            if lease is not None and server.lease_id == lease.id and not self._is_kept(server, before, after):
+                self._given_up.add(server_id)
+
+    def _is_kept(self, server: Booted, before: Lease | None, after: Lease | None) -> bool:
+        if after is None or after.status in OVER:
+            return False
+        held, left = (self._slots(lease, server) for lease in (before, after))
+        return left > 0 and left >= held
+
+    def _slots(self, lease: Lease | None, server: Booted) -> int:
+        reservation = lease.reservation(server.reservation_id) if lease else None
+        allocations = reservation.allocations if reservation else ()
+        return sum(a.slots for a in allocations if self.site.host_of(a.resource_id) == server.host)
+
+    # at every change in the cloud
+
+    def boot(self, lease: Lease, reservation: Reservation, server_id: str) -> str | None:
+        """Boot a server for the user; return its host."""
+        kind = KINDS[reservation.resource_type]
+        host = kind.boot(self.site, lease, reservation, server_id)
+        if host is None:
+            return None
+        server = Booted(lease.id, reservation.id, host, kind.resource_type == "physical:host")
+        self.booted[server_id] = server
+        if not self._is_kept(server, None, lease):
+            self._given_up.add(server_id)
+        return host
+
+    def _deletion_asked(self, server_id: str, by: str) -> None:
+        server = self.booted.get(server_id)
+        if server is not None and server_id not in self._given_up:
+            lease = self.site.leases().get(server.lease_id)
+            status = lease.status if lease else "gone"
+            self.fail(
+                "no server is taken from a running lease",
+                f"{by} deletes {server_id} on {server.host} of lease {server.lease_id}, which is {status}",
+            )
+
+    def _cloud_changed(self, method: str, args: tuple[Any, ...]) -> None:
+        if method == "remove_reservation_provider":
+            self.fail("no provider is taken from nova-compute", f"that of {args[0]} is removed")
+        if method != "add_host":
+            return
+        aggregate = self.site.cloud.state.aggregates.get(args[0])
+        if aggregate is None or aggregate.name == FREEPOOL:
+            return
+        for server in self.site.cloud.state.servers.values():
+            owner = self.booted.get(server.id)
+            if server.host != args[1] or (owner is not None and owner.reservation_id == aggregate.name):
+                continue
+            if owner is None and self.site.strays[server.id] > self.site.world.now() - UNSEEN:
+                continue
+            if aggregate.availability_zone or (owner is not None and owner.is_whole_host):
+                self.fail(
+                    "no host is given while the last tenant's servers are on it",
+                    f"{args[1]} joins reservation {aggregate.name}, and {server.id} is on it",
+                )
+
+    # when nothing goes wrong any more
+
+    def is_nothing_due(self) -> bool:
+        """Return whether nothing is under way, and nothing will be before its time."""
+        stored, now = self.site.database.committed, self.site.world.now()
+        events = (event for lease in stored.leases.values() for event in lease.events)
+        is_due = any(event.is_open and event.time <= now for event in events)
+        is_moving = any(lease.status in MOVING for lease in stored.leases.values())
+        return not (is_due or is_moving or stored.claims or stored.notifications)
+
+    def is_everything_over(self) -> bool:
+        leases = self.site.leases().values()
+        return self.is_nothing_due() and all(lease.status is LeaseStatus.TERMINATED for lease in leases)
+
+    def require_no_waiting(self) -> None:
+        """Nothing waits for ever: no lease is on its way, and no event is late."""
+        now = self.site.world.now()
+        for lease in self.site.leases().values():
+            for event in lease.events:
+                if event.is_open and event.time < now - LATE:
+                    self.fail(
+                        "nothing waits for ever",
+                        f"{event.event_type} of lease {lease.id} ({lease.status}) was due at {event.time}: "
+                        f"{event.reason or lease.status_reason}",
+                    )
+            if lease.status in MOVING and not any(e.is_open and e.time >= now - LATE for e in lease.events):
+                self.fail(
+                    "nothing waits for ever", f"lease {lease.id} is {lease.status}, and no event is open"
+                )
+
+    def require_what_was_promised(self) -> None:
+        """The cloud has what the active leases say, and nothing else; only a lease that says that it is
+        degraded may lack something."""
+        for lease in self.site.leases().values():
+            if _is_settled(lease):
+                for reservation in lease.reservations:
+                    self._require_reservation(lease, reservation)
+        self._require_nothing_else()
+
+    def require_health(self) -> None:
+        """No trouble that has passed leaves a lease in ERROR, or degraded after all was compared anew."""
+        for lease in self.site.leases().values():
+            if lease.status is LeaseStatus.ERROR:
+                self.fail("no passing trouble ends in ERROR", f"lease {lease.id}: {lease.status_reason}")
+            is_lacking = lease.degraded or any(r.missing_resources for r in lease.reservations)
+            if lease.status is LeaseStatus.ACTIVE and is_lacking:
+                self.fail("what is whole is not called degraded", f"lease {lease.id}: {lease.status_reason}")
+
+    def _require_reservation(self, lease: Lease, reservation: Reservation) -> None:
+        if not all(a.bound for a in reservation.allocations):
+            self.fail(
+                "the cloud has what the lease says", f"lease {lease.id} has allocations that are not bound"
+            )
+        for amiss in KINDS[reservation.resource_type].amiss(self.site, lease, reservation):
+            self.fail("the cloud has what the lease says", f"reservation {reservation.id}: {amiss}")
+
+    def _require_nothing_else(self) -> None:
+        state = self.site.cloud.state
+        leases = [
+            lease for lease in self.site.leases().values() if lease.status is not LeaseStatus.TERMINATED
+        ]
+        known = {r.id for lease in leases for r in lease.reservations}
+        classes = {f"CUSTOM_RESERVATION_{i.upper().replace('-', '_')}" for i in known}
+        found = {
+            "aggregates": {a.name for a in state.aggregates.values()} - known - {FREEPOOL},
+            "flavors": set(state.flavors) - known - {"small"},
+            "classes": state.classes - classes,
+            "inventories": {name for _, name in state.slots} - classes,
+            "groups": {g.name for g in state.groups.values()} - {f"reservation:{i}" for i in known},
+            "floating IPs": {f.description for f in state.floating_ips.values()}
+            - {f"reservation:{i}" for i in known},
+        }
+        for what, names in found.items():
+            if names:
+                self.fail("nothing is left behind", f"{what} of no lease: {sorted(names)}")
+        for lease in leases:
+            if lease.trust_id is not None and lease.trust_id not in state.trusts:
+                self.fail("the cloud has what the lease says", f"the trust of lease {lease.id} is gone")
+            for reservation in lease.reservations:
+                group = reservation.cloud_state.get("server_group_id")
+                if group is not None and group not in state.groups:
+                    self.fail("the cloud has what the lease says", f"the group of lease {lease.id} is gone")
+        held = {host for a in state.aggregates.values() for host in a.hosts}
+        registered = {self.site.host_of(i) for i, r in self.site.registrations().items() if r.pool == "host"}
+        if held != registered:
+            self.fail("no host is lost", f"{sorted(held)} are in aggregates, {sorted(registered)} registered")
+
+    def require_everything_over(self) -> None:
+        """All leases have ended, and the cloud is as it was in the beginning."""
+        for lease in self.site.leases().values():
+            if lease.status is not LeaseStatus.TERMINATED:
+                self.fail("nothing waits for ever", f"lease {lease.id} is {lease.status} after its end")
+            if rows := [e.event_type for e in lease.events if not e.event_type.is_public]:
+                self.fail("nothing is left behind", f"lease {lease.id} keeps {rows} of the engine")
+        if waiting := self.site.database.committed.notifications:
+            self.fail("nothing waits for ever", f"{len(waiting)} notifications are not delivered")
+        if self.site.in_freepool() != frozenset(HOSTS):
+            self.fail("no host is lost", f"only {sorted(self.site.in_freepool())} are in the freepool")
+        for registration in self.site.registrations().values():
+            if not registration.reservable:
+                self.fail("no host is lost", f"{registration.name} cannot be reserved")
+
+
+def _is_settled(lease: Lease) -> bool:
+    """Return whether the lease is active and has all that it should have, as it says itself."""
+    is_changing = any(e.is_open and not e.event_type.is_public for e in lease.events)
+    return lease.status is LeaseStatus.ACTIVE and not is_changing and not lease.degraded
+
+
+def overbooked(allocations: list[Allocation], now: datetime) -> str | None:
+    """Say which allocations of one resource are too much together, now or later: an allocation that grows
+    keeps its start, and what was free of it then does not matter any more."""
+    ahead = [a for a in allocations if a.interval.end > now]
+    for one, other in combinations(ahead, 2):
+        if (one.usage.whole or other.usage.whole) and one.interval.overlaps(other.interval):
+            return f"leases {one.lease_id} and {other.lease_id} have it at once"
+    for moment in sorted({max(a.interval.start, now) for a in ahead}):
+        at_once = [a for a in allocations if a.amounts and a.interval.contains(moment)]
+        for name, capacity in CAPACITY.items():
+            taken = sum((a.amounts or {}).get(name, 0) for a in at_once)
+            if taken > capacity:
+                return f"{name}: {taken} of {capacity} at {moment}"
+    return None

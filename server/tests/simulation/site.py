@@ -1,0 +1,232 @@
+"""One site: managers and a blazar-api on one database, one cloud and one broker.
+
+This is the only module that constructs parts of the service: when a constructor changes, it changes here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from blazar import conf as options
+from blazar.adapters.memory.cloud import FREEPOOL, MemoryCloud
+from blazar.bootstrap import Manager
+from blazar.domain.errors import CloudUnavailable
+from blazar.domain.lease.lease import Lease
+from blazar.domain.resource import Registration
+from blazar.plugins import load_plugins
+from blazar.rpc.dispatcher import Dispatcher
+from blazar.rpc.proxy import remote_service
+from blazar.service.context import Caller
+from blazar.service.health import ThreadHealth, ThreadState
+from blazar.service.interface import Service
+from blazar.service.ports import Flavor, Subnet
+
+from .broker import Broker, SimulatedTransport
+from .cloud import Servers, SimulatedCloud
+from .database import Server, SimulatedDatabase
+from .scheduler import Crash, Process
+from .threads import Event, shared_codec
+from .troubles import Trouble
+from .world import SimulatedClock, World, unforeseen
+
+HOSTS = ("host1", "host2", "host3", "host4", "host5", "host6")
+MANAGERS = ("manager1", "manager2")
+ADDRESSES = tuple(f"203.0.113.{number}" for number in (101, 102, 103))
+PUBLIC = "public"
+USERS = ("demo", "alt", "third")
+CAPACITY = {"VCPU": 8, "MEMORY_MB": 16384, "DISK_GB": 100}
+SKEW = 0.45
+"""Seconds by which each clock is ahead or behind at the most."""
+CONF = {
+    ("manager", "minutes_before_end_lease"): 1,
+    ("manager", "event_workers"): 4,
+    ("manager", "delete_wait"): 3,
+    ("manager", "reconcile_seconds"): 60,
+}
+
+
+class Site:
+    """All of it. ``start`` begins the processes; the supervisor starts again what has crashed."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.database = Server(world)
+        self.cloud = MemoryCloud(HOSTS)
+        self.servers = Servers(world, self.cloud)
+        self.strays: dict[str, datetime] = {}
+        """Servers that belong to no lease, and when they were booted."""
+        self.broker = Broker(world)
+        self.changed: Callable[[str, tuple[Any, ...]], None] = lambda method, args: None
+        self.managers: dict[str, Process] = {}
+        self.threads: dict[str, Callable[[], Sequence[ThreadHealth]]] = {}
+        """What the health of each manager that listens says of its threads."""
+        self._conf = _conf()
+        self._skews = {name: world.dice.uniform(-SKEW, SKEW) for name in (*MANAGERS, *USERS, "operator")}
+        for name in USERS:
+            caller = caller_of(name)
+            self.cloud.add_token(str(caller.token), caller.user_id, name, caller.roles)
+        self.cloud.add_flavor(Flavor("small", "m1.small", 2, 2048, 10))
+        subnet = Subnet("subnet", "203.0.113.0/24", "203.0.113.1", (("203.0.113.10", "203.0.113.99"),))
+        self.cloud.add_network(PUBLIC, subnet)
+        self.outside = Process("site")
+
+    # processes
+
+    def start(self) -> None:
+        for name in MANAGERS:
+            self.begin(name)
+        self.world.scheduler.died = self._died
+        self.world.scheduler.spawn("supervisor", self.outside, self._supervise)
+        for trouble in self.world.weather.of_kind("freeze"):
+            self.world.scheduler.after(trouble.begin, lambda t=trouble: self._freeze(t))
+        for trouble in self.world.weather.of_kind("thread ends"):
+            self.world.scheduler.after(trouble.begin, lambda t=trouble: self._end_thread(t))
+
+    def begin(self, name: str) -> None:
+        """Start a manager's process."""
+        process = self.managers[name] = Process(name)
+        self.threads.pop(name, None)
+        self.world.scheduler.spawn("main", process, lambda: self._serve(process))
+
+    def restart(self) -> None:
+        """Kill all managers; the supervisor starts them again."""
+        self.world.tell("restart", "all managers", actor="site")
+        for process in self.managers.values():
+            self.world.scheduler.kill(process)
+
+    def service(self, name: str, caller: Caller) -> Service:
+        """Return all use cases, as the blazar-api of ``name`` calls them over the broker."""
+        process = Process(name)
+        clock = SimulatedClock(self.world, process, self._skews[name])
+        transport = SimulatedTransport(self.broker, process, clock)
+        return remote_service(transport, shared_codec(load_plugins(self._conf).interfaces)).called_by(caller)
+
+    def _serve(self, process: Process) -> None:
+        world = self.world
+        clock = SimulatedClock(world, process, self._skews[process.name])
+        cloud = SimulatedCloud(
+            world, process, self.cloud, self.servers, lambda method, args: self.changed(method, args)
+        )
+        database = SimulatedDatabase(self.database, process)
+        plugins = load_plugins(self._conf)
+        manager = Manager(self._conf, database, cloud, plugins, clock, _Notifier(world, process))
+        try:
+            manager.start()
+        except Exception as failure:  # noqa: BLE001 - the edge of the process: it ends, and is started again
+            world.tell("start", f"fails: {failure}")
+            world.scheduler.kill(process)
+            raise Crash from None
+        self.threads[process.name] = manager.use_cases.health.threads
+        self.broker.listen(
+            process, Dispatcher(manager.use_cases, manager.codec, clock, deliveries=manager.deliveries).call
+        )
+        world.tell("start", "listens")
+        Event(world.scheduler).wait()
+
+    def _supervise(self) -> None:
+        while True:
+            self.world.scheduler.sleep(1)
+            for name, process in list(self.managers.items()):
+                self._look_at_health(process)
+                if process.dead:
+                    self.world.scheduler.sleep(self.world.dice.choice((0, 2, 20)))
+                    self.begin(name)
+
+    def _look_at_health(self, process: Process) -> None:
+        """End a manager whose health says that a thread is dead; it is started again."""
+        if process.dead or process.name not in self.threads:
+            return
+        health = {thread.name: thread.state for thread in self.threads[process.name]()}
+        dead = self.world.scheduler.ended(process) & health.keys()
+        if any(health[name] is not ThreadState.DEAD for name in dead):
+            self.world.scheduler.fail("health tells of dead threads", f"{process.name} lacks {sorted(dead)}")
+        if ThreadState.DEAD in health.values():
+            self.world.tell("health", f"{sorted(dead)} dead: the manager is ended", actor=process.name)
+            self.world.scheduler.kill(process)
+
+    def _freeze(self, trouble: Trouble) -> None:
+        process = self.managers.get(trouble.process)
+        if process is not None and not process.dead:
+            self.world.weather.strikes["freeze"] += 1
+            self.world.tell("SIGSTOP", f"{trouble.length:.1f} s", actor=trouble.process)
+            process.frozen_until = self.world.scheduler.now + round(trouble.length * 1_000_000)
+
+    def _end_thread(self, trouble: Trouble) -> None:
+        process = self.managers.get(trouble.process)
+        if process is not None and not process.dead and process.name in self.threads:
+            names = [thread.name for thread in self.threads[process.name]()]
+            name = self.world.weather.random_of(trouble).choice(names)
+            self.world.weather.strikes[trouble.kind] += 1
+            self.world.tell("the thread ends", name, actor=trouble.process)
+            self.world.scheduler.end(process, name)
+
+    def _died(self, task: Any, failure: BaseException) -> None:
+        self.world.tell("the thread ends", f"{type(failure).__name__}: {failure}", actor=str(task))
+        if task.process in self.managers.values():
+            self.world.scheduler.fail(
+                "no thread dies", f"{task} ended with {type(failure).__name__}: {failure}"
+            )
+        elif task.process is self.outside or task.process.name in USERS:
+            raise failure
+
+    # what can be seen of the site from outside
+
+    def leases(self) -> Mapping[str, Lease]:
+        """What is committed, by id."""
+        return self.database.committed.leases
+
+    def registrations(self) -> Mapping[str, Registration]:
+        return self.database.committed.registrations
+
+    def host_of(self, resource_id: str) -> str:
+        """Return the compute service host of a registered host."""
+        registration = self.registrations().get(resource_id)
+        return str(registration.facts["service_name"]) if registration else f"unregistered {resource_id}"
+
+    def members(self, aggregate: str) -> frozenset[str]:
+        return frozenset(self.cloud.hosts_in(aggregate))
+
+    def is_quiet(self) -> bool:
+        """Return whether no manager is at work in the cloud."""
+        changing = ("event", "retry", "reconcile", "rpc-register", "rpc-unregister")
+        return not self.database.committed.claims and not self.world.scheduler.is_any_alive(changing)
+
+    def in_freepool(self) -> frozenset[str]:
+        return self.members(FREEPOOL)
+
+
+class _Notifier:
+    """The Notifier port: it takes its time."""
+
+    def __init__(self, world: World, process: Process) -> None:
+        self._world = world
+        self._process = process
+
+    def send(self, notification: Any) -> None:
+        self._world.step(self._process, 0.002)
+        trouble = self._world.weather.strike("notifier", self._process)
+        if trouble is not None:
+            self._world.tell("notification", trouble.kind)
+            if trouble.kind == "broker away":
+                raise CloudUnavailable(service="broker", reason="connection refused")
+            raise unforeseen(self._world.weather.random_of(trouble), "the channel is closed")
+
+
+def caller_of(name: str) -> Caller:
+    return Caller(f"{name}-user", name, ("member", "reader"), token=f"{name}-token")
+
+
+ADMIN = Caller("admin-user", "admin", ("admin",), is_admin=True)
+
+
+def _conf() -> Any:
+    if not _loaded:
+        conf = options.load(files=[])
+        for (group, name), value in CONF.items():
+            conf.set_override(name, value, group)
+        _loaded.append(conf)
+    return _loaded[0]
+
+
+_loaded: list[Any] = []
