@@ -590,3 +590,15 @@ class TestMisfortune:
         world.cloud.before = lambda call: None
         world.advance(minutes=1)
         assert world.lease(lease).status is LeaseStatus.ACTIVE
+
+
+@pytest.mark.parametrize("failure", [StopIteration, KeyError])
+def test_a_look_at_the_cloud_that_fails_in_any_way_makes_no_lease_without_reservations(world, failure):
+    def fail(call: str) -> None:
+        if call == "network":
+            raise failure
+
+    world.cloud.before = fail
+    with pytest.raises((RuntimeError, KeyError)):
+        world.reserve(floating_ips(), end=60)
+    assert "lease.create" not in world.notifications()

@@ -10,6 +10,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from hashlib import sha256
 
 from .kinds import KINDS
 from .run import Report, draw, run, shrink
@@ -37,7 +38,7 @@ def _one(seed: int, options: argparse.Namespace) -> int:
 
 def _many(options: argparse.Namespace) -> int:
     """Run one seed after the other until the time is over, and tell what was found."""
-    base = options.base if options.base is not None else time.time_ns() % 1_000_000_000
+    base = options.base if options.base is not None else _seed_of(options.of)
     ends = time.monotonic() + options.seconds
     strikes: Counter[str] = Counter()
     found: Counter[str] = Counter()
@@ -67,6 +68,12 @@ def _many(options: argparse.Namespace) -> int:
         show(shrink(report, options.ignore, options.shrink) if options.shrink else report, options.full)
         print(_repetition(int(report.plan.seed), options))
     return 1 if first else 0
+
+
+def _seed_of(text: str | None) -> int:
+    """Return the first seed that belongs to a text; without one, a seed that nobody has run."""
+    number = int.from_bytes(sha256(text.encode()).digest()[:8]) if text else time.time_ns()
+    return number % 1_000_000_000
 
 
 def _run(seed: int, options: argparse.Namespace) -> Report:
@@ -106,6 +113,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seconds", type=float, default=60, help="how long to run new seeds")
     parser.add_argument("--runs", type=int, help="how many seeds to run at the most")
     parser.add_argument("--base", type=int, help="the first seed; otherwise it is taken from the time")
+    parser.add_argument("--of", metavar="TEXT", help="take the first seed from this text")
     parser.add_argument("--seed", type=int, nargs="*", help="repeat these seeds only, and print the trace")
     parser.add_argument("--shrink", type=int, default=300, help="how many shorter runs to try; 0 for none")
     parser.add_argument("--full", action="store_true", help="print what only looks as well")

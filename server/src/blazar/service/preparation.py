@@ -69,7 +69,7 @@ class Preparation:
             self._private.check(before, asking, caller)
             return asking
 
-        return replace(new, reservations=tuple(map(complete, new.reservations)))
+        return replace(new, reservations=tuple(complete(r) for r in new.reservations))
 
     def _request(self, caller: Caller) -> RequestContext:
         return RequestContext(caller, within_request(self._cloud, caller, self._clock))
