@@ -25,8 +25,9 @@ from blazar.engine.loop import EngineSettings, EventLoop
 from blazar.engine.monitoring import Monitoring
 from blazar.engine.purge import Purge
 from blazar.engine.relay import Relay
+from blazar.engine.reporting import Reporting
 from blazar.engine.upkeep import Upkeep
-from blazar.plugins import Plugins, load_plugins
+from blazar.plugins import Plugins, load_filters, load_plugins
 from blazar.policies import make_enforcer
 from blazar.rpc.codec import Codec
 from blazar.rpc.deliveries import Deliveries
@@ -45,6 +46,7 @@ from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.ports import Clock, Cloud, Database, Notifier
 from blazar.service.ports.kind import Parts
 from blazar.service.turns import Turns
+from blazar.service.usage_reports import UsageReports
 from blazar.service.use_cases import UseCases
 
 
@@ -70,13 +72,16 @@ class Manager:
             database, clock, Limits(seconds=conf.manager.planning_seconds), Turns(conf.manager.plans_at_once)
         )
         start_retry = timedelta(seconds=conf.manager.start_retry_seconds)
-        self._events = Events(database, cloud, kinds, clock, start_retry)
+        filters, exempt = load_filters(conf), conf.enforcement.exempt_projects
+        reports = UsageReports(filters, kinds, exempt)
+        self._events = Events(database, cloud, kinds, clock, start_retry, reports)
         self.loop = EventLoop(database, self._events, clock, engine_settings(conf), metrics)
         self._relay = Relay(database, notifier, clock, metrics)
         days = conf.database.retention_days
         self._purge = Purge(database, clock, timedelta(days=days)) if days else None
         self._patience = timedelta(seconds=conf.graceful_shutdown_timeout)
         parts = Parts(database, cloud, kinds, clock)
+        self._reporting = [Reporting(each, parts, metrics) for each in filters if each.reports]
         self._upkeep = Upkeep([partial(each.upkeep, parts) for each in plugins.extensions])
         healing = Healing(
             database, self._calendars, kinds, clock, healing_settings(conf), self.loop.nudge, metrics
@@ -92,13 +97,16 @@ class Manager:
             self.loop.nudge,
             self._thread_health,
             metrics,
+            filters,
+            exempt,
         )
 
     def _thread_health(self) -> list[ThreadHealth]:
         purge = [self._purge.health()] if self._purge else []
         monitoring = [each.health() for each in self._monitoring]
         steady = (self._relay.health(), self._upkeep.health())
-        return [*self.loop.health(), *steady, *purge, *monitoring]
+        reporting = [each.health() for each in self._reporting]
+        return [*self.loop.health(), *steady, *purge, *monitoring, *reporting]
 
     def start(self) -> None:
         """Load the calendars and begin with the events; active leases are compared with the cloud afterwards.
@@ -114,10 +122,14 @@ class Manager:
             self._purge.start()
         for monitoring in self._monitoring:
             monitoring.start()
+        for reporting in self._reporting:
+            reporting.start()
 
     def stop(self) -> None:
         """Let what is under way finish, for as long as the operator gives it; the rest is repeated by another
         manager."""
+        for reporting in self._reporting:
+            reporting.stop()
         for monitoring in self._monitoring:
             monitoring.stop()
         if self._purge:

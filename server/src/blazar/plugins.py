@@ -1,4 +1,5 @@
-"""The installed kinds and their contributions. Only this module looks at the entry points."""
+"""The installed kinds with their contributions, and usage filters. Only this module looks at the entry
+points."""
 
 from __future__ import annotations
 
@@ -11,14 +12,18 @@ from oslo_policy import policy
 from stevedore import ExtensionManager, NamedExtensionManager
 
 from blazar import conf as core_options
+from blazar.adapters.enforcement import ExternalServiceFilter, MaxLeaseDurationFilter
 from blazar.api.extension import ApiExtension
-from blazar.conf import cloud
+from blazar.conf import cloud, enforcement
 from blazar.policies import RULES
 from blazar.service.interface import INTERFACES
+from blazar.service.ports.enforcement import UsageFilter
 from blazar.service.ports.kind import Extension, Kind, Kinds
 
 GROUP = "blazar.resource.plugins"
 """The entry point group of kinds."""
+FILTERS = "blazar.enforcement.filters"
+"""The entry point group of usage filters, beside those that come with the service."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,26 @@ def load_plugins(conf: cfg.ConfigOpts) -> Plugins:
     return Plugins(kinds, tuple(extensions.values()))
 
 
+def load_filters(conf: cfg.ConfigOpts) -> tuple[UsageFilter, ...]:
+    """Return what ``[enforcement] enabled_filters`` names, in this order, and register the options of these
+    filters.
+
+    Raises LookupError where a name is unknown, ValueError where a filter cannot work as it is configured."""
+    wanted = list(dict.fromkeys(conf.enforcement.enabled_filters))
+    known = {each.__name__: each for each in (MaxLeaseDurationFilter, ExternalServiceFilter)}
+    others = [name for name in wanted if name not in known]
+    found: NamedExtensionManager[Any] = NamedExtensionManager(
+        FILTERS, others, on_missing_entrypoints_callback=_refuse_missing_filters
+    )
+    classes: dict[str, type[UsageFilter]] = {**known, **{each.name: each.plugin for each in found}}
+    for name in wanted:
+        conf.register_opts(classes[name].options, enforcement.GROUP)
+    filters = tuple(classes[name].from_conf(conf) for name in wanted)
+    if len({each.name for each in filters}) < len(filters):
+        raise LookupError(f"two of the filters {', '.join(wanted)} have the same name")
+    return filters
+
+
 def list_options(kinds: Iterable[type[Kind[Any]]]) -> list[tuple[str, Sequence[Any]]]:
     """Return the options of the core and of these kinds, by group."""
     return [*core_options.list_opts(), *((g, o) for kind in kinds for g, o in kind.options.items())]
@@ -75,7 +100,9 @@ def list_options(kinds: Iterable[type[Kind[Any]]]) -> list[tuple[str, Sequence[A
 
 def list_opts() -> list[tuple[str, Sequence[Any]]]:
     """Return all options, for the sample configuration and the documentation."""
-    return [*list_options(_installed()), (cloud.GROUP, cloud.options_to_sign_in())]
+    filters: ExtensionManager[Any] = ExtensionManager(FILTERS)
+    contributed = [(enforcement.GROUP, each.plugin.options) for each in filters]
+    return [*list_options(_installed()), *contributed, (cloud.GROUP, cloud.options_to_sign_in())]
 
 
 def list_rules() -> list[policy.RuleDefault]:
@@ -105,6 +132,10 @@ def _joined(extensions: Iterable[Extension]) -> Mapping[str, type]:
             )
         interfaces |= extension.interfaces
     return interfaces
+
+
+def _refuse_missing_filters(names: Iterable[str]) -> None:
+    raise LookupError(f"[enforcement] enabled_filters: no such filter: {', '.join(sorted(names))}")
 
 
 def _refuse_missing(names: Iterable[str]) -> None:

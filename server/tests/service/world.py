@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
@@ -16,6 +16,7 @@ from blazar.domain.lease.event import Event, EventStatus, EventType
 from blazar.domain.lease.lease import Lease
 from blazar.domain.resource import Registration
 from blazar.engine.monitoring import Monitoring
+from blazar.engine.reporting import Reporting
 from blazar.kinds.flavor import FlavorKind
 from blazar.kinds.floatingip import FloatingIPKind
 from blazar.kinds.floatingip.commands import RegisterFloatingIP
@@ -36,7 +37,9 @@ from blazar.service.events import Events, HeldClaim
 from blazar.service.healing import Healing, HealingSettings
 from blazar.service.leases import LeaseSettings
 from blazar.service.ports import ClaimedEvent, Database, Flavor, Subnet, UnitOfWork
+from blazar.service.ports.enforcement import UsageFilter
 from blazar.service.ports.kind import Parts
+from blazar.service.usage_reports import UsageReports
 from blazar.service.use_cases import UseCases
 
 T = TypeVar("T")
@@ -122,7 +125,11 @@ class World:
         cleaning: timedelta = timedelta(0),
         database: Database | None = None,
         floating_ips: int = 0,
+        filters: Sequence[UsageFilter] = (),
+        exempt: Collection[str] = (),
     ) -> None:
+        self.filters = filters
+        self.exempt = exempt
         self.clock = MovedClock()
         self.cloud = MemoryCloud(f"host{n}" for n in range(1, hosts + 1))
         for caller in (DEMO, ALT):
@@ -146,19 +153,24 @@ class World:
             kind.resource_type: kind for kind in (HostKind(), InstanceKind(), FlavorKind(), FloatingIPKind())
         }
         calendars = Calendars(self.database, self.clock)
+        parts = Parts(self.database, self.cloud, self.kinds, self.clock)
         use_cases = UseCases(
-            Parts(self.database, self.cloud, self.kinds, self.clock),
+            parts,
             (HostsExtension(HostSettings(FREEPOOL)), FloatingIPExtension()),
             calendars,
             self.selection,
             LeaseSettings(delete_wait=timedelta(0)),
             nudge=lambda: None,
+            filters=self.filters,
+            exempt=self.exempt,
         )
         self.leases = use_cases.leases
         self.hosts: Hosts = use_cases.noun("hosts")
         self.allocations: Allocations = use_cases.noun("allocations")
         self.floatingips: FloatingIPs = use_cases.noun("floatingips")
-        self.events = Events(self.database, self.cloud, self.kinds, self.clock, self.start_retry)
+        reports = UsageReports(self.filters, self.kinds, self.exempt)
+        self.events = Events(self.database, self.cloud, self.kinds, self.clock, self.start_retry, reports)
+        self.reporting = [Reporting(each, parts) for each in self.filters]
         self.healing = Healing(
             self.database, calendars, self.kinds, self.clock, self.healing_settings, lambda: None
         )
@@ -223,6 +235,12 @@ class World:
             for event in due:
                 self._work_on(event.id)
         raise AssertionError("events stay due for ever")
+
+    def report(self) -> None:
+        """Have the usage filters told what is due, as managers do all the time."""
+        for each in self.reporting:
+            while each.deliver():
+                pass
 
     def reconcile_all(self) -> int:
         """Compare every active lease with the cloud, as managers do from time to time; returns how many."""

@@ -22,7 +22,7 @@ from .scheduler import SECOND, Process, Task
 from .world import World, unforeseen
 
 T = TypeVar("T")
-TABLES = tuple(field.name for field in fields(State) if field.name != "last_notice")
+TABLES = tuple(field.name for field in fields(State) if field.name not in ("last_notice", "last_report"))
 ROW_OF = {
     "claims": "leases",
     "reconciled": "leases",
@@ -37,7 +37,7 @@ ATTEMPTS = 8
 LATENCY = 0.002
 GONE = object()
 MISSING = object()
-REPOSITORIES = ("leases", "resources", "events", "outbox", "calls", "duties")
+REPOSITORIES = ("leases", "resources", "events", "outbox", "calls", "duties", "reports")
 Key = tuple[str, Any]
 
 
@@ -168,6 +168,7 @@ class Transaction:
             known = draft.copy()
             result = called(draft, repository, method, args, kwargs)
             self._server.committed.last_notice = max(self._server.committed.last_notice, draft.last_notice)
+            self._server.committed.last_report = max(self._server.committed.last_report, draft.last_report)
             changes = differences(known, draft)
             holder = next(filter(None, (self._holder(key) for key in changes)), None)
             if holder is None:

@@ -79,6 +79,14 @@ class PrometheusMetrics:
             "cloud_call_seconds", "How long calls to the cloud took", LONG, "service", "method"
         )
 
+        self._asked = counter(
+            "usage_filter_calls", "Questions and reports to usage filters", "filter", "call", "outcome"
+        )
+        self._asked_seconds = seconds(
+            "usage_filter_call_seconds", "How long usage filters took", LONG, "filter", "call"
+        )
+        self._reports = gauge("usage_reports", "Reports to usage filters that wait to be delivered")
+
     def show_health(
         self, read: Callable[[], ManagerHealth], threads: Callable[[], Sequence[ThreadHealth]] = tuple
     ) -> None:
@@ -131,6 +139,13 @@ class PrometheusMetrics:
     def cloud_called(self, service: str, method: str, outcome: str, seconds: float) -> None:
         self._cloud.labels(service, method, outcome).inc()
         self._cloud_seconds.labels(service, method).observe(seconds)
+
+    def usage_filter_asked(self, filter: str, call: str, outcome: str, seconds: float) -> None:
+        self._asked.labels(filter, call, outcome).inc()
+        self._asked_seconds.labels(filter, call).observe(seconds)
+
+    def reports_waiting(self, number: int) -> None:
+        self._reports.set(number)
 
     def hosts_seen(self, failed: int, unknown: int, is_held_back: bool) -> None:
         self._hosts_failed.set(failed)

@@ -14,7 +14,7 @@ from cotyledon.types import WorkerId
 from oslo_config import cfg
 
 from blazar.cmd.process import configured
-from blazar.plugins import list_options, load_plugins
+from blazar.plugins import list_options, load_filters, load_plugins
 
 LOG = logging.getLogger(__name__)
 MARGIN = 5
@@ -43,6 +43,7 @@ def checked(argv: Sequence[str]) -> cfg.ConfigOpts:
     it."""
     conf = configured(argv)
     plugins = load_plugins(conf)
+    load_filters(conf)
     for group, known in list_options(map(type, plugins.kinds.values())):
         values = conf if group == "DEFAULT" else conf[group]
         for option in known:

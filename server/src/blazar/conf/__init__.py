@@ -8,9 +8,19 @@ from typing import Any
 
 from oslo_config import cfg
 
-from blazar.conf import api, cloud, database, default, manager, notifications, nova, physical_host
+from blazar.conf import (
+    api,
+    cloud,
+    database,
+    default,
+    enforcement,
+    manager,
+    notifications,
+    nova,
+    physical_host,
+)
 
-MODULES = (default, api, cloud, database, manager, notifications, nova, physical_host)
+MODULES = (default, api, cloud, database, enforcement, manager, notifications, nova, physical_host)
 
 
 def list_opts() -> list[tuple[str, list[Any]]]:

@@ -18,9 +18,9 @@ OPTIONS = (
         "calls_at_once",
         default=8,
         min=1,
-        help="Calls to each of Nova, Placement, Neutron and Keystone that the requests of one process "
-        "have under way at once. More of them are refused, so that one that hangs does not hold all threads. "
-        "Events have no such limit.",
+        help="Calls to each of Nova, Placement, Neutron, Keystone and an external enforcement service that "
+        "the requests of one process have under way at once. More of them are refused, so that one that "
+        "hangs does not hold all threads. Events have no such limit.",
     ),
 )
 

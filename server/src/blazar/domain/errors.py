@@ -85,6 +85,11 @@ class UnsupportedResourceType(InvalidInput):
     template = "The {resource_type} resource type is not supported"
 
 
+class UsageRefused(InvalidInput):
+    """A usage filter does not allow the lease. It has no code of its own: an API of the version before knows
+    it as InvalidInput."""
+
+
 class InvalidIPFormat(InvalidInput):
     code = "invalid_ip_format"
     template = "IP address {ip} is invalid form."

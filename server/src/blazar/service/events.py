@@ -25,6 +25,7 @@ from blazar.service.notifications import LEASE_DELETE, event_notification, paylo
 from blazar.service.ports import ClaimedEvent, Clock, Cloud, Database, UnitOfWork
 from blazar.service.ports.kind import Kind, Kinds, Work
 from blazar.service.preparation import release_trust
+from blazar.service.usage_reports import NO_REPORTS, UsageReports
 
 LOG = logging.getLogger(__name__)
 SETTLE_ATTEMPTS = 20
@@ -58,10 +59,12 @@ class Events:
         kinds: Kinds,
         clock: Clock,
         start_retry: timedelta = timedelta(0),
+        reports: UsageReports = NO_REPORTS,
     ) -> None:
         """``start_retry`` is how long a start that the cloud refuses is tried again before the lease is
         ERROR."""
         self._start_retry = start_retry
+        self._reports = reports
         self._database = database
         self._cloud = cloud
         self._kinds = kinds
@@ -149,6 +152,7 @@ class Events:
                 uow.events.release_claim(event.id, held_claim.claimed.token, now)
             if step.lease != old:
                 uow.leases.save(step.lease, old, now)
+                self._reports.put(uow, old, step.lease, now)
             if isinstance(step, progress.Left):
                 return None
             return replace(step.lease, revision=old.revision + 1, updated_at=now)  # as it is stored now

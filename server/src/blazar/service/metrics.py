@@ -38,6 +38,12 @@ class Metrics(Protocol):
     def cloud_called(self, service: str, method: str, outcome: str, seconds: float) -> None:
         """A service of the cloud answered with the status ``outcome``, or ``failed`` to."""
 
+    def usage_filter_asked(self, filter: str, call: str, outcome: str, seconds: float) -> None:
+        """A usage filter was asked or told about a lease: ``ok``, ``refused``, or ``failed``."""
+
+    def reports_waiting(self, number: int) -> None:
+        """So many reports to usage filters wait."""
+
     def hosts_seen(self, failed: int, unknown: int, is_held_back: bool) -> None:
         """The monitor saw so many registered hosts failed, and so many not at all. With ``is_held_back`` too
         many fail at once for it to believe it."""
@@ -68,6 +74,10 @@ class NoMetrics:
     def notifications_delivered(self, number: int) -> None: ...
 
     def cloud_called(self, service: str, method: str, outcome: str, seconds: float) -> None: ...
+
+    def usage_filter_asked(self, filter: str, call: str, outcome: str, seconds: float) -> None: ...
+
+    def reports_waiting(self, number: int) -> None: ...
 
     def hosts_seen(self, failed: int, unknown: int, is_held_back: bool) -> None: ...
 

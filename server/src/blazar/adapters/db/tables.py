@@ -195,5 +195,22 @@ outbox = _table(
     sqlite_autoincrement=True,
 )
 
+# What usage filters are to be told of leases. No foreign key: the lease may be gone by then.
+usage_reports = _table(
+    "usage_reports",
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("filter", String(64), nullable=False),
+    Column("lease_id", String(36), nullable=False),
+    Column("type", String(16), nullable=False),
+    Column("documents", Json, nullable=False),
+    Column("only_if_absent", Boolean, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("due", UtcDateTime, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Index(None, "filter", "due"),
+    Index(None, "lease_id"),
+    sqlite_autoincrement=True,
+)
+
 # The calls of blazar-api that change something, which a broker may deliver twice.
 calls = _table("calls", _id(), Column("begun_at", UtcDateTime, nullable=False), Index(None, "begun_at"))

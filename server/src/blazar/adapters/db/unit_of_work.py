@@ -9,6 +9,7 @@ from blazar.adapters.db.duties import SqlDuties
 from blazar.adapters.db.events import SqlEvents
 from blazar.adapters.db.leases import SqlLeases
 from blazar.adapters.db.outbox import SqlOutbox
+from blazar.adapters.db.reports import SqlReports
 from blazar.adapters.db.resources import SqlResources
 
 
@@ -22,3 +23,4 @@ class SqlUnitOfWork:
         self.outbox = SqlOutbox(connection)
         self.calls = SqlCalls(connection)
         self.duties = SqlDuties(connection)
+        self.reports = SqlReports(connection)

@@ -12,6 +12,7 @@ from blazar.adapters.memory.duties import MemoryDuties
 from blazar.adapters.memory.events import MemoryEvents
 from blazar.adapters.memory.leases import MemoryLeases
 from blazar.adapters.memory.outbox import MemoryOutbox
+from blazar.adapters.memory.reports import MemoryReports
 from blazar.adapters.memory.resources import MemoryResources
 from blazar.adapters.memory.state import State
 from blazar.service.ports import UnitOfWork
@@ -29,6 +30,7 @@ class MemoryUnitOfWork:
         self.outbox = MemoryOutbox(state)
         self.calls = MemoryCalls(state)
         self.duties = MemoryDuties(state)
+        self.reports = MemoryReports(state)
 
 
 class MemoryDatabase:

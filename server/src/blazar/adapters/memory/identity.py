@@ -16,6 +16,14 @@ class MemoryIdentity:
         self._state = state
         self._called = called
 
+    def endpoint(self) -> str:
+        self._called("identity_endpoint")
+        return "http://keystone.example/v3"
+
+    def own_token(self) -> str:
+        self._called("own_token")
+        return "own-token"
+
     def create_trust(
         self, trustor_id: str, project_id: str, roles: Sequence[str], expires_at: datetime
     ) -> str:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from blazar.domain.lease.lease import Lease
 from blazar.domain.resource import Registration
-from blazar.service.ports import Notification, PropertyRecord
+from blazar.service.ports import Notification, PropertyRecord, Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,14 @@ class HeldDuty:
     done_at: datetime | None
 
 
+@dataclass(frozen=True, slots=True)
+class HeldReport:
+    """A report, and when it is to be delivered."""
+
+    report: Report
+    due: datetime
+
+
 @dataclass
 class State:
     """All rows, as values that are never changed but replaced; so a shallow copy is a snapshot."""
@@ -44,6 +52,8 @@ class State:
     notices_held: dict[int, datetime] = field(default_factory=dict)  # by notification: until when
     duties: dict[str, HeldDuty] = field(default_factory=dict)  # by name
     last_notice: int = 0
+    reports: dict[int, HeldReport] = field(default_factory=dict)
+    last_report: int = 0
     calls: dict[str, datetime] = field(default_factory=dict)  # by id: begun when
 
     def copy(self) -> State:
@@ -58,5 +68,7 @@ class State:
             notices_held=dict(self.notices_held),
             duties=dict(self.duties),
             last_notice=self.last_notice,
+            reports=dict(self.reports),
+            last_report=self.last_report,
             calls=dict(self.calls),
         )

@@ -26,6 +26,16 @@ class KeystoneIdentity:
         self._session = session
         self._api = api
 
+    def endpoint(self) -> str:
+        return self._api.endpoint()
+
+    def own_token(self) -> str:
+        try:
+            with self._api.in_time():
+                return str(self._session.get_token())
+        except ks_exceptions.ClientException as failure:
+            raise CloudUnavailable(service="Keystone", reason=str(failure)) from failure
+
     def create_trust(
         self, trustor_id: str, project_id: str, roles: Sequence[str], expires_at: datetime
     ) -> str:

@@ -174,6 +174,12 @@ class ServiceApi:
         acting._auth = auth
         return acting
 
+    def endpoint(self) -> str:
+        """Return the service's address, as the catalog has it."""
+        self._check()
+        with self._turn(), self.in_time(), self._failures():
+            return str(Adapter.get_endpoint(self._find()))
+
     def get(self, path: str, version: str | None = None, **params: Any) -> Any:
         return self._call("GET", path, version, params=params)
 
@@ -251,7 +257,7 @@ class ServiceApi:
         is none."""
         if request_id := log_context.request_id():
             kwargs["headers"] = {"X-OpenStack-Request-ID": request_id}
-        try:
+        with self._failures():
             # Found here and not before: a service that is away when we start is asked again later, as at any
             # other time.
             adapter = self._find()
@@ -263,6 +269,12 @@ class ServiceApi:
                 path, method, microversion=version, raise_exc=False, **kwargs
             )
             return answer
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        """Turn what the libraries raise into our errors. Raises CloudUnavailable, CloudRefused."""
+        try:
+            yield
         except (
             ks_exceptions.ConnectionError,
             ks_exceptions.DiscoveryFailure,

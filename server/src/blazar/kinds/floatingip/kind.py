@@ -15,7 +15,7 @@ from blazar.domain.planning.demand import Demand
 from blazar.domain.planning.plan import Shortage
 from blazar.domain.requirement.comparison import Operator, term_of
 from blazar.domain.requirement.language import Comparison, Requirement
-from blazar.domain.resource import WHOLE
+from blazar.domain.resource import WHOLE, Registration
 from blazar.kinds.fields import without_blanks
 from blazar.kinds.floatingip import actuator, schema
 from blazar.kinds.floatingip.errors import (
@@ -26,6 +26,7 @@ from blazar.kinds.floatingip.errors import (
 )
 from blazar.kinds.floatingip.extension import FloatingIPExtension
 from blazar.kinds.floatingip.names import NETWORK_ID, POOL, floating_ip_id
+from blazar.kinds.floatingip.replies import floatingip_view
 from blazar.kinds.floatingip.schema import FloatingIPParameters
 from blazar.service.ports import Cloud, CloudNetwork
 from blazar.service.ports.kind import Kind, RequestContext, Work
@@ -89,6 +90,9 @@ class FloatingIPKind(Kind[FloatingIPParameters]):
             keep_current=reservation.status is ReservationStatus.ACTIVE,
             noun="floating IPs",
         )
+
+    def describe(self, resource: Registration) -> Mapping[str, Any]:
+        return {**floatingip_view(resource)}
 
     def refusal(self, reservation: Reservation, shortage: Shortage) -> NotEnoughFloatingIPs:
         """Return the shortage, with addresses for ids: those that are required, and those that the

@@ -12,11 +12,13 @@ from blazar.domain.lease.lease import Reservation, ReservationStatus
 from blazar.domain.lease.outcome import Done, Outcome
 from blazar.domain.planning.demand import Demand
 from blazar.domain.requirement.language import parse as parse_requirement
-from blazar.domain.resource import WHOLE
+from blazar.domain.resource import WHOLE, Registration
 from blazar.kinds.host import schema
 from blazar.kinds.host.actuator import HostActuator, HostKindSettings
 from blazar.kinds.host.schema import HostParameters
 from blazar.kinds.hosts import POOL, HostsExtension
+from blazar.kinds.hosts.replies import host_view
+from blazar.kinds.hosts.sizes import sizes
 from blazar.kinds.snapshots import BeforeEnd, take_snapshots
 from blazar.service.ports import Cloud
 from blazar.service.ports.kind import Kind, Work
@@ -81,6 +83,12 @@ class HostKind(Kind[HostParameters]):
             keep_current=reservation.status is ReservationStatus.ACTIVE,
             noun="hosts",
         )
+
+    def describe(self, resource: Registration) -> Mapping[str, Any]:
+        return {**host_view(resource)}
+
+    def amounts(self, resource: Registration) -> Mapping[str, int]:
+        return sizes(resource)
 
     def acts_for_user(self, reservation: Reservation) -> bool:
         """Snapshots are the user's own images, so the user makes them."""

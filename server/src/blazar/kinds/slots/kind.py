@@ -9,7 +9,9 @@ from typing import Any, Protocol, TypeVar
 from blazar.domain.errors import CantUpdateParameter, Conflict
 from blazar.domain.lease.lease import Lease, Reservation, ReservationStatus
 from blazar.domain.lease.outcome import Done, Outcome
+from blazar.domain.resource import Registration
 from blazar.kinds.hosts import POOL, HostsExtension
+from blazar.kinds.hosts.replies import host_view
 from blazar.kinds.slots import affinity
 from blazar.kinds.slots.actuator import SlotActuator, SlotSettings
 from blazar.kinds.slots.size import SlotSize
@@ -57,6 +59,9 @@ class SlotKind(Kind[S]):
     @abstractmethod
     def size(self, reservation: Reservation) -> SlotSize:
         """Return what each server gets."""
+
+    def describe(self, resource: Registration) -> Mapping[str, Any]:
+        return {**host_view(resource)}
 
     def preparing(self, old: Reservation | None, new: Reservation) -> Mapping[str, Any] | None:
         return affinity.preparing(self.asked(old).affinity if old else None, self.asked(new).affinity)

@@ -4,6 +4,7 @@ confirmed."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from blazar.domain.errors import (
@@ -15,6 +16,7 @@ from blazar.domain.errors import (
     Stale,
     TooLate,
     UnsupportedResourceType,
+    UsageRefused,
 )
 from blazar.domain.lease import change
 from blazar.domain.lease.event import Event
@@ -23,6 +25,7 @@ from blazar.domain.time import floor_minute
 from blazar.service.admission import Admission, with_allocations
 from blazar.service.commands import CreateLease, ReservationRequest
 from blazar.service.context import Caller
+from blazar.service.enforcement import Enforcement
 from blazar.service.ids import new_id
 from blazar.service.leases.dates import moment_of
 from blazar.service.leases.delete import LeaseDeletion
@@ -52,7 +55,9 @@ class LeaseCreation:
         kinds: Kinds,
         clock: Clock,
         nudge: Callable[[], None],
+        enforcement: Enforcement,
     ) -> None:
+        self._enforcement = enforcement
         self._store = store
         self._admission = admission
         self._preparation = preparation
@@ -68,10 +73,10 @@ class LeaseCreation:
         task = self._preparation.task(None, draft, caller)
         if task is None:
             first = draft
-            lease = self._reserve(first, (LEASE_CREATE,), caller)
+            lease = self._reserve(first, draft.events, (LEASE_CREATE,), caller)
         else:
             first = change.unconfirmed(task.marked(draft), now + CONFIRM_WITHIN, new_id)
-            lease = self._reserve(first, (), caller)
+            lease = self._reserve(first, draft.events, (), caller)
         if not _is_of_this_call(lease, first):
             return self._created_before(draft, caller)
         if task is not None:
@@ -119,19 +124,24 @@ class LeaseCreation:
 
     # reserve
 
-    def _reserve(self, lease: Lease, notifications: tuple[str, ...], caller: Caller) -> Lease:
-        """Plan and insert the lease. Return it as stored, or the lease that has its id already."""
+    def _reserve(
+        self, lease: Lease, events: tuple[Event, ...], notifications: tuple[str, ...], caller: Caller
+    ) -> Lease:
+        """Plan and insert the lease, if usage filters allow it. Return it as stored, or the lease that has
+        its id already. ``events`` are those that it has when it is confirmed."""
+        check = self._enforcement.of_request(caller)
 
         def attempt() -> Lease:
             try:
                 plan = self._admission.plan(lease.reservations, lease.interval, caller)
                 planned = with_allocations(lease, plan)
+                check.check(None, replace(planned, events=events))
                 return self._store.commit(
                     LeaseChange(None, planned, plan.generations, notifications=notifications), caller
                 )
-            except (NotEnoughResources, Stale):
-                # The id is taken, or what is short is what the lease has already: both only where the request
-                # was made before.
+            except (NotEnoughResources, UsageRefused, Stale):
+                # The id is taken, or what is short or too much is what the lease has already: only where the
+                # request was made before.
                 existing = self._store.find(lease.id)
                 if existing is None:
                     raise

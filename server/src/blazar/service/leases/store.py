@@ -12,6 +12,7 @@ from blazar.service.context import Caller
 from blazar.service.notifications import payload
 from blazar.service.ports import Clock, Database, LeaseRepository, ListPage, UnitOfWork
 from blazar.service.ports.kind import Kinds
+from blazar.service.usage_reports import NO_REPORTS, UsageReports
 from blazar.service.waiting import LEASE_PAUSES, until
 
 
@@ -36,7 +37,10 @@ class LeaseChange:
 class LeaseStore:
     """The database, as the stories of leases use it."""
 
-    def __init__(self, database: Database, kinds: Kinds, clock: Clock) -> None:
+    def __init__(
+        self, database: Database, kinds: Kinds, clock: Clock, reports: UsageReports = NO_REPORTS
+    ) -> None:
+        self._reports = reports
         self._database = database
         self._kinds = kinds
         self._clock = clock
@@ -69,6 +73,7 @@ class LeaseStore:
             uow.resources.touch(change.given_back, now)
             uow.resources.bump(change.generations, now)
             lease = _written(change, uow.leases, now)
+            self._reports.put(uow, change.old, change.new and lease, now)
             for event_type in change.notifications:
                 uow.outbox.put(event_type, payload(lease, self._kinds), now)
             if caller is not None:

@@ -20,6 +20,7 @@ from blazar.domain.time import MINUTE, Interval, floor_minute
 from blazar.service.admission import Admission, with_allocations
 from blazar.service.commands import NOW, UNSET, ReservationChange, UpdateLease
 from blazar.service.context import Caller
+from blazar.service.enforcement import Enforcement, RequestCheck
 from blazar.service.ids import new_id
 from blazar.service.leases.dates import moment_of
 from blazar.service.leases.store import LeaseChange, LeaseStore
@@ -40,7 +41,9 @@ class LeaseUpdate:
         kinds: Kinds,
         clock: Clock,
         nudge: Callable[[], None],
+        enforcement: Enforcement,
     ) -> None:
+        self._enforcement = enforcement
         self._store = store
         self._admission = admission
         self._preparation = preparation
@@ -49,13 +52,14 @@ class LeaseUpdate:
         self._nudge = nudge
 
     def update(self, lease_id: str, command: UpdateLease, caller: Caller) -> Lease:
+        check = self._enforcement.of_request(caller)
         lease = self._admission.until_committed(
-            lambda: self._attempt(lease_id, command, caller), caller.deadline
+            lambda: self._attempt(lease_id, command, caller, check), caller.deadline
         )
         self._nudge()
         return lease
 
-    def _attempt(self, lease_id: str, command: UpdateLease, caller: Caller) -> Lease:
+    def _attempt(self, lease_id: str, command: UpdateLease, caller: Caller, check: RequestCheck) -> Lease:
         now = self._clock.now()
         caller.require_time(now)
         old = self._store.load(lease_id)
@@ -68,8 +72,8 @@ class LeaseUpdate:
             return old
         task = self._preparation.task(old, new, caller)
         if task is None:
-            return self._store.commit(self._decided(old, new, caller, now), caller)
-        return self._make_and_commit(old, new, task, caller, now)
+            return self._store.commit(self._decided(old, new, caller, now, check), caller)
+        return self._make_and_commit(old, new, task, caller, now, check)
 
     # decide
 
@@ -112,9 +116,17 @@ class LeaseUpdate:
         kind = self._kinds[reservation.resource_type]
         return replace(reservation, parameters=kind.encode(kind.revise(reservation, wanted.parameters)))
 
-    def _decided(self, old: Lease, new: Lease, caller: Caller, now: datetime) -> LeaseChange:
-        """Return what is to be committed. Raises NotEnoughResources where more is asked for than can be
-        had."""
+    def _decided(
+        self, old: Lease, new: Lease, caller: Caller, now: datetime, check: RequestCheck
+    ) -> LeaseChange:
+        """Return what is to be committed. Raises NotEnoughResources where more is asked for than can be had,
+        UsageRefused where a usage filter does not allow it."""
+        decided = self._planned(old, new, caller, now)
+        assert decided.new is not None  # noqa: S101 - an update removes no lease
+        check.check(old, decided.new)
+        return decided
+
+    def _planned(self, old: Lease, new: Lease, caller: Caller, now: datetime) -> LeaseChange:
         notifications = (LEASE_UPDATE, WARNING_WITHDRAWN) if _warning_withdrawn(old, new) else (LEASE_UPDATE,)
         asks_the_same = [r.parameters for r in new.reservations] == [r.parameters for r in old.reservations]
         if asks_the_same and new.interval == old.interval:
@@ -136,19 +148,21 @@ class LeaseUpdate:
 
     # make and commit
 
-    def _make_and_commit(self, old: Lease, new: Lease, task: Task, caller: Caller, now: datetime) -> Lease:
+    def _make_and_commit(
+        self, old: Lease, new: Lease, task: Task, caller: Caller, now: datetime, check: RequestCheck
+    ) -> Lease:
         """Make what the change needs in the cloud, then commit it.
 
-        A shortage is told before anything is made. The lease remembers what is made before it is made, so
-        that a crash leaves nothing behind. What is replaced is removed when no stored lease refers to it any
-        more."""
-        self._admission.plan(new.reservations, _ahead(new, now), caller)
+        A shortage, or a refusal, is told before anything is made. The lease remembers what is made before it
+        is made, so that a crash leaves nothing behind. What is replaced is removed when no stored lease
+        refers to it any more."""
+        self._decided(old, new, caller, now, check)
         if task.marked(old) != old:
             old = self._store.commit(LeaseChange(old, task.marked(old)), caller)
         before = task.marked(new)
         ready = self._preparation.make(before, task, caller)
         try:
-            decided = self._decided(old, ready, caller, now)
+            decided = self._decided(old, ready, caller, now, check)
             lease = self._admission.commit_once(lambda: self._store.commit(decided, caller), caller.deadline)
         except OutcomeUnknown:
             # The change may be stored, and what was made for it in use.

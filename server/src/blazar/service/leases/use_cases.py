@@ -8,6 +8,7 @@ from blazar.domain.lease.lease import Lease
 from blazar.service.admission import Admission
 from blazar.service.commands import CreateLease, UpdateLease
 from blazar.service.context import Caller
+from blazar.service.enforcement import Enforcement
 from blazar.service.leases.create import LeaseCreation
 from blazar.service.leases.delete import LeaseDeletion
 from blazar.service.leases.settings import LeaseSettings
@@ -16,6 +17,7 @@ from blazar.service.leases.update import LeaseUpdate
 from blazar.service.ports import Clock, Database, ListPage
 from blazar.service.ports.kind import Kinds
 from blazar.service.preparation import Preparation
+from blazar.service.usage_reports import UsageReports
 
 
 class Leases:
@@ -30,13 +32,15 @@ class Leases:
         clock: Clock,
         nudge: Callable[[], None],
         settings: LeaseSettings,
+        enforcement: Enforcement,
+        reports: UsageReports,
     ) -> None:
-        self._store = LeaseStore(database, kinds, clock)
+        self._store = LeaseStore(database, kinds, clock, reports)
         self._deletion = LeaseDeletion(self._store, admission, clock, nudge)
         self._creation = LeaseCreation(
-            self._store, admission, preparation, self._deletion, kinds, clock, nudge
+            self._store, admission, preparation, self._deletion, kinds, clock, nudge, enforcement
         )
-        self._update = LeaseUpdate(self._store, admission, preparation, kinds, clock, nudge)
+        self._update = LeaseUpdate(self._store, admission, preparation, kinds, clock, nudge, enforcement)
         self.settings = settings
         """May be replaced at any time; a request under way goes on with those that it began with."""
 

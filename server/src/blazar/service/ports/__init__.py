@@ -21,6 +21,7 @@ from blazar.service.ports.cloud import (
     Subnet,
 )
 from blazar.service.ports.database import (
+    LONGEST_DELAY,
     LONGEST_TEXT,
     CallRepository,
     ClaimedEvent,
@@ -32,6 +33,9 @@ from blazar.service.ports.database import (
     Notification,
     Outbox,
     PropertyRecord,
+    Report,
+    ReportRepository,
+    ReportType,
     ResourceRepository,
     StandingClaim,
     UnitOfWork,
@@ -39,6 +43,7 @@ from blazar.service.ports.database import (
 from blazar.service.ports.surroundings import Clock, Notifier
 
 __all__ = [
+    "LONGEST_DELAY",
     "LONGEST_TEXT",
     "Aggregate",
     "CallRepository",
@@ -63,6 +68,9 @@ __all__ = [
     "Placement",
     "PropertyRecord",
     "Provider",
+    "Report",
+    "ReportRepository",
+    "ReportType",
     "ResourceRepository",
     "Server",
     "ServerGroup",

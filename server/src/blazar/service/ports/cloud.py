@@ -290,6 +290,14 @@ class Network(Protocol):
 class Identity(Protocol):
     """Keystone. Raises as Compute does."""
 
+    def endpoint(self) -> str:
+        """Return Keystone's own address, as the catalog has it."""
+        ...
+
+    def own_token(self) -> str:
+        """Return a token of these credentials. It is a secret."""
+        ...
+
     def create_trust(
         self, trustor_id: str, project_id: str, roles: Sequence[str], expires_at: datetime
     ) -> str:

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
 from blazar.domain.lease.event import Event
@@ -344,6 +345,68 @@ class Outbox(Protocol):
     def depth(self) -> int: ...
 
 
+class ReportType(StrEnum):
+    """What a usage filter may be told of a lease."""
+
+    CREATED = "created"
+    UPDATED = "updated"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a usage filter is to be told of a lease. It waits until it is delivered."""
+
+    filter: str
+    lease_id: str
+    type: ReportType
+    documents: Mapping[str, Any]
+    """The lease as it was, for the lease may be gone: see ``service.usage_documents``."""
+    created_at: datetime
+    only_if_absent: bool = False
+    """The lease was allowed and is about to be stored. It is told only where that does not happen."""
+    attempts: int = 0
+    id: int = 0
+
+
+LONGEST_DELAY = timedelta(hours=1)
+"""By how much a report may be put off. One that is due later was put off by a clock that was ahead, and is
+due now."""
+
+
+class ReportRepository(Protocol):
+    """Reports that were committed together with what they tell, until they are delivered."""
+
+    def put(self, report: Report, due: datetime) -> None:
+        """Store a report with a new id. The end of a lease replaces what was to be told only if the lease is
+        absent."""
+        ...
+
+    def withdraw(self, filter: str, lease_id: str) -> None:
+        """Remove what was to be told only if the lease is absent."""
+        ...
+
+    def is_any_due(self, filter: str, now: datetime) -> bool: ...
+
+    def take(self, filter: str, limit: int, now: datetime, until: datetime) -> Sequence[Report]:
+        """Take due reports to this filter, those first that are due longest. No other manager gets them
+        before ``until``: then they are due again.
+
+        Of each lease the oldest one only, so that a filter is told in order what becomes of a lease.
+        Raises Stale where another manager was faster."""
+        ...
+
+    def put_off(self, report: Report, due: datetime) -> None:
+        """Make a report due at another moment, with its number of attempts."""
+        ...
+
+    def remove(self, ids: Sequence[int]) -> None: ...
+
+    def depth(self) -> int:
+        """Return how many wait to be told, without those that are told only if the lease is absent."""
+        ...
+
+
 class CallRepository(Protocol):
     """The calls that were begun, so that one which the broker delivers twice is carried out once."""
 
@@ -393,6 +456,8 @@ class UnitOfWork(Protocol):
     def calls(self) -> CallRepository: ...
     @property
     def duties(self) -> DutyRepository: ...
+    @property
+    def reports(self) -> ReportRepository: ...
 
 
 class Database(Protocol):

@@ -107,6 +107,14 @@ class RequestHooks(ABC, Generic[P]):
         """Return the error for the user when the calendar has not enough for the reservation."""
         return NotEnoughResources(noun=shortage.noun, reason=shortage.reason)
 
+    def describe(self, resource: Registration) -> Mapping[str, Any]:
+        """Return the fields of a resource that usage filters are told, beside its id."""
+        return {**resource.facts, **resource.capabilities}
+
+    def amounts(self, resource: Registration) -> Mapping[str, int]:
+        """Return how much of each resource class a reservation has that takes the whole resource."""
+        return {name: each.capacity for name, each in resource.inventory.items()}
+
     def complete(self, asked: P, request: RequestContext) -> P:
         """Return the parameters with what only the cloud knows, such as a flavor's size.
 
