@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from urllib.parse import urlsplit
 
 import pytest
 
-from blazar.domain.errors import CloudRefused, CloudUnavailable
+from blazar.domain.errors import CloudRefused, CloudUnavailable, TooLate
 
 from .places import Place, label
 
@@ -26,6 +27,22 @@ def test_by_a_trust_the_service_acts_as_its_user(place: Place) -> None:
     assert group.project_id == place.project
     with pytest.raises(CloudRefused):
         place.cloud.as_trustee(trust_id).compute.aggregates()
+
+
+def test_keystone_says_where_it_is(place: Place) -> None:
+    assert urlsplit(place.cloud.identity.endpoint()).scheme in ("http", "https")
+
+
+def test_the_service_has_a_token_of_its_own(place: Place) -> None:
+    identity = place.cloud.for_request(lambda: 30.0).identity
+    assert identity.own_token() == identity.own_token() != place.token
+
+
+def test_a_request_that_is_over_asks_keystone_nothing(place: Place) -> None:
+    identity = place.cloud.for_request(lambda: 0.0).identity
+    for ask in (identity.endpoint, identity.own_token):
+        with pytest.raises(TooLate):
+            ask()
 
 
 def test_a_deleted_trust_is_good_for_nothing(place: Place) -> None:

@@ -16,7 +16,7 @@ from blazar.domain.lease.lease import Lease, LeaseKey, Reservation
 from blazar.domain.resource import Pool
 from blazar.domain.time import Interval
 from blazar.service.leases.store import LeaseStore
-from blazar.service.ports import ListPage, UnitOfWork
+from blazar.service.ports import ListPage, Report, ReportType, UnitOfWork
 
 from .builders import (
     NOW,
@@ -163,6 +163,18 @@ def test_finding_leases_for_healing(counted: Counted, stored: Lease) -> None:
     assert counted(lambda u: u.duties.take("monitor", "me", NOW, NOW + hours(1), NOW)) == ["SELECT", "INSERT"]
     assert counted(lambda u: u.duties.extend("monitor", "me", NOW, NOW + hours(1))) == ["UPDATE"]
     assert counted(lambda u: u.duties.give_back("monitor", "me", NOW)) == ["UPDATE"]
+
+
+def test_reporting_to_a_filter(counted: Counted, sql: SqlDatabase) -> None:
+    """As many statements for forty reports as for one."""
+    ended = Report("Filter", "lease", ReportType.ENDED, {}, NOW)
+    assert counted(lambda u: u.reports.put(ended, NOW)) == ["DELETE", "INSERT"]
+    assert counted(lambda u: u.reports.put(replace(ended, type=ReportType.CREATED), NOW)) == ["INSERT"]
+    sql.transact(lambda u: [u.reports.put(replace(ended, lease_id=str(n)), NOW) for n in range(HOSTS)])
+    assert counted(lambda u: u.reports.is_any_due("Filter", NOW)) == ["SELECT"]
+    assert counted(lambda u: u.reports.take("Filter", HOSTS, NOW, NOW + hours(1))) == ["SELECT", "UPDATE"]
+    assert counted(lambda u: u.reports.remove(list(range(HOSTS)))) == ["DELETE"]
+    assert counted(lambda u: u.reports.depth()) == ["SELECT"]
 
 
 def test_removing_a_lease(counted: Counted, stored: Lease) -> None:
