@@ -11,6 +11,7 @@ import pytest
 
 from blazar.adapters.enforcement import MaxLeaseDurationFilter
 from blazar.domain.errors import (
+    BadAnswer,
     BlazarError,
     CloudRefused,
     CloudUnavailable,
@@ -24,6 +25,7 @@ from blazar.engine import reporting
 from blazar.service.commands import NOW, CreateLease, ReservationChange
 from blazar.service.context import Caller
 from blazar.service.enforcement import MARGIN
+from blazar.service.metrics import NoMetrics
 from blazar.service.ports import Identity, Report, ReportType
 from blazar.service.ports.enforcement import Documents, Proposal, UsageFilter
 
@@ -275,6 +277,49 @@ def test_filters_are_asked_in_order_and_the_first_refusal_counts() -> None:
     assert (len(first.asked), len(second.asked)) == (1, 0)
 
 
+class Counts(NoMetrics):
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str]] = []
+
+    def usage_filter_asked(self, filter: str, call: str, outcome: str, seconds: float) -> None:
+        self.asked.append((call, outcome))
+
+
+NO_ANSWER = CloudUnavailable(service="The enforcement service", reason="away")
+BAD_ANSWER = BadAnswer("denied")
+
+
+@pytest.mark.parametrize("failure", [NO_ANSWER, BAD_ANSWER], ids=["no answer", "bad answer"])
+@pytest.mark.parametrize("fails_open", [False, True], ids=["closed", "open"])
+def test_a_filter_without_a_decision(failure: BlazarError, fails_open: bool) -> None:
+    ledger, counts = Ledger(), Counts()
+    world = world_of(ledger)
+    lease = world.create()
+    ledger.fails_open = fails_open
+    world.leases._update._enforcement._metrics = counts
+
+    def fail(proposal: Proposal) -> None:
+        raise failure
+
+    ledger.before = fail
+    world.update(lease, end=world.in_minutes(50))
+    with contextlib.nullcontext() if fails_open else pytest.raises(type(failure)):
+        world.update(lease, end=world.in_minutes(70))
+    assert world.lease(lease).interval.end == world.in_minutes(70 if fails_open else 50)
+    assert counts.asked == [("check_update", "failed")] * 2
+
+
+def test_a_refusal_counts_also_where_a_filter_fails_open_or_a_lease_becomes_shorter() -> None:
+    ledger, counts = Ledger(), Counts()
+    world = world_of(ledger)
+    lease = world.create()
+    ledger.fails_open, ledger.before = True, refuse
+    world.leases._update._enforcement._metrics = counts
+    with pytest.raises(UsageRefused):
+        world.update(lease, end=world.in_minutes(50))
+    assert counts.asked == [("check_update", "refused")]
+
+
 def test_exempt_projects_are_neither_asked_about_nor_told_of() -> None:
     ledger = Ledger(*ALL)
     world = world_of(ledger, exempt=["demo"])
@@ -399,6 +444,27 @@ def test_a_lease_that_was_allowed_and_not_stored_has_ended() -> None:
     world.advance(minutes=2)
     world.report()
     assert ledger.told == [(ReportType.ENDED, ledger.asked[0].lease.id)]
+
+
+def test_leases_that_did_not_come_to_be_are_not_told_for_ever() -> None:
+    """A service is away, and people try again and again."""
+    ledger = Ledger(*ALL)
+    world = world_of(ledger)
+
+    def fail(proposal: Proposal) -> None:
+        raise NO_ANSWER
+
+    ledger.before, ledger.failure = fail, {"": NO_ANSWER}
+    for _ in range(30):
+        with pytest.raises(CloudUnavailable):
+            world.create()
+    world.advance(minutes=59)
+    with pytest.raises(CloudUnavailable):
+        world.report()
+    world.advance(minutes=5)
+    world.report()
+    with world.database.read() as uow:
+        assert not uow.reports.is_any_due(ledger.name, world.in_minutes(60))
 
 
 def test_a_lease_whose_preparation_failed_has_ended() -> None:

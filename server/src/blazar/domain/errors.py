@@ -90,6 +90,10 @@ class UsageRefused(InvalidInput):
     it as InvalidInput."""
 
 
+class BadAnswer(UsageRefused):
+    """A usage filter's answer is neither yes nor no."""
+
+
 class InvalidIPFormat(InvalidInput):
     code = "invalid_ip_format"
     template = "IP address {ip} is invalid form."

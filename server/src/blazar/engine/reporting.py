@@ -28,6 +28,9 @@ LONGEST_PAUSE = timedelta(minutes=10)
 """Between two attempts to tell a report that is refused."""
 TRIED_FOR = timedelta(days=7)
 """How long a report is tried that the filter refuses. Without an answer it is tried for ever."""
+ABSENT_TRIED_FOR = timedelta(hours=1)
+"""How long it is tried to tell that a lease has not come to be. Each request for a lease makes such a report,
+also while the filter does not answer, so they must not pile up."""
 CALL_SECONDS = 30.0
 """How long one call to Keystone may take."""
 
@@ -92,7 +95,7 @@ class Reporting:
 
     def _tell(self, report: Report) -> bool:
         """Return whether the report is done with. Raises CloudUnavailable."""
-        if report.only_if_absent and self._is_stored(report.lease_id):
+        if report.only_if_absent and self._is_moot(report):
             return True
         try:
             self._measured(lambda: self._filter.tell(report, self._documents(report), self._identity), report)
@@ -106,9 +109,12 @@ class Reporting:
     def _documents(self, report: Report) -> dict[str, object]:
         return completed(report.documents, self._parts.kinds, self._parts.database)
 
-    def _is_stored(self, lease_id: str) -> bool:
+    def _is_moot(self, report: Report) -> bool:
+        """Return whether the lease is there, or was asked about too long ago."""
+        if self._parts.clock.now() - report.created_at > ABSENT_TRIED_FOR:
+            return True
         with self._parts.database.read() as uow:
-            return uow.leases.exists(lease_id)
+            return uow.leases.exists(report.lease_id)
 
     def _measured(self, call: Callable[[], None], report: Report) -> None:
         began, outcome = time.perf_counter(), "failed"

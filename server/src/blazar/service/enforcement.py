@@ -3,12 +3,13 @@ stored."""
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from blazar.domain.errors import BlazarError, UsageRefused
+from blazar.domain.errors import BadAnswer, CloudUnavailable, UsageRefused
 from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.service.context import Caller
 from blazar.service.metrics import NO_METRICS, Metrics
@@ -18,6 +19,7 @@ from blazar.service.ports.kind import Parts
 from blazar.service.request_cloud import PATIENCE, within_request
 from blazar.service.usage_documents import completed, document
 
+LOG = logging.getLogger(__name__)
 MARGIN = timedelta(minutes=5)
 """How long after the deadline of a request no other attempt of it can store the lease any more."""
 
@@ -70,23 +72,25 @@ class Enforcement:
         return Proposal(lease, current, documents, identity, lambda: (deadline - clock.now()).total_seconds())
 
     def _ask(self, asked: UsageFilter, proposal: Proposal) -> None:
-        began, outcome, call = (
-            time.perf_counter(),
-            "ok",
-            "check_update" if proposal.current else "check_create",
-        )
+        began, outcome = time.perf_counter(), "failed"
+        is_new = proposal.current is None
         try:
-            (asked.check_update if proposal.current else asked.check_create)(proposal)
+            (asked.check_create if is_new else asked.check_update)(proposal)
+            outcome = "ok"
+        except (BadAnswer, CloudUnavailable) as failure:
+            if not asked.fails_open and proposal.takes_more:
+                raise
+            LOG.warning(
+                "Lease %s passes without a decision of %s: %s", proposal.lease.id, asked.name, failure
+            )
         except UsageRefused:
             outcome = "refused"
-            if proposal.current is None:
+            if is_new:
                 self._forget(asked, proposal.lease)
             raise
-        except BlazarError:
-            outcome = "failed"
-            raise
         finally:
-            self._metrics.usage_filter_asked(asked.name, call, outcome, time.perf_counter() - began)
+            call, seconds = "check_create" if is_new else "check_update", time.perf_counter() - began
+            self._metrics.usage_filter_asked(asked.name, call, outcome, seconds)
 
     def _expect(self, asked: UsageFilter, lease: Lease, caller: Caller) -> None:
         """Have the filter told that the lease has ended, should it be allowed and then not be stored: for

@@ -20,7 +20,7 @@ from oslo_config import cfg
 
 from blazar.adapters.openstack.bulkhead import CALLS_AT_ONCE, Bulkhead
 from blazar.adapters.openstack.session import pooled_http
-from blazar.domain.errors import CloudRefused, CloudUnavailable, TooLate, UsageRefused
+from blazar.domain.errors import BadAnswer, CloudRefused, CloudUnavailable, TooLate, UsageRefused
 from blazar.service import log_context
 from blazar.service.ports import Identity, Report, ReportType
 from blazar.service.ports.enforcement import Documents, Proposal, UsageFilter
@@ -94,6 +94,7 @@ class ExternalServiceFilter(UsageFilter):
         self._settings = settings
         self._http = pooled_http(settings.calls_at_once + 1)
         self._bulkhead = Bulkhead(SERVICE, settings.calls_at_once)
+        self.fails_open = settings.fails_open
         self.reports = frozenset(what for what, call in CALLS.items() if call in settings.endpoints)
 
     @classmethod
@@ -109,24 +110,14 @@ class ExternalServiceFilter(UsageFilter):
             self._ask("check_update", proposal, {})
 
     def _ask(self, call: str, proposal: Proposal, more: Mapping[str, Any]) -> None:
-        may_pass = self._settings.fails_open or not proposal.takes_more
-        lease_id = proposal.lease.id
-        try:
-            body = {**self._body(proposal.documents(), proposal.identity), **more}
-            with self._bulkhead.entered(proposal.seconds_left()):
-                status, text = self._post(call, body, proposal.identity, proposal.seconds_left())
-        except CloudUnavailable as failure:
-            if not may_pass:
-                raise
-            LOG.warning("Lease %s is allowed without an answer to %s: %s", lease_id, call, failure)
-            return
-        if status == 204:
-            return
+        body = {**self._body(proposal.documents(), proposal.identity), **more}
+        with self._bulkhead.entered(proposal.seconds_left()):
+            status, text = self._post(call, body, proposal.identity, proposal.seconds_left())
         if status == 403:
             raise UsageRefused(text or DENIED)
-        LOG.error("The answer to %s for lease %s is %s: neither yes nor no", call, lease_id, status)
-        if not may_pass:
-            raise UsageRefused(DENIED)
+        if status != 204:
+            LOG.error("Enforcement %s is answered with %s: neither yes nor no", call, status)
+            raise BadAnswer(DENIED)
 
     def tell(self, report: Report, documents: Documents, identity: Identity) -> None:
         call = CALLS[report.type]

@@ -54,6 +54,9 @@ class UsageFilter:
     reports: frozenset[ReportType] = frozenset()
     """What the filter wants to be told."""
 
+    fails_open: bool = False
+    """Whether a lease may be stored without a decision of this filter."""
+
     @property
     def name(self) -> str:
         """Return the name of the class, by which the operator enables it."""
@@ -65,8 +68,10 @@ class UsageFilter:
         return cls()
 
     def check_create(self, proposal: Proposal) -> None:
-        """Allow a new lease, or raise UsageRefused with a sentence for the user. Raises CloudUnavailable
-        where there is no answer and the lease must not be stored without."""
+        """Allow a new lease, or raise UsageRefused with a sentence for the user.
+
+        Raises CloudUnavailable and BadAnswer where there is no decision: then the lease is not stored, but
+        where the filter fails open or the lease takes no more than it has."""
 
     def check_update(self, proposal: Proposal) -> None:
         """Allow the change of a lease. Raises as ``check_create`` does."""
