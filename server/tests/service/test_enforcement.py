@@ -343,13 +343,14 @@ def test_a_repeated_request_whose_answer_was_lost_is_not_refused() -> None:
 
 
 def test_a_filter_that_takes_longer_than_the_caller_waits_stores_nothing() -> None:
-    ledger = Ledger()
-    world = world_of(ledger)
+    ledger, second = Ledger(), Second()
+    world = world_of(ledger, second)
     caller = Caller("demo-user", "demo", ("member",), deadline=START + timedelta(seconds=9))
     ledger.before = lambda proposal: world.clock.pause(proposal.seconds_left() + 1)
     with pytest.raises(TooLate):
         world.reserve(whole_hosts(), caller=caller)
     assert world.leases.list(None) == []
+    assert second.asked == []
 
 
 # told
