@@ -24,6 +24,8 @@ GROUP = "blazar.resource.plugins"
 """The entry point group of kinds."""
 FILTERS = "blazar.enforcement.filters"
 """The entry point group of usage filters, beside those that come with the service."""
+LONGEST_NAME = 64
+"""Characters of a filter's name: the database has room for no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +90,11 @@ def load_filters(conf: cfg.ConfigOpts) -> tuple[UsageFilter, ...]:
     for name in wanted:
         conf.register_opts(classes[name].options, enforcement.GROUP)
     filters = tuple(classes[name].from_conf(conf) for name in wanted)
-    if len({each.name for each in filters}) < len(filters):
-        raise LookupError(f"two of the filters {', '.join(wanted)} have the same name")
+    names = {each.name for each in filters}
+    if len(names) < len(filters) or any(len(name) > LONGEST_NAME for name in names):
+        raise LookupError(
+            f"two of the filters {', '.join(wanted)} have the same name, or one too long a name"
+        )
     return filters
 
 

@@ -12,6 +12,7 @@ from blazar.adapters.db import SqlDatabase, tables
 from blazar.domain.lease.event import EventType
 from blazar.domain.lease.lease import Lease, LeaseStatus, ReservationStatus
 from blazar.domain.resource import Pool
+from blazar.service.ports import Report, ReportType
 
 from .builders import NOW, START, event_of, host, hours, lease, new_id, with_event
 
@@ -45,6 +46,19 @@ def test_an_unknown_status_of_a_lease(sql: SqlDatabase, stored: Lease) -> None:
     with sql.engine.connect() as connection:
         columns = select(tables.leases.c.status, tables.leases.c.name).where(tables.leases.c.id == stored.id)
         assert tuple(connection.execute(columns).one()) == ("PAUSED", "dinner")
+
+
+def test_an_unknown_report_is_left_to_a_newer_version(sql: SqlDatabase) -> None:
+    for lease_id in ("1", "2"):
+        ended = Report("Filter", lease_id, ReportType.ENDED, {}, NOW)
+        sql.transact(lambda u, r=ended: u.reports.put(r, NOW))  # type: ignore[misc]
+    with sql.engine.begin() as connection:
+        of_first = tables.usage_reports.c.lease_id == "1"
+        connection.execute(update(tables.usage_reports).where(of_first).values(type="paused"))
+    found = sql.transact(lambda u: u.reports.take("Filter", 10, NOW, LATER))
+    assert [each.lease_id for each in found] == ["2"]
+    with sql.read() as u:
+        assert (u.reports.is_any_due("Filter", NOW), u.reports.depth()) == (False, 2)
 
 
 def test_what_such_a_lease_occupies_stays_occupied(sql: SqlDatabase, stored: Lease) -> None:

@@ -24,6 +24,8 @@ SPAN = timedelta(seconds=60)
 """How long one batch is worked on at the most; a call may begin just before."""
 HOLD = 3 * SPAN
 """How long a batch is one manager's own: after this another one tells what is left of it."""
+AWAY_PAUSE = timedelta(seconds=5)
+"""Between two attempts to tell a report while the filter cannot be told anything."""
 LONGEST_PAUSE = timedelta(minutes=10)
 """Between two attempts to tell a report that is refused."""
 TRIED_FOR = timedelta(days=7)
@@ -102,7 +104,7 @@ class Reporting:
         except CloudRefused as failure:
             return self._give_up_or_put_off(report, failure)
         except CloudUnavailable:
-            self._put_off(report)
+            self._put_off(report, AWAY_PAUSE)
             raise
         return True
 
@@ -135,11 +137,10 @@ class Reporting:
             LOG.error("%s; it is not tried again: %s", what, failure)
             return True
         LOG.warning("%s; it is tried again later: %s", what, failure)
-        self._put_off(report)
+        self._put_off(report, min(timedelta(seconds=2 ** min(report.attempts, 10)), LONGEST_PAUSE))
         return False
 
-    def _put_off(self, report: Report) -> None:
-        pause = min(timedelta(seconds=2 ** min(report.attempts, 10)), LONGEST_PAUSE)
+    def _put_off(self, report: Report, pause: timedelta) -> None:
         later = replace(report, attempts=report.attempts + 1)
         due = self._parts.clock.now() + pause
         self._parts.database.transact(lambda uow: uow.reports.put_off(later, due))

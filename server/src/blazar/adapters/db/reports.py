@@ -96,7 +96,8 @@ def _ready(filter: str, now: datetime) -> Select[Any]:
         first.id < r.id,
         first.only_if_absent == false(),
     )
-    return select(usage_reports).where(r.filter == filter, _is_due(r.due, now), ~older)
+    is_known = r.type.in_([each.value for each in ReportType])  # the rest is for a newer version to tell
+    return select(usage_reports).where(r.filter == filter, _is_due(r.due, now), is_known, ~older)
 
 
 def _report(row: Row[Any]) -> Report:

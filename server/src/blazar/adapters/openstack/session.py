@@ -178,7 +178,10 @@ class ServiceApi:
         """Return the service's address, as the catalog has it."""
         self._check()
         with self._turn(), self.in_time(), self._failures():
-            return str(Adapter.get_endpoint(self._find()))
+            found = Adapter.get_endpoint(self._find())
+        if found is None:
+            raise CloudUnavailable(service=self._name, reason="the catalog has no address of it")
+        return str(found)
 
     def get(self, path: str, version: str | None = None, **params: Any) -> Any:
         return self._call("GET", path, version, params=params)
