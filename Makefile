@@ -56,7 +56,7 @@ test-servers: $(INSTALLED) ## Run the tests that need PostgreSQL and MariaDB (se
 	$(PYTEST) -n auto -m servers server/tests
 
 test-compat: $(INSTALLED) ## Run client 4.6, Heat, Horizon, python-chi and libcloud of the package index against the service and the client
-	$(PYTEST) -n auto --dist loadfile client/compat
+	$(PYTEST) -n 4 --dist worksteal client/compat
 
 lab: ## Run a real OpenStack with the service in it on this machine (NCOMPUTE=4 LAB_INFRA=auto LAB_DIR=var/lab)
 	@$(NEW_ENOUGH)
