@@ -1,4 +1,4 @@
-"""A project whose plans are refused, because too many of them wait, costs its neighbours no more than it must."""
+"""A project whose plans are refused because too many of them wait costs its neighbours little."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """The throttle of projects: who is told to come back later has few changes under way until it is quiet.
 
-Blazar-manager refuses a project's plans where too many of them wait (``service.turns``). To find that out costs
-a request its body, a thread and two messages, and a project that asks over and over makes its neighbours pay
-for them. So from the first such refusal on, surplus changes of the project are refused before their body is
-read."""
+Blazar-manager refuses a project's plans where too many of them wait (``service.turns``). To find that out
+costs a request its body, a thread and two messages, and a project that asks over and over makes its
+neighbours pay for them. So from the first such refusal on, surplus changes of the project are refused before
+their body is read."""
 
 from __future__ import annotations
 
