@@ -50,7 +50,7 @@ def test_every_server_and_group_is_found(number: int, max_limit: int) -> None:
     expected = [str(n) for n in range(number)]
     assert [server.id for server in compute.servers_on("host")] == expected
     assert [server.id for server in compute.servers_of("flavor")] == expected
-    assert [hypervisor.id for hypervisor in compute.hypervisors()] == expected
+    assert [hypervisor.uuid for hypervisor in compute.hypervisors()] == expected
     assert [group.id for group in compute.server_groups("wanted")] == expected
     assert not compute.server_groups("another")
 
