@@ -105,6 +105,35 @@ def test_an_id_of_our_own_that_another_host_has_is_not_given_twice() -> None:
     assert register(world).id == str(own + 2)
 
 
+def half_deregistered(world: World, name: str) -> Registration:
+    host = replace(by_name(world)[name], reservable=False)
+    return world.database.transact(lambda uow: uow.resources.save(host, world.clock.now()))
+
+
+def test_a_half_deregistered_host_keeps_the_id_of_its_own() -> None:
+    world = two_cells()
+    register(world)
+    before = half_deregistered(world, SECOND)
+    made = register(world)
+    assert (made.id, made.generation, made.reservable) == (before.id, before.generation + 1, True)
+
+
+@pytest.mark.parametrize("name", [FIRST, SECOND])
+def test_a_host_whose_deregistration_ends_while_it_is_registered_anew_is_registered(name: str) -> None:
+    world = two_cells()
+    register(world)
+    before = half_deregistered(world, name)
+
+    def finish(call: str) -> None:
+        if call == "provider":
+            world.database.transact(lambda uow: uow.resources.remove(before.id, before.generation))
+
+    world.cloud.before = finish
+    made = register(world, name)
+    assert (made.id, made.reservable) == (before.id, True)
+    assert by_name(world).keys() == world.in_freepool() == {FIRST, SECOND}
+
+
 def test_a_number_that_two_hypervisors_have_is_refused() -> None:
     world = two_cells()
     with pytest.raises(
@@ -294,8 +323,8 @@ def test_an_old_host_is_not_registered_again_and_its_number_is_not_given_away() 
 
 def test_an_old_host_that_is_half_deregistered_is_registered_anew_with_its_cloud_id() -> None:
     world = World(hosts=1)
-    old = replace(forget_cloud_ids(world)[FIRST], reservable=False)
-    world.database.transact(lambda uow: uow.resources.save(old, world.clock.now()))
+    forget_cloud_ids(world)
+    half_deregistered(world, FIRST)
     made = register(world, FIRST)
     assert (made.id, made.reservable, made.cloud_id) == ("1", True, uuid_of(world, FIRST))
 

@@ -140,7 +140,8 @@ class Hosts:
             with self._database.read() as uow:
                 stored = uow.resources.find(POOL, host.name)
             # A generation is never used twice, so it tells whose work this is.
-            if stored is None or stored.generation != (former.generation + 1 if former else host.generation):
+            ours = (host.generation, former.generation + 1) if former else (host.generation,)
+            if stored is None or stored.generation not in ours:
                 raise
             return stored
 
@@ -161,9 +162,10 @@ class Hosts:
             try:
                 return self._database.transact(commit)
             except Stale:
-                if former is not None or self._registered(host.name, host.cloud_id):
+                if self._registered(host.name, host.cloud_id):
                     raise
-                # Another manager has registered a host of another cell under the same id meanwhile.
+                # A host of another cell has got the id meanwhile, or the former registration has ended.
+                former = None
         raise Busy()
 
     def unregister(self, host_id: str, caller: Caller | None = None) -> None:
