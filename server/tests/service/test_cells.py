@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from blazar.domain.errors import MultipleHostsFound, Stale
+from blazar.domain.errors import CloudUnavailable, MultipleHostsFound, Stale
 from blazar.domain.lease.lease import LeaseStatus
 from blazar.domain.resource import Registration
 from blazar.kinds.hosts.commands import RegisterHost
@@ -168,8 +168,12 @@ class LosesRaces:
 
     def __init__(self, inner: Database, other: Callable[[], object]) -> None:
         self.inner, self.others = inner, [other]
+        self.failures: list[Exception] = []
+        """What the next looks at the database fail with."""
 
     def read(self) -> Any:
+        if self.failures:
+            raise self.failures.pop()
         return self.inner.read()
 
     def transact(self, work: Callable[[UnitOfWork], Any]) -> Any:
@@ -200,6 +204,23 @@ def test_of_two_hosts_with_one_number_that_are_registered_at_once_each_gets_an_i
 def test_a_host_that_another_manager_registers_at_once_is_registered_by_it(racing: World) -> None:
     with pytest.raises(HostAlreadyRegistered):
         register(racing, FIRST)
+    assert by_name(racing).keys() == racing.in_freepool() == {FIRST}
+
+
+def test_a_host_of_another_manager_stays_in_the_freepool_where_the_database_does_not_tell_of_it(
+    racing: World,
+) -> None:
+    """The commit is refused, and then the database is lost for a moment."""
+    lost = racing.database.inner
+
+    def register_and_lose() -> None:
+        register(racing, FIRST)
+        lost.failures.append(CloudUnavailable(service="database", reason="away"))
+
+    lost.others = [register_and_lose]
+    with pytest.raises(HostAlreadyRegistered):
+        register(racing, FIRST)
+    assert not lost.failures
     assert by_name(racing).keys() == racing.in_freepool() == {FIRST}
 
 

@@ -146,7 +146,8 @@ class Hosts:
             return stored
 
     def _remember(self, host: Registration, former: Registration | None) -> Registration:
-        """Store the registration. Raises Stale where another request has registered the same host, Busy."""
+        """Store the registration. Raises Stale where another request has registered the same host, Busy,
+        OutcomeUnknown."""
         now = self._clock.now()
 
         def commit(uow: UnitOfWork) -> Registration:
@@ -162,11 +163,19 @@ class Hosts:
             try:
                 return self._database.transact(commit)
             except Stale:
-                if self._registered(host.name, host.cloud_id):
+                if self._is_registered(host):
                     raise
                 # A host of another cell has got the id meanwhile, or the former registration has ended.
                 former = None
         raise Busy()
+
+    def _is_registered(self, host: Registration) -> bool:
+        """Return whether another request has registered the host. Raises OutcomeUnknown where the database
+        does not tell: the host must then stay in the freepool."""
+        try:
+            return bool(self._registered(host.name, host.cloud_id))
+        except (Busy, CloudUnavailable) as lost:
+            raise OutcomeUnknown(service="database", reason=lost.message) from lost
 
     def unregister(self, host_id: str, caller: Caller | None = None) -> None:
         self._deregistration.unregister(host_id, caller)

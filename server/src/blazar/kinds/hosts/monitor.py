@@ -210,8 +210,13 @@ def store_cloud_ids(
     for first in range(0, len(found), IN_ONE_COMMIT):
         new = [replace(host, cloud_id=at.uuid) for host, at in found[first : first + IN_ONE_COMMIT]]
         with suppress(Stale):  # a request has changed one of them: the next time
-            database.transact(lambda uow, new=new: [uow.resources.save(host, now) for host in new])  # type: ignore[misc]
+            database.transact(partial(_save_all, hosts=new, now=now))
     return frozenset(host.id for host in hosts if host.cloud_id is None and seen.of(host) is None)
+
+
+def _save_all(uow: UnitOfWork, hosts: Sequence[Registration], now: datetime) -> None:
+    for host in hosts:
+        uow.resources.save(host, now)
 
 
 def _refreshed(facts: Mapping[str, PropertyValue], seen: Hypervisor) -> Mapping[str, PropertyValue]:
