@@ -20,6 +20,9 @@ NEW_ENOUGH := $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
 ATTACKS := $(addprefix server/tests/functional/test_,schemathesis.py hostile_users.py)
 SOURCES := server/src client/src nova-filter/src sandbox/src docs/examples/licence-kind/src
 
+# The tests start many processes: they are quick only where Python keeps what it has compiled.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help run test test-quick test-newest test-simulation test-thorough test-servers test-compat lab lab-status lab-down test-lab test-ha check format bench bench-lab docs clean
 
@@ -33,7 +36,7 @@ test: $(INSTALLED) ## Run the tests that need nothing but Python
 	$(PYTEST) -n 4 --dist worksteal -m "not servers"
 
 test-quick: $(INSTALLED) ## Run the tests that take less than half a minute in all, while you write code
-	BLAZAR_TEST_EFFORT=quick $(PYTEST) -q -n auto -m "not servers and not lab" server/tests/unit server/tests/service server/tests/properties
+	BLAZAR_TEST_EFFORT=quick $(PYTEST) -q -n 3 -m "not servers and not lab" server/tests/unit server/tests/service server/tests/properties
 
 test-newest: ## Run make test on the newest Python that is here, with few random examples
 	BLAZAR_TEST_EFFORT=quick $(MAKE) test PYTHON="$$(.ci/newest-python)" VENV=.venv-newest
@@ -53,7 +56,7 @@ test-servers: $(INSTALLED) ## Run the tests that need PostgreSQL and MariaDB (se
 	$(PYTEST) -n auto -m servers server/tests
 
 test-compat: $(INSTALLED) ## Run client 4.6, Heat, Horizon, python-chi and libcloud of the package index against the service and the client
-	$(PYTEST) -n auto --dist loadfile client/compat
+	$(PYTEST) -n 4 --dist worksteal client/compat
 
 lab: ## Run a real OpenStack with the service in it on this machine (NCOMPUTE=4 LAB_INFRA=auto LAB_DIR=var/lab)
 	@$(NEW_ENOUGH)

@@ -20,7 +20,7 @@ from blazar.adapters.db.tables import metadata
 from blazar.adapters.memory import MemoryDatabase
 from blazar.service.ports import Database
 
-from .places import Place, lab, memory, sandbox
+from .places import Place, lab, memory, memory_of_two_cells, sandbox, sandbox_of_two_cells
 
 SERVERS = {
     "postgresql": ("BLAZAR_TEST_POSTGRESQL", "postgresql://postgres@127.0.0.1/postgres"),
@@ -44,10 +44,17 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
         yield place
 
 
+@pytest.fixture(params=[memory_of_two_cells, sandbox_of_two_cells], ids=["memory", "sandbox"])
+def cells(request: pytest.FixtureRequest) -> Iterator[Place]:
+    """A cloud whose two hosts have the same number, each in a cell of its own."""
+    with request.param() as place:
+        yield place
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # openstacksdk warns of its own next releases with every connection and request
     for item in items:
-        if "place" in getattr(item, "fixturenames", ()):
+        if {"place", "cells"} & {*getattr(item, "fixturenames", ())}:
             for release in ("50", "60"):
                 item.add_marker(
                     pytest.mark.filterwarnings(f"ignore::openstack.warnings.RemovedInSDK{release}Warning")

@@ -300,8 +300,28 @@ def memory() -> Iterator[Place]:
 
 
 @contextmanager
-def sandbox() -> Iterator[Place]:
-    with requests.Session() as http, SandboxServer(Sandbox(hosts=2, password=PASSWORD)) as server:
+def memory_of_two_cells() -> Iterator[Place]:
+    """The cloud in memory with its two hosts in two cells, which both count from 1."""
+    place = MemoryPlace()
+    first, second = (place.cloud.state.hypervisors[name] for name in place.hosts)
+    place.cloud.state.hypervisors[second.hypervisor_hostname] = replace(second, number=first.number)
+    yield place
+
+
+@contextmanager
+def sandbox_of_two_cells() -> Iterator[Place]:
+    """The sandbox with its two hosts in two cells, which both count from 1."""
+    state = Sandbox(hosts=2, password=PASSWORD)
+    first, second = state.compute.hosts.table
+    state.compute.hosts.table.put(second.name, replace(second, id=first.id))
+    with sandbox(state) as place:
+        yield place
+
+
+@contextmanager
+def sandbox(state: Sandbox | None = None) -> Iterator[Place]:
+    state = state or Sandbox(hosts=2, password=PASSWORD)
+    with requests.Session() as http, SandboxServer(state) as server:
 
         def session(user: str, project: str) -> Session:
             return Session(password_of(server.auth_url, user, PASSWORD, project), session=http)

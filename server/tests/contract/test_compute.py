@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from uuid import UUID
 
 import pytest
 
@@ -30,9 +31,12 @@ def test_a_hypervisor_is_found_by_its_name_and_by_its_number(place: Place) -> No
     compute, (name, other) = place.cloud.compute, place.hosts
     found = compute.find_hypervisor(name)
     assert (found.hypervisor_hostname, found.service_name) == (name, name)
-    assert found.id.isdigit()
-    assert compute.find_hypervisor(found.id) == found
-    assert compute.find_hypervisor(other).id != found.id
+    assert found.number.isdigit()
+    assert UUID(found.uuid)
+    assert compute.find_hypervisor(found.number) == found
+    another = compute.find_hypervisor(other)
+    assert another.number != found.number
+    assert another.uuid != found.uuid
 
 
 @pytest.mark.parametrize(
@@ -67,7 +71,8 @@ def test_all_hypervisors_are_listed_as_each_is_found(place: Place) -> None:
     listed = {each.hypervisor_hostname: each for each in compute.hypervisors()}
     for name in place.hosts:
         found = compute.find_hypervisor(name)
-        assert (listed[name].id, listed[name].service_name) == (found.id, found.service_name)
+        assert (listed[name].uuid, listed[name].service_name) == (found.uuid, found.service_name)
+        assert listed[name].number is None
         seen, alone = ({**each.facts, "cpu_info": None} for each in (listed[name], found))
         assert seen == alone
         infos = (json.loads(str(each.facts["cpu_info"])) for each in (listed[name], found))

@@ -67,6 +67,30 @@ def test_registers_once(database: Database, again: Registration) -> None:
         assert [registration.name for registration in u.resources.list(Pool("host"))] == ["compute-1"]
 
 
+def test_finds_by_the_id_in_the_cloud(database: Database) -> None:
+    same = replace(ADDRESS, cloud_id="uuid-1")
+    register(database, host("1", cloud_id="uuid-1"), host("2", cloud_id="uuid-2"), host("3"), host("4"), same)
+    with database.read() as u:
+        assert u.resources.find_by_cloud_id(Pool("host"), "uuid-1") == read(database, "1")
+        assert u.resources.find_by_cloud_id(Pool("floatingip"), "uuid-1") == read(database, "fip-1")
+        assert u.resources.find_by_cloud_id(Pool("floatingip"), "uuid-2") is None
+        assert u.resources.find_by_cloud_id(Pool("host"), "UUID-1") is None
+        assert [r.cloud_id for r in u.resources.list(Pool("host"))] == ["uuid-1", "uuid-2", None, None]
+
+
+def test_two_resources_of_a_pool_are_not_the_same_in_the_cloud(database: Database) -> None:
+    register(database, host("1", cloud_id="uuid-1"), host("2"))
+    with pytest.raises(Stale):
+        register(database, host("3", cloud_id="uuid-1"))
+    second = replace(read(database, "2"), cloud_id="uuid-1")
+    with pytest.raises(Stale):
+        database.transact(lambda u: u.resources.save(second, LATER))
+    assert read(database, "2").cloud_id is None
+    database.transact(lambda u: u.resources.save(replace(second, cloud_id="uuid-2"), LATER))
+    database.transact(lambda u: u.resources.save(read(database, "1"), LATER))
+    assert [read(database, id_).cloud_id for id_ in ("1", "2")] == ["uuid-1", "uuid-2"]
+
+
 def test_lists_a_pool_by_number(database: Database) -> None:
     register(database, host("10"), host("9"), host("b"), host("100"), host("a"), ADDRESS)
     with database.read() as u:

@@ -28,7 +28,7 @@ from blazar.domain.resource import Pool
 from blazar.domain.time import Interval
 from blazar.service import retention
 
-from .builders import NOW, START, hours, lease, minutes
+from .builders import NOW, START, host, hours, lease, minutes
 
 RELEASED = ScriptDirectory.from_config(alembic_config())
 REVISIONS = [script.revision for script in reversed(list(RELEASED.walk_revisions()))]
@@ -123,9 +123,40 @@ def test_every_revision_keeps_the_data(empty: SqlDatabase, revision: str) -> Non
     assert tuple(allocations) == lease.allocations
     assert (lease.allocations[0].amounts, lease.allocations[0].bound) == ({"VCPU": 6}, True)
     assert (registration.name, registration.generation, registration.traits) == ("compute-7", 12, {"GOLD"})
+    assert registration.cloud_id is None
     assert properties["gpu"].private
     assert [notification.id for notification in notifications] == [41]
     empty.transact(lambda u: u.leases.remove(lease))
+
+
+def test_the_version_before_works_on_the_newest_schema(empty: SqlDatabase) -> None:
+    """Hosts that it registers have no cloud_id, and one that it changes keeps its own."""
+    upgrade(empty.engine)
+    row = {
+        "pool": "host",
+        "facts": {},
+        "capabilities": {},
+        "traits": [],
+        "inventory": {},
+        "generation": 1,
+        "reservable": True,
+        "touched_at": NOW,
+        "failure_reason": None,
+        "failed_at": None,
+        "back_at": None,
+        "created_at": NOW,
+        "updated_at": None,
+    }
+    resources, known = metadata.tables["resources"], host("1", cloud_id="uuid-1")
+    empty.transact(lambda u: u.resources.add(known, NOW))
+    with empty.engine.begin() as connection:
+        for name in ("2", "3"):
+            connection.execute(resources.insert(), {**row, "id": name, "name": f"compute-{name}"})
+        mine = resources.c.id == "1"
+        connection.execute(resources.update().where(mine).values(row))
+    with empty.read() as u:
+        found = {each.id: each.cloud_id for each in u.resources.list(Pool("host"))}
+    assert found == {"1": "uuid-1", "2": None, "3": None}
 
 
 @pytest.mark.parametrize("dialect", [pytest.param("mariadb", marks=pytest.mark.servers)])

@@ -628,7 +628,7 @@ def test_a_manager_that_was_asleep_stores_nothing() -> None:
             repair(world, "1")
             world.clock.pause(300)
             world.monitoring.round()
-            world.cloud.state.hypervisors.update({h.id: h for h in seen})
+            world.cloud.state.hypervisors.update({h.hypervisor_hostname: h for h in seen})
 
     world.cloud.before = sleep
     asleep.round()

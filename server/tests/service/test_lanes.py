@@ -42,8 +42,16 @@ class Place:
         self.metrics = Recorder()
         self.loops: list[EventLoop] = []
 
-    def loop(self, workers: int = 8, reconcile: float = 0, database: Database | None = None) -> EventLoop:
-        settings = EngineSettings(workers, reconcile=timedelta(seconds=reconcile))
+    def loop(
+        self,
+        workers: int = 8,
+        reconcile: float = 0,
+        database: Database | None = None,
+        longest_sleep: float = 1,
+    ) -> EventLoop:
+        settings = EngineSettings(
+            workers, longest_sleep=timedelta(seconds=longest_sleep), reconcile=timedelta(seconds=reconcile)
+        )
         made = EventLoop(
             database or self.world.database, self.world.events, self.clock, settings, self.metrics
         )
@@ -129,6 +137,33 @@ def test_a_stuck_lane_leaves_the_workers_of_the_others_alone(place: Place) -> No
     loop.nudge()
     place.wait_for([lease], LeaseStatus.ACTIVE, 3)
     hang.set()
+
+
+def test_a_backlog_of_retries_hides_no_start_that_the_loop_is_told_of(place: Place) -> None:
+    """The database is asked again although there is work left of the last time."""
+    stuck = place.started(3)
+    for number in (1, 2, 3):
+        place.world.cloud.boot(f"undying-{number}", f"host{number}")
+        place.world.cloud.state.undying.add(f"undying-{number}")
+    place.clock.ahead += timedelta(minutes=61)
+    place.world.run_due()
+    place.clock.ahead += timedelta(minutes=1)
+    go, hangs = threading.Event(), threading.Event()
+
+    def hang(call: str) -> None:
+        if threading.current_thread().name.startswith("retry"):
+            hangs.set()
+            go.wait(20)
+
+    place.world.cloud.before = hang
+    loop = place.loop(workers=1, longest_sleep=3600)
+    loop.start()
+    assert hangs.wait(20)  # one is retried, and two wait
+    lease = place.late("host4")
+    loop.nudge()
+    place.wait_for([lease], LeaseStatus.ACTIVE, 20)
+    go.set()
+    assert place.world.lease(stuck[0]).status is LeaseStatus.TERMINATING
 
 
 def test_what_cannot_end_is_looked_at_every_half_minute(place: Place) -> None:

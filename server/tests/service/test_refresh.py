@@ -21,8 +21,8 @@ LARGE = '[">=", "$vcpus", "8"]'
 
 def change(world: World, host_id: str, **facts: Any) -> None:
     """Nova tells something else of a host."""
-    known = world.cloud.state.hypervisors[host_id]
-    world.cloud.state.hypervisors[host_id] = replace(known, facts={**known.facts, **facts})
+    known = world.cloud.state.hypervisors[f"host{host_id}"]
+    world.cloud.state.hypervisors[f"host{host_id}"] = replace(known, facts={**known.facts, **facts})
 
 
 def resize(world: World, host_id: str, vcpus: int, *traits: str) -> None:

@@ -71,7 +71,7 @@ def _many(options: argparse.Namespace) -> int:
 
 
 def _seed_of(text: str | None) -> int:
-    """Return the first seed that belongs to a text; without one, a seed that nobody has run."""
+    """Return the first seed that belongs to a text; without one, a new seed."""
     number = int.from_bytes(sha256(text.encode()).digest()[:8]) if text else time.time_ns()
     return number % 1_000_000_000
 

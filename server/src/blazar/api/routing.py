@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
@@ -19,6 +20,7 @@ from blazar.api.body import read_object
 from blazar.api.caller import CALLER, Identify
 from blazar.api.errors import printable
 from blazar.api.schemas.queries import ID, Q, Query, decoded
+from blazar.api.throttle import Throttle
 from blazar.domain.errors import BlazarError, NotFound
 from blazar.service.context import Caller
 
@@ -107,8 +109,9 @@ def falcon_app(
     app: falcon.App[falcon.Request, falcon.Response] = falcon.App()
     errors.install(app, tells_shortages)
     by_path: dict[str, _Resource] = {}
+    throttle = Throttle()
     for route in routes:
-        by_path.setdefault(route.path, _Resource()).serve(route, identify)
+        by_path.setdefault(route.path, _Resource()).serve(route, identify, throttle)
     for path, resource in by_path.items():
         app.add_route(path, resource)
     return app
@@ -117,11 +120,11 @@ def falcon_app(
 class _Resource:
     """One path. Falcon calls its ``on_get``, ``on_post`` and so on."""
 
-    def serve(self, route: Route, identify: Identify) -> None:
-        setattr(self, f"on_{route.method.lower()}", _responder(route, identify))
+    def serve(self, route: Route, identify: Identify, throttle: Throttle) -> None:
+        setattr(self, f"on_{route.method.lower()}", _responder(route, identify, throttle))
 
 
-def _responder(route: Route, identify: Identify) -> Callable[..., None]:
+def _responder(route: Route, identify: Identify, throttle: Throttle) -> Callable[..., None]:
     def respond(req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         req.env[ROUTE] = route.path
         if "" in path.values():
@@ -134,8 +137,10 @@ def _responder(route: Route, identify: Identify) -> Callable[..., None]:
             req.env[microversion.VERSION] = version
             resp.set_headers(microversion.headers(version))
             caller = req.env[CALLER] = identify(req.env)
-        body = read_object(req.env) if route.method in _WITH_BODY else {}
-        answer = route.action(Request(req.env, path, body, caller))
+        has_body = route.method in _WITH_BODY
+        with throttle.passed(caller.project_id) if has_body and caller else nullcontext():
+            body = read_object(req.env) if has_body else {}
+            answer = route.action(Request(req.env, path, body, caller))
         if not isinstance(answer, Answer):
             answer = Answer(route.status, answer)
         resp.status = falcon.code_to_http_status(answer.status)

@@ -136,6 +136,16 @@ class CantUpdateParameter(Conflict):
     template = "{param} cannot be updated"
 
 
+class MultipleHostsFound(Conflict):
+    """A number names hypervisors of several cells; ``names`` are their hypervisor_hostnames."""
+
+    code = "multiple_hosts_found"
+    template = (
+        "Multiple Hosts found for pattern '{host}': {names} have this id, each in a cell of its own. "
+        "Register the host by its name."
+    )
+
+
 class NotEnoughResources(Conflict):
     """A shortage; ``reason`` tells how many matched, how many are free, and when the request would fit."""
 

@@ -113,6 +113,8 @@ def first_generation() -> int:
 class Registration:
     """A resource as the operator registered it.
 
+    ``id`` is what clients know it by. ``cloud_id`` is the id that its service in the cloud gives it and
+    nothing else in the pool: a host has Nova's UUID of its hypervisor. It is None where it is not known.
     ``facts`` is what the cloud tells about it, ``capabilities`` are the operator's own resource properties
     (always text), and ``resource`` is what the calendar needs.
 
@@ -131,6 +133,7 @@ class Registration:
     created_at: datetime | None = None
     updated_at: datetime | None = None
     failure: Failure | None = None
+    cloud_id: str | None = None
 
     @property
     def can_be_reserved(self) -> bool:

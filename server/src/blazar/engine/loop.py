@@ -88,6 +88,7 @@ class EventLoop:
         self._claim_monitor = ClaimMonitor(settings.claim)
         self._lead: timedelta | None = None
         self._looked = 0.0
+        self._is_nudged = False
         self._first = Lane("event", settings.workers, self._finished)
         self._retries = Lane("retry", settings.retry_workers, self._finished)
         self._reconciling = Lane("reconcile", settings.reconcile_workers, self._finished)
@@ -103,6 +104,7 @@ class EventLoop:
 
     def nudge(self) -> None:
         """Wake the loop: something may be due earlier than it knows."""
+        self._is_nudged = True
         self._thread.wake()
 
     def health(self) -> list[ThreadHealth]:
@@ -153,10 +155,12 @@ class EventLoop:
             lane.found.clear()  # other managers are at them as well
 
     def _is_outdated(self) -> bool:
-        return time.monotonic() - self._looked > self._settings.longest_sleep.total_seconds()
+        is_old = time.monotonic() - self._looked > self._settings.longest_sleep.total_seconds()
+        return self._is_nudged or is_old
 
     def _look(self) -> timedelta:
         """Find what is due; returns how long nothing will be where nothing is."""
+        self._is_nudged = False
         now = self._clock.now()
         self._look_at_the_clock(now)
         self._looked = time.monotonic()

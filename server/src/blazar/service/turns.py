@@ -28,6 +28,8 @@ FEW = 2
 """How many plans of a project may wait however expensive they are."""
 WAIT = 1.0
 """Seconds of processor time of the plans of a project that may wait, where they are more than FEW."""
+TOO_MANY = "too many requests of this project are being planned"
+"""The reason of the refusal; ``api.throttle`` knows it by this sentence."""
 REMEMBERED = 30.0
 """Seconds after its last plan for which the cost of a project's plans is known."""
 
@@ -105,9 +107,7 @@ class Turns:
                     self._leave(project_id, turn)
                     raise TooLate()
         if turn.is_refused:
-            raise CloudUnavailable(
-                service="blazar-manager", reason="too many requests of this project are being planned"
-            )
+            raise CloudUnavailable(service="blazar-manager", reason=TOO_MANY)
 
     def _learn(self, project_id: str | None, seconds: float) -> None:
         """Learn the cost of a plan. Cheap ones in between do not hide the expensive ones at once."""

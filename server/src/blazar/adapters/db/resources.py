@@ -54,6 +54,10 @@ class SqlResources:
     def find(self, pool: Pool, name: str) -> Registration | None:
         return self._one(and_(tables.resources.c.pool == pool, tables.resources.c.name == name))
 
+    def find_by_cloud_id(self, pool: Pool, cloud_id: str) -> Registration | None:
+        r = tables.resources.c
+        return self._one(and_(r.pool == pool, r.cloud_id == cloud_id))
+
     def failed(self, pool: Pool) -> Sequence[Registration]:
         found = map(rows.RegistrationReader(), self._connection.execute(FAILED, {"pool": pool}))
         return sorted(found, key=lambda registration: database_order(registration.id))
@@ -87,7 +91,11 @@ class SqlResources:
             .where(_is_at(registration.id, registration.generation))
             .values(**rows.of_registration(stored), **raised)
         )
-        if self._connection.execute(statement).rowcount != 1:
+        try:
+            saved = self._connection.execute(statement).rowcount
+        except IntegrityError as error:
+            raise Stale() from error
+        if saved != 1:
             raise Stale()
         return stored
 

@@ -101,6 +101,7 @@ def of_registration(registration: Registration) -> Columns:
     """Return the columns of a resource that the operator and the cloud may change."""
     failure = registration.failure
     return {
+        "cloud_id": registration.cloud_id,
         "facts": dict(registration.facts),
         "capabilities": dict(registration.capabilities),
         "traits": sorted(registration.traits),
@@ -238,6 +239,7 @@ class RegistrationReader:
             created_at=row.created_at,
             updated_at=row.updated_at,
             failure=_failure(row),
+            cloud_id=row.cloud_id,
         )
 
     def _traits_of(self, text: str) -> frozenset[str]:

@@ -157,11 +157,13 @@ resources = _table(
     Column("failure_reason", String(32)),
     Column("failed_at", UtcDateTime),
     Column("back_at", UtcDateTime),
+    Column("cloud_id", String(36)),  # NULL where it is not known, and where there is none
     _created(),
     _updated(),
     UniqueConstraint("pool", "name"),
     Index(None, "pool", "touched_at"),
     Index(None, "pool", "failed_at"),
+    Index(None, "pool", "cloud_id", unique=True),
 )
 
 # Work that one manager does at a time.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from uuid import NAMESPACE_DNS, uuid5
 
 from blazar.adapters.memory.cloud_state import USERS_MAY, Actor, CloudState
 from blazar.adapters.memory.compute import MemoryCompute
@@ -115,14 +116,15 @@ class MemoryCloud:
             "service_name": host,
             "availability_zone": "nova",
         }
-        self.state.hypervisors[number] = Hypervisor(number, host, host, facts)
+        uuid = str(uuid5(NAMESPACE_DNS, host))
+        self.state.hypervisors[host] = Hypervisor(uuid, number, host, host, facts)
         self.set_provider(host, sizes)
 
     def set_service(self, host: str, is_up: bool = True, is_enabled: bool = True) -> None:
         """Let the nova-compute of a host report or not, and take new servers or not."""
-        for number, known in self.state.hypervisors.items():
+        for name, known in self.state.hypervisors.items():
             if known.service_name == host:
-                self.state.hypervisors[number] = replace(known, is_up=is_up, is_enabled=is_enabled)
+                self.state.hypervisors[name] = replace(known, is_up=is_up, is_enabled=is_enabled)
 
     def set_provider(self, host: str, sizes: Mapping[str, int], traits: Iterable[str] = ()) -> None:
         """Set what Placement tells of a host that is registered from now on."""

@@ -55,6 +55,7 @@ class CloudState:
     """The state of the whole cloud. A thread holds ``lock`` while it changes it."""
 
     hypervisors: dict[str, Hypervisor] = field(default_factory=dict)
+    """By hypervisor_hostname."""
     providers: dict[str, Provider] = field(default_factory=dict)
     aggregates: dict[int, Aggregate] = field(default_factory=dict)
     servers: dict[str, Server] = field(default_factory=dict)

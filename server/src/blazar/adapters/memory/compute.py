@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from blazar.adapters.memory.cloud_state import Called, CloudState
-from blazar.domain.errors import CloudRefused, CloudUnavailable
+from blazar.domain.errors import CloudRefused, CloudUnavailable, MultipleHostsFound
 from blazar.service.ports import Aggregate, Flavor, Hypervisor, Server, ServerGroup
 
 CLASS = "resources:CUSTOM_"
@@ -22,13 +22,20 @@ class MemoryCompute:
 
     def find_hypervisor(self, reference: str) -> Hypervisor | None:
         self._called("find_hypervisor")
-        by_name = {h.hypervisor_hostname: h for h in self._state.hypervisors.values()}
-        found = by_name.get(reference) or self._state.hypervisors.get(reference)
+        found = self._state.hypervisors.get(reference) or self._with_number(reference)
         return found and self._in_its_zone(found)
 
     def hypervisors(self) -> Sequence[Hypervisor]:
         self._called("hypervisors")
-        return [self._in_its_zone(found) for found in self._state.hypervisors.values()]
+        known = self._state.hypervisors.values()
+        return [replace(self._in_its_zone(found), number=None) for found in known]
+
+    def _with_number(self, number: str) -> Hypervisor | None:
+        found = [each for each in self._state.hypervisors.values() if each.number == number]
+        if len(found) > 1:
+            names = ", ".join(sorted(each.hypervisor_hostname for each in found))
+            raise MultipleHostsFound(host=number, names=names)
+        return found[0] if found else None
 
     def _in_its_zone(self, found: Hypervisor) -> Hypervisor:
         zone = next(iter(self._zones(found.service_name)), None)

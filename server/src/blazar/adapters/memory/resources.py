@@ -28,6 +28,9 @@ class MemoryResources:
     def find(self, pool: Pool, name: str) -> Registration | None:
         return next((r for r in self._in(pool, None) if r.name == name), None)
 
+    def find_by_cloud_id(self, pool: Pool, cloud_id: str) -> Registration | None:
+        return next((r for r in self._in(pool, None) if r.cloud_id == cloud_id), None)
+
     def failed(self, pool: Pool) -> Sequence[Registration]:
         return [registration for registration in self.list(pool) if registration.failure]
 
@@ -37,10 +40,12 @@ class MemoryResources:
     def add(self, registration: Registration, now: datetime) -> Registration:
         if registration.id in self._state.registrations or self.find(registration.pool, registration.name):
             raise Stale()
+        self._require_own_cloud_id(registration)
         return self._put(added_registration(registration, now), now)
 
     def save(self, registration: Registration, now: datetime) -> Registration:
         current = self._at(registration.id, registration.generation)
+        self._require_own_cloud_id(registration)
         stays = replace(registration, pool=current.pool, name=current.name, created_at=current.created_at)
         return self._put(saved_registration(stays, now), now)
 
@@ -128,6 +133,13 @@ class MemoryResources:
         if registration is None or registration.generation != generation:
             raise Stale()
         return registration
+
+    def _require_own_cloud_id(self, registration: Registration) -> None:
+        if registration.cloud_id is None:
+            return
+        known = self.find_by_cloud_id(registration.pool, registration.cloud_id)
+        if known is not None and known.id != registration.id:
+            raise Stale()
 
     def _put(self, registration: Registration, now: datetime) -> Registration:
         self._state.registrations[registration.id] = registration

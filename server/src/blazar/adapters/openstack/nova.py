@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
 from blazar.adapters.openstack.session import ServiceApi
-from blazar.domain.errors import CloudRefused, CloudUnavailable
+from blazar.domain.errors import CloudUnavailable, MultipleHostsFound
 from blazar.domain.resource import PropertyValue
 from blazar.service.ports import Aggregate, Flavor, Hypervisor, Server, ServerGroup
 
@@ -21,10 +22,10 @@ HYPERVISOR_FACTS = (
     "hypervisor_version",
     "hypervisor_hostname",
 )
-NUMERIC_IDS = "2.1"
-"""Up to 2.52 a hypervisor's id is Nova's integer, which API 1.0 shows, and up to 2.87 its sizes are told."""
-IN_PAGES = "2.33"
-"""From here on lists of hypervisors come in pages."""
+NUMBERS = "2.1"
+"""Up to 2.52 a hypervisor's id is a number, which API 1.0 shows. Each cell counts its own hypervisors."""
+UUIDS = "2.53"
+"""From here on a hypervisor's id is a UUID, which is unique, and up to 2.87 its sizes are told."""
 WITH_EXTRA_SPECS = "2.61"
 """From here on a flavor is shown with its extra specs."""
 ONE_POLICY = "2.64"
@@ -48,26 +49,24 @@ class NovaCompute:
     def find_hypervisor(self, reference: str) -> Hypervisor | None:
         if reference in NOT_IN_A_PATH:
             return None
-        is_number = reference.isascii() and reference.isdigit()
-        of_name = self._hypervisor_number(reference)
-        number = of_name or (reference if is_number else None)
-        answer = self._api.find(f"/os-hypervisors/{number}", NUMERIC_IDS) if number else None
-        found = _one(answer, "hypervisor")
+        numbered = self._with_name(reference) or self._with_number(reference)
+        if numbered is None:
+            return None
+        name = str(numbered["hypervisor_hostname"])
+        answer = self._api.find("/os-hypervisors/detail", UUIDS, hypervisor_hostname_pattern=name)
+        found = _with_exact_name(answer, name)
         if found is None:
             return None
-        if of_name and found["hypervisor_hostname"] != reference:
-            # Each cell of Nova counts its hypervisors from 1, and Nova shows the one that it finds first.
-            other = found["hypervisor_hostname"]
-            reason = f"the hypervisors {reference} and {other}, in two cells, have the same id {number}"
-            raise CloudRefused(service="Nova", reason=reason)
-        return _hypervisor(found, self._availability_zone(str(found["service"]["host"])))
+        zone = self._availability_zone(str(found["service"]["host"]))
+        return replace(_hypervisor(found, zone), number=str(numbered["id"]))
 
     def hypervisors(self) -> Sequence[Hypervisor]:
         zones = {str(s["host"]): str(s["zone"]) for s in self._services()}
         found: list[Mapping[str, Any]] = []
         marker: dict[str, str] = {}
         while True:
-            answer = self._api.get("/os-hypervisors/detail", IN_PAGES, limit=PAGE, **marker)
+            # By UUID also because a number as marker leads to the wrong page where two cells have it.
+            answer = self._api.get("/os-hypervisors/detail", UUIDS, limit=PAGE, **marker)
             page = answer["hypervisors"]
             found += page
             if not page or not answer.get("hypervisors_links"):
@@ -75,18 +74,27 @@ class NovaCompute:
             marker = {"marker": str(page[-1]["id"])}
         return [_hypervisor(raw, zones.get(str(raw["service"]["host"]), "")) for raw in found]
 
-    def _hypervisor_number(self, hostname: str) -> str | None:
-        # Nova searches by pattern, so compute-1 finds compute-10 as well: only the exact name counts.
-        answer = self._api.find(f"/os-hypervisors/{quote(hostname, safe='')}/search", NUMERIC_IDS)
-        exact = [h for h in (answer or {}).get("hypervisors", ()) if h["hypervisor_hostname"] == hostname]
-        return str(exact[0]["id"]) if exact else None
+    def _with_name(self, hostname: str) -> Mapping[str, Any] | None:
+        answer = self._api.find(f"/os-hypervisors/{quote(hostname, safe='')}/search", NUMBERS)
+        return _with_exact_name(answer, hostname)
+
+    def _with_number(self, reference: str) -> Mapping[str, Any] | None:
+        """Look through all hypervisors: asked for one number, Nova shows the first that has it."""
+        if not (reference.isascii() and reference.isdigit()):
+            return None
+        listed = self._api.get("/os-hypervisors", NUMBERS)["hypervisors"]
+        found = [each for each in listed if each["id"] == int(reference)]
+        if len(found) > 1:
+            names = ", ".join(sorted(str(each["hypervisor_hostname"]) for each in found))
+            raise MultipleHostsFound(host=reference, names=names)
+        return found[0] if found else None
 
     def _availability_zone(self, host: str) -> str:
         services = self._services(host=host)
         return str(services[0]["zone"]) if services else ""
 
     def _services(self, **conditions: str) -> Sequence[Mapping[str, Any]]:
-        answer = self._api.get("/os-services", NUMERIC_IDS, binary="nova-compute", **conditions)
+        answer = self._api.get("/os-services", NUMBERS, binary="nova-compute", **conditions)
         found: Sequence[Mapping[str, Any]] = answer["services"]
         return found
 
@@ -235,13 +243,20 @@ def _flavor_path(flavor_id: str) -> str:
     return f"/flavors/{quote(flavor_id, safe='')}"
 
 
+def _with_exact_name(answer: Any, hostname: str) -> Mapping[str, Any] | None:
+    """Return the hypervisor of this name. Nova finds by pattern, so compute-1 finds compute-10 as well."""
+    listed = (answer or {}).get("hypervisors", ())
+    return next((each for each in listed if each["hypervisor_hostname"] == hostname), None)
+
+
 def _hypervisor(raw: Mapping[str, Any], availability_zone: str) -> Hypervisor:
     host = str(raw["service"]["host"])
     facts: dict[str, PropertyValue] = {name: raw.get(name) for name in HYPERVISOR_FACTS}
     if isinstance(facts["cpu_info"], dict):  # it is an object from 2.28 on, and text before
         facts["cpu_info"] = json.dumps(facts["cpu_info"])
     return Hypervisor(
-        id=str(raw["id"]),
+        uuid=str(raw["id"]),
+        number=None,
         hypervisor_hostname=str(raw["hypervisor_hostname"]),
         service_name=host,
         facts={**facts, "service_name": host, "availability_zone": availability_zone},

@@ -105,7 +105,9 @@ class HostCreate(Body, extra="allow"):
 
     __pydantic_extra__: dict[str, Value]
 
-    id: Annotated[Reference, Field(description="Nova's id of the hypervisor; goes before `name`.")] = None
+    id: Annotated[
+        Reference, Field(description="Nova's numeric id of the hypervisor; goes before `name`.")
+    ] = None
     name: Annotated[
         Reference, Field(description="The hypervisor's name in Nova (`hypervisor_hostname`).")
     ] = None

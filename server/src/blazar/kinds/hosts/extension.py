@@ -19,7 +19,7 @@ from blazar.kinds.hosts.allocations import Allocations
 from blazar.kinds.hosts.bodies import AllocationsQuery, HostCreate, HostUpdate, PropertiesQuery, PropertyPatch
 from blazar.kinds.hosts.hosts import Hosts, HostSettings
 from blazar.kinds.hosts.interface import AllocationsInterface, HostsInterface
-from blazar.kinds.hosts.monitor import HostMonitor, MonitorSettings
+from blazar.kinds.hosts.monitor import HostMonitor, MonitorSettings, store_cloud_ids
 from blazar.service.interface import Service
 from blazar.service.ports.kind import Parts
 
@@ -44,6 +44,7 @@ class HostsExtension(ApiExtension):
         """Without ``monitoring`` the hosts are not monitored."""
         self._settings = settings or HostSettings()
         self._monitoring = monitoring
+        self._unlisted: frozenset[str] = frozenset()
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
@@ -63,8 +64,10 @@ class HostsExtension(ApiExtension):
         }
 
     def upkeep(self, parts: Parts) -> None:
-        """Finish the deregistrations that were cut off."""
+        """Finish the deregistrations that were cut off, and do what the monitor would where there is none."""
         self._hosts(parts).finish_deregistrations()
+        if self._monitoring is None:
+            self._unlisted = store_cloud_ids(parts.database, parts.cloud, parts.clock, self._unlisted)
 
     def monitor(self, parts: Parts) -> HostMonitor | None:
         if self._monitoring is None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain, count
+from zlib import crc32
 
 from blazar.domain.errors import BlazarError, Busy, CloudUnavailable, OutcomeUnknown, Stale
 from blazar.domain.resource import Registration
@@ -25,6 +27,11 @@ from blazar.service.ports.kind import Kinds
 from blazar.service.private_properties import RESOURCE_TYPE, shown
 from blazar.service.request_cloud import PATIENCE, for_undo, within_request
 from blazar.service.waiting import DATABASE_PAUSES, until
+
+FIRST_OWN_ID = 2**32
+"""Nova's numbers are smaller. Clients of API 1.0 take a host's id for digits."""
+ATTEMPTS = 10
+"""How often an id is looked for, where other hosts get the same one at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +87,7 @@ class Hosts:
         try:
             cloud.placement.ensure_reservation_provider(hypervisor.hypervisor_hostname)
             cloud.compute.add_host(freepool_id, hypervisor.service_name)
-            described = _described(hypervisor, command.capabilities, cloud)
+            described = _described(hypervisor, former, command.capabilities, cloud)
             return self._remembered(described, former, caller)
         except OutcomeUnknown:
             # The host may be registered: then it must stay in the freepool, or ordinary servers come onto it.
@@ -95,14 +102,20 @@ class Hosts:
     def _half_deregistered(self, hypervisor: Hypervisor) -> Registration | None:
         """Return the registration of the hypervisor where its deregistration was cut off. Raises
         HostAlreadyRegistered."""
-        with self._database.read() as uow:
-            by_id = uow.resources.get(hypervisor.id)
-            by_name = uow.resources.find(POOL, hypervisor.hypervisor_hostname)
-        if by_id is None and by_name is None:
+        name = hypervisor.hypervisor_hostname
+        known = self._registered(name, hypervisor.uuid)
+        if not known:
             return None
-        if by_id is None or by_id != by_name or by_id.reservable:
-            raise HostAlreadyRegistered(host=hypervisor.hypervisor_hostname)
-        return by_id
+        if any(host.name != name or host.reservable for host in known):
+            raise HostAlreadyRegistered(host=name)
+        return known[0]
+
+    def _registered(self, name: str, cloud_id: str | None) -> Sequence[Registration]:
+        """Return what is registered under this name, and under this cloud_id."""
+        with self._database.read() as uow:
+            by_name = uow.resources.find(POOL, name)
+            by_cloud_id = uow.resources.find_by_cloud_id(POOL, cloud_id) if cloud_id else None
+        return [host for host in (by_name, by_cloud_id) if host is not None]
 
     def _remembered(
         self, host: Registration, former: Registration | None, caller: Caller | None
@@ -125,25 +138,44 @@ class Hosts:
             return self._remember(host, former)
         except Stale:
             with self._database.read() as uow:
-                stored = uow.resources.get(host.id)
+                stored = uow.resources.find(POOL, host.name)
             # A generation is never used twice, so it tells whose work this is.
-            if stored is None or stored.generation != (former.generation + 1 if former else host.generation):
+            ours = (host.generation, former.generation + 1) if former else (host.generation,)
+            if stored is None or stored.generation not in ours:
                 raise
             return stored
 
     def _remember(self, host: Registration, former: Registration | None) -> Registration:
+        """Store the registration. Raises Stale where another request has registered the same host, Busy,
+        OutcomeUnknown."""
         now = self._clock.now()
 
         def commit(uow: UnitOfWork) -> Registration:
             if former is None:
-                stored = uow.resources.add(host, now)
+                stored = uow.resources.add(replace(host, id=_free_id(uow, host)), now)
             else:
                 # The generation goes on: a calendar elsewhere may know the host as it was before.
                 stored = uow.resources.save(replace(host, generation=former.generation), now)
             uow.resources.add_properties(RESOURCE_TYPE, host.capabilities, now)
             return stored
 
-        return self._database.transact(commit)
+        for _ in range(ATTEMPTS):
+            try:
+                return self._database.transact(commit)
+            except Stale:
+                if self._is_registered(host):
+                    raise
+                # A host of another cell has got the id meanwhile, or the former registration has ended.
+                former = None
+        raise Busy()
+
+    def _is_registered(self, host: Registration) -> bool:
+        """Return whether another request has registered the host. Raises OutcomeUnknown where the database
+        does not tell: the host must then stay in the freepool."""
+        try:
+            return bool(self._registered(host.name, host.cloud_id))
+        except (Busy, CloudUnavailable) as lost:
+            raise OutcomeUnknown(service="database", reason=lost.message) from lost
 
     def unregister(self, host_id: str, caller: Caller | None = None) -> None:
         self._deregistration.unregister(host_id, caller)
@@ -209,14 +241,26 @@ class Hosts:
         return record
 
 
-def _described(hypervisor: Hypervisor, capabilities: Mapping[str, str], cloud: Cloud) -> Registration:
+def _described(
+    hypervisor: Hypervisor, former: Registration | None, capabilities: Mapping[str, str], cloud: Cloud
+) -> Registration:
     provider = cloud.placement.provider(hypervisor.hypervisor_hostname)
     return Registration(
-        id=hypervisor.id,
+        id=former.id if former else str(hypervisor.number),
         pool=POOL,
         name=hypervisor.hypervisor_hostname,
         facts=hypervisor.facts,
         capabilities=capabilities,
         traits=provider.traits if provider else frozenset(),
         inventory=provider.inventory if provider else {},
+        cloud_id=hypervisor.uuid,
     )
+
+
+def _free_id(uow: UnitOfWork, host: Registration) -> str:
+    """Return Nova's number of the host, or one of our own where a host of another cell has that one.
+
+    Ours is made of the host's cloud_id, so that the host has the same one whenever it is registered, and no
+    other host gets it in between, but for the rare one with the same checksum."""
+    own = count(FIRST_OWN_ID + crc32(str(host.cloud_id).encode()))
+    return next(each for each in chain([host.id], map(str, own)) if uow.resources.get(each) is None)

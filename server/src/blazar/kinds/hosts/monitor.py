@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -39,6 +40,22 @@ class MonitorSettings:
     """The percentage of the registered hosts that may fail at once; one host always may."""
 
 
+class Hypervisors:
+    """The hypervisors that Nova lists, as those of registered hosts."""
+
+    def __init__(self, listed: Sequence[Hypervisor], hosts: Sequence[Registration]) -> None:
+        known = {host.cloud_id for host in hosts}
+        self._by_uuid = {each.uuid: each for each in listed}
+        self._by_name = {each.hypervisor_hostname: each for each in listed if each.uuid not in known}
+
+    def of(self, host: Registration) -> Hypervisor | None:
+        """Return the host's hypervisor: the one with its cloud_id.
+
+        A host that an earlier version has registered has none yet, and a hypervisor that was made anew has
+        another one. Such a hypervisor is found by its name, which is unique in Placement."""
+        return self._by_uuid.get(host.cloud_id or "") or self._by_name.get(host.name)
+
+
 class HostMonitor:
     """The Monitor of the hosts in our care. One thread uses it."""
 
@@ -62,12 +79,12 @@ class HostMonitor:
 
     def look(self, check: Callable[[], None]) -> Sighting:
         now = self._clock.now()
-        # By name: the numbers of hypervisors are not unique where Nova has several cells.
-        seen = {each.hypervisor_hostname: each for each in self._cloud.compute.hypervisors()}
+        hypervisors = self._cloud.compute.hypervisors()
         with self._database.read() as uow:
             hosts = uow.resources.list(POOL)
+        seen = Hypervisors(hypervisors, hosts)
         is_held_back = self._is_held_back(hosts, seen, now)
-        self._tell_unknown(frozenset(host.name for host in hosts if host.name not in seen))
+        self._tell_unknown(frozenset(host.name for host in hosts if seen.of(host) is None))
         changed = [host for host in hosts if self._after(host, seen, now, is_held_back) != host]
         for first in range(0, len(changed), IN_ONE_COMMIT):
             ids = [host.id for host in changed[first : first + IN_ONE_COMMIT]]
@@ -80,25 +97,25 @@ class HostMonitor:
     # decide
 
     def _after(
-        self, host: Registration, seen: Mapping[str, Hypervisor], now: datetime, is_held_back: bool
+        self, host: Registration, seen: Hypervisors, now: datetime, is_held_back: bool
     ) -> Registration:
         """Return the host after this look. One that Nova does not list stays as it is: it says nothing."""
-        hypervisor = seen.get(host.name)
+        hypervisor = seen.of(host)
         if hypervisor is None:
             return host
         reason = _reason(hypervisor)
         if reason is not None and is_held_back:
             return host
         failure = observed(host.failure, reason, now, self._settings.probation)
-        return replace(host, failure=failure, facts=_refreshed(host.facts, hypervisor))
+        facts = _refreshed(host.facts, hypervisor)
+        return replace(host, failure=failure, facts=facts, cloud_id=hypervisor.uuid)
 
-    def _is_held_back(
-        self, hosts: Sequence[Registration], seen: Mapping[str, Hypervisor], now: datetime
-    ) -> bool:
+    def _is_held_back(self, hosts: Sequence[Registration], seen: Hypervisors, now: datetime) -> bool:
         """Return whether so many hosts fail at once, or are not listed, that Nova must be wrong."""
         most = max(1, len(hosts) * self._settings.most_at_once // 100)
-        failing = [h for h in hosts if h.name in seen and _reason(seen[h.name]) and _is_recent(h, now)]
-        missing = [h for h in hosts if h.name not in seen]
+        found = [(host, seen.of(host)) for host in hosts]
+        failing = [host for host, at in found if at and _reason(at) and _is_recent(host, now)]
+        missing = [host for host, at in found if at is None]
         is_held_back = max(len(failing), len(missing)) > most
         if is_held_back and not self._was_held_back:
             LOG.error(
@@ -146,7 +163,7 @@ class HostMonitor:
         """Store the host, and tell the leases that lose something by what has changed."""
         now = self._clock.now()
         stored = uow.resources.save(new, now)
-        if replace(old, failure=new.failure) == new:
+        if replace(old, failure=new.failure, cloud_id=new.cloud_id) == new:
             return
         told = tell_unsuitable(uow, self._kinds, stored, now)
         LOG.log(
@@ -174,6 +191,32 @@ class HostMonitor:
             after = partial(_with_provider, provider=provider)
             if after(host) != host:
                 self._store([host.id], after)
+
+
+def store_cloud_ids(
+    database: Database, cloud: Cloud, clock: Clock, unlisted: frozenset[str]
+) -> frozenset[str]:
+    """Store the cloud_id of hosts that an earlier version has registered, as the monitor does by the way.
+
+    Return the ids of those that Nova does not list: as ``unlisted`` they are not looked for again, for Nova
+    takes long to list all hypervisors. Raises CloudUnavailable, CloudRefused."""
+    with database.read() as uow:
+        hosts = uow.resources.list(POOL)
+    wanted = [host for host in hosts if host.cloud_id is None and host.id not in unlisted]
+    if not wanted:
+        return unlisted
+    seen, now = Hypervisors(cloud.compute.hypervisors(), hosts), clock.now()
+    found = [(host, at) for host in wanted if (at := seen.of(host))]
+    for first in range(0, len(found), IN_ONE_COMMIT):
+        new = [replace(host, cloud_id=at.uuid) for host, at in found[first : first + IN_ONE_COMMIT]]
+        with suppress(Stale):  # a request has changed one of them: the next time
+            database.transact(partial(_save_all, hosts=new, now=now))
+    return frozenset(host.id for host in hosts if host.cloud_id is None and seen.of(host) is None)
+
+
+def _save_all(uow: UnitOfWork, hosts: Sequence[Registration], now: datetime) -> None:
+    for host in hosts:
+        uow.resources.save(host, now)
 
 
 def _refreshed(facts: Mapping[str, PropertyValue], seen: Hypervisor) -> Mapping[str, PropertyValue]:

@@ -16,7 +16,11 @@ class Hypervisor:
     """A compute host as Nova describes it; ``facts`` holds all of it under the names of API 1.0's host
     fields."""
 
-    id: str
+    uuid: str
+    """Nova's id of it, which no other hypervisor has."""
+    number: str | None
+    """The id that Nova knew it by before microversion 2.53. Each cell counts its own hypervisors, so another
+    one may have it too. A list does not tell it: None."""
     hypervisor_hostname: str
     service_name: str
     facts: Mapping[str, PropertyValue]
@@ -84,12 +88,12 @@ class Compute(Protocol):
     """Nova. Every method may raise CloudUnavailable (try again later) or CloudRefused (Nova says no)."""
 
     def find_hypervisor(self, reference: str) -> Hypervisor | None:
-        """Return the hypervisor with this hypervisor_hostname, or with this numeric id; exact, never by
-        pattern. Raises CloudRefused where Nova shows another one for the name."""
+        """Return the hypervisor with this hypervisor_hostname, or with this number; exact, never by pattern.
+        Raises MultipleHostsFound where hypervisors of several cells have the number."""
         ...
 
     def hypervisors(self) -> Sequence[Hypervisor]:
-        """Return all hypervisors: a few requests, however many there are."""
+        """Return all hypervisors, without their numbers: a few requests, however many there are."""
         ...
 
     def servers_on(self, host: str) -> Sequence[Server]:

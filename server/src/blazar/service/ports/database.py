@@ -129,6 +129,8 @@ class ResourceRepository(Protocol):
 
     def find(self, pool: Pool, name: str) -> Registration | None: ...
 
+    def find_by_cloud_id(self, pool: Pool, cloud_id: str) -> Registration | None: ...
+
     def failed(self, pool: Pool) -> Sequence[Registration]:
         """Return the registrations of the pool that have a failure, those on probation too, in the order of
         ids."""
@@ -142,14 +144,16 @@ class ResourceRepository(Protocol):
     def add(self, registration: Registration, now: datetime) -> Registration:
         """Insert, with the generation that the registration has. Return the registration as stored.
 
-        Raises Stale where the id exists already."""
+        Raises Stale where the id exists already, or the name or the cloud_id in the pool."""
         ...
 
     def save(self, registration: Registration, now: datetime) -> Registration:
-        """Write facts, capabilities, traits, inventory, reservable and failure of a registration that was
-        read, and raise the generation by one. Return the registration as stored; pool and name never change.
+        """Write cloud_id, facts, capabilities, traits, inventory, reservable and failure of a registration
+        that was read, and raise the generation by one. Return the registration as stored; pool and name never
+        change.
 
-        Raises Stale where the stored generation is no longer ``registration.generation``."""
+        Raises Stale where the stored generation is no longer ``registration.generation``, or the cloud_id is
+        that of another resource of the pool."""
         ...
 
     def remove(self, resource_id: str, generation: int) -> None:
