@@ -15,7 +15,7 @@ from blazar.adapters.db.tables import MYSQL_OPTIONS
 from blazar.adapters.db.types import Json, UtcDateTime
 
 revision = "0008"
-down_revision = "0006"
+down_revision = "0007"
 
 
 def upgrade() -> None:
