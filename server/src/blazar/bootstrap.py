@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
 from wsgiref.types import WSGIApplication
@@ -21,6 +22,9 @@ from blazar.api.app import make_app
 from blazar.api.authentication import keystone
 from blazar.api.health import Health
 from blazar.domain.planning.demand import Order
+from blazar.engine.claims import Claims
+from blazar.engine.convergence import converge_now
+from blazar.engine.drift import DriftCheck
 from blazar.engine.loop import EngineSettings, EventLoop
 from blazar.engine.monitoring import Monitoring
 from blazar.engine.purge import Purge
@@ -44,6 +48,7 @@ from blazar.service.leases import LeaseSettings
 from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.ports import Clock, Cloud, Database, Notifier
 from blazar.service.ports.kind import Parts
+from blazar.service.reconciliation import Reconciliation, ReconciliationSettings
 from blazar.service.turns import Turns
 from blazar.service.use_cases import UseCases
 
@@ -83,6 +88,7 @@ class Manager:
         )
         monitors = (extension.monitor(parts) for extension in plugins.extensions)
         self._monitoring = [Monitoring(database, each, healing, clock, metrics) for each in monitors if each]
+        self._drift = self._drift_check(conf, parts, plugins, clock, metrics)
         self.use_cases = UseCases(
             parts,
             plugins.extensions,
@@ -94,11 +100,24 @@ class Manager:
             metrics,
         )
 
+    def _drift_check(
+        self, conf: cfg.ConfigOpts, parts: Parts, plugins: Plugins, clock: Clock, metrics: Metrics
+    ) -> DriftCheck | None:
+        interval = timedelta(seconds=conf.manager.drift_check_seconds)
+        if not interval:
+            return None
+        reconciliation = Reconciliation(
+            parts, plugins.extensions, self.loop.converge, ReconciliationSettings()
+        )
+        repairs = conf.manager.drift_repair
+        return DriftCheck(parts.database, reconciliation, clock, interval, repairs, metrics)
+
     def _thread_health(self) -> list[ThreadHealth]:
         purge = [self._purge.health()] if self._purge else []
         monitoring = [each.health() for each in self._monitoring]
         steady = (self._relay.health(), self._upkeep.health())
-        return [*self.loop.health(), *steady, *purge, *monitoring]
+        drift = [self._drift.health()] if self._drift else []
+        return [*self.loop.health(), *steady, *purge, *monitoring, *drift]
 
     def start(self) -> None:
         """Load the calendars and begin with the events; active leases are compared with the cloud afterwards.
@@ -114,10 +133,14 @@ class Manager:
             self._purge.start()
         for monitoring in self._monitoring:
             monitoring.start()
+        if self._drift:
+            self._drift.start()
 
     def stop(self) -> None:
         """Let what is under way finish, for as long as the operator gives it; the rest is repeated by another
         manager."""
+        if self._drift:
+            self._drift.stop()
         for monitoring in self._monitoring:
             monitoring.stop()
         if self._purge:
@@ -212,6 +235,29 @@ def build_cloud(conf: cfg.ConfigOpts, metrics: Metrics = NO_METRICS) -> Cloud:
         user_agent="blazar",
     )
     return connect(session, settings.region_name, settings.interface, metrics, settings.calls_at_once)
+
+
+@contextmanager
+def build_reconciliation(
+    conf: cfg.ConfigOpts, database: Database, settings: ReconciliationSettings
+) -> Iterator[Reconciliation]:
+    """The comparison of the database with the cloud, outside of a manager, with claims of its own, which are
+    given back at the end. Raises KindDisabled."""
+    plugins, clock, cloud = load_plugins(conf), SystemClock(), build_cloud(conf)
+    require_kinds(database, plugins.kinds)
+    start_retry = timedelta(seconds=conf.manager.start_retry_seconds)
+    events = Events(database, cloud, plugins.kinds, clock, start_retry)
+    claims = Claims(database, clock, engine_settings(conf).claim)
+
+    def converge(lease_id: str) -> str | None:
+        return converge_now(lease_id, claims, events, database, clock)
+
+    claims.start()
+    try:
+        parts = Parts(database, cloud, plugins.kinds, clock)
+        yield Reconciliation(parts, plugins.extensions, converge, settings)
+    finally:
+        claims.stop()
 
 
 def planning_settings(conf: cfg.ConfigOpts) -> PlanningSettings:

@@ -36,6 +36,7 @@ from blazar.service.ports.database import (
     StandingClaim,
     UnitOfWork,
 )
+from blazar.service.ports.drift import Difference, Look, MarkedObject, Repair, is_reservation_id
 from blazar.service.ports.surroundings import Clock, Notifier
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "CloudNetwork",
     "Compute",
     "Database",
+    "Difference",
     "DutyRepository",
     "EventRepository",
     "Flavor",
@@ -56,6 +58,8 @@ __all__ = [
     "Identity",
     "LeaseRepository",
     "ListPage",
+    "Look",
+    "MarkedObject",
     "Network",
     "Notification",
     "Notifier",
@@ -63,10 +67,12 @@ __all__ = [
     "Placement",
     "PropertyRecord",
     "Provider",
+    "Repair",
     "ResourceRepository",
     "Server",
     "ServerGroup",
     "StandingClaim",
     "Subnet",
     "UnitOfWork",
+    "is_reservation_id",
 ]
