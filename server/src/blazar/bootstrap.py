@@ -239,11 +239,11 @@ def build_cloud(conf: cfg.ConfigOpts, metrics: Metrics = NO_METRICS) -> Cloud:
 
 @contextmanager
 def build_reconciliation(
-    conf: cfg.ConfigOpts, database: Database, settings: ReconciliationSettings
+    conf: cfg.ConfigOpts, database: Database, plugins: Plugins, settings: ReconciliationSettings
 ) -> Iterator[Reconciliation]:
     """The comparison of the database with the cloud, outside of a manager, with claims of its own, which are
     given back at the end. Raises KindDisabled."""
-    plugins, clock, cloud = load_plugins(conf), SystemClock(), build_cloud(conf)
+    clock, cloud = SystemClock(), build_cloud(conf)
     require_kinds(database, plugins.kinds)
     start_retry = timedelta(seconds=conf.manager.start_retry_seconds)
     events = Events(database, cloud, plugins.kinds, clock, start_retry)

@@ -16,6 +16,7 @@ from blazar import conf as options
 from blazar.adapters.db import SqlDatabase, schema
 from blazar.bootstrap import build_reconciliation
 from blazar.domain.errors import CloudRefused, CloudUnavailable
+from blazar.plugins import Plugins, load_plugins
 from blazar.service.enabled_kinds import KindDisabled
 from blazar.service.reconciliation import Finding, ReconciliationSettings
 
@@ -58,9 +59,10 @@ def reconcile(conf: cfg.ConfigOpts, database: SqlDatabase, arguments: Any) -> in
     """Compare, or repair, and print what was found. Return the exit code: 1 where something differs still.
 
     Raises NotReconciled."""
+    plugins = _plugins(conf)
     try:
-        findings = _findings(conf, database, arguments)
-    except (ClientException, LookupError, ValueError, cfg.Error, KindDisabled) as error:
+        findings = _findings(conf, database, plugins, arguments)
+    except (ClientException, KindDisabled) as error:
         raise NotReconciled(f"The configuration cannot be used: {error}", USAGE) from error
     except (CloudUnavailable, CloudRefused) as error:
         raise NotReconciled(f"The comparison was not finished: {error}", AWAY) from error
@@ -74,11 +76,20 @@ def reconcile(conf: cfg.ConfigOpts, database: SqlDatabase, arguments: Any) -> in
     return 1 if left else 0
 
 
-def _findings(conf: cfg.ConfigOpts, database: SqlDatabase, arguments: Any) -> Sequence[Finding]:
+def _plugins(conf: cfg.ConfigOpts) -> Plugins:
     options.register(conf)
+    try:
+        return load_plugins(conf)
+    except (LookupError, ValueError, cfg.Error) as error:
+        raise NotReconciled(f"The configuration cannot be used: {error}", USAGE) from error
+
+
+def _findings(
+    conf: cfg.ConfigOpts, database: SqlDatabase, plugins: Plugins, arguments: Any
+) -> Sequence[Finding]:
     schema.require(database.engine)
     settings = ReconciliationSettings(arguments.grace, arguments.remove_many)
-    with build_reconciliation(conf, database, settings) as reconciliation:
+    with build_reconciliation(conf, database, plugins, settings) as reconciliation:
         if arguments.repair:
             return reconciliation.repair(_go_on, _tell, waits=True)
         return reconciliation.compare(_go_on, _tell)
