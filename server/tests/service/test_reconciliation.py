@@ -14,7 +14,9 @@ from blazar.adapters.memory.cloud import FREEPOOL
 from blazar.domain.errors import CloudUnavailable
 from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.engine.convergence import BUSY
+from blazar.kinds.host import HostKind
 from blazar.service.ports import Flavor
+from blazar.service.ports.kind import Kind
 from blazar.service.reconciliation import (
     FEW,
     HELD_BACK,
@@ -606,3 +608,23 @@ def test_a_difference_is_one_line(world: Compared) -> None:
     )
     (repaired,) = world.repair()
     assert repaired.sentence == f"repaired: {found.sentence}"
+
+
+class PlainKind(HostKind):
+    """A kind of another distribution, which compares nothing."""
+
+    differences = Kind.differences
+    marked = Kind.marked
+
+
+def test_a_kind_that_compares_nothing_works_and_keeps_what_it_has(world: Compared) -> None:
+    world.kinds["physical:host"] = PlainKind()
+    world.new_process()
+    lease = world.active("host")
+    whole = world.contents()
+    without_hosts(world, lease)
+    harmed = world.contents()
+    assert "aggregate" not in world.sorts()
+    world.forget(lease)
+    world.repair(waits=True)
+    assert world.contents()["aggregates"].keys() == harmed["aggregates"].keys() == whole["aggregates"].keys()
