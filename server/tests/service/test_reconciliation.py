@@ -15,9 +15,11 @@ from blazar.domain.errors import CloudUnavailable
 from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.engine.convergence import BUSY
 from blazar.kinds.host import HostKind
+from blazar.service.commands import ReservationChange
 from blazar.service.ports import Flavor
 from blazar.service.ports.kind import Kind
 from blazar.service.reconciliation import (
+    AFTER_OTHERS,
     FEW,
     HELD_BACK,
     NOTHING,
@@ -263,6 +265,16 @@ def test_a_lease_that_starts_while_the_cloud_is_looked_at_does_not_count(world: 
         world.run_due()
 
 
+def test_a_lease_that_an_update_has_changed_does_not_count_before_the_engine_is_done(world: Compared) -> None:
+    lease = world.active("instances")
+    request = ReservationChange(lease.reservations[0].id, {"amount": 3})
+    world.update(lease, reservations=(request,))
+    assert list(world.compare()) == []
+    world.run_due()
+    assert list(world.compare()) == []
+    assert len(world.aggregate_of(lease).hosts) == 3
+
+
 def test_a_lease_whose_end_has_begun_keeps_what_it_has(world: Compared) -> None:
     lease = world.active("host")
     world.cloud.boot("stubborn", world.aggregate_of(lease).hosts[0])
@@ -415,6 +427,27 @@ def test_servers_are_never_deleted(world: Compared, kind: str) -> None:
     assert list(world.compare()) == []
 
 
+@pytest.mark.parametrize("left", ["aggregate", "flavor"])
+def test_what_a_server_needs_stays_whatever_else_is_gone(world: Compared, left: str) -> None:
+    lease = world.active("instances")
+    reservation_id, state = lease.reservations[0].id, world.cloud.state
+    world.cloud.boot_reserved("server", reservation_id)
+    aggregate = world.aggregate_of(lease)
+    without_class(world, lease)
+    if left == "flavor":
+        del state.aggregates[aggregate.id]
+    world.forget(lease)
+    groups = set(state.groups)
+    assert groups
+    found = [finding for finding in world.repair(waits=True) if not finding.is_repaired]
+    assert left in {finding.difference.sort for finding in found}
+    assert reservation_id in state.flavors
+    assert (aggregate.id in state.aggregates) == (left == "aggregate")
+    assert set(state.groups) == groups
+    assert any("1 servers are of flavor" in finding.reason for finding in found)
+    assert AFTER_OTHERS in {finding.reason for finding in found}
+
+
 def test_a_host_that_is_not_registered_does_not_get_into_the_freepool(world: Compared) -> None:
     world.cloud.add_hypervisor("77", "stranger")
     reservation_id = str(uuid4())
@@ -513,6 +546,25 @@ def test_a_host_that_is_being_deregistered_is_left_alone(world: Compared) -> Non
     world.database.transact(lambda u: u.resources.save(replace(host, reservable=False), world.clock.now()))
     world.cloud.compute.remove_host(freepool_id(world), "host2")
     assert list(world.compare()) == []
+
+
+def test_a_host_that_is_registered_anew_while_the_cloud_is_looked_at_does_not_count(world: Compared) -> None:
+    (host,) = (each for each in registered(world) if each.name == "host2")
+
+    def give_back(call: str) -> None:
+        if call == "aggregates":
+            world.cloud.before = lambda _: None
+            world.hosts.unregister(host.id)
+            world.cloud.before = register
+
+    def register(call: str) -> None:
+        if call == "reservation_providers":
+            world.cloud.before = lambda _: None
+            world.register("host2")
+
+    world.cloud.before = give_back
+    assert list(world.compare()) == []
+    assert "host2" in world.in_freepool()
 
 
 def test_a_host_that_is_not_registered_is_told_and_stays_in_the_freepool(world: Compared) -> None:
