@@ -1,8 +1,8 @@
 """The comparison of the database with the cloud, all of it: what differs, and how it is repaired.
 
 A lease is read, the cloud is looked at, and the lease is read again: only where it is still the same, a
-difference counts. What is in the cloud for a reservation is looked for first, and its lease afterwards: a
-lease is always stored before anything is made for it."""
+difference counts. What is in the cloud for a reservation is looked for first, then its lease, which is always
+stored before anything is made for it, and then once more: a lease that ends takes what it had along."""
 
 from __future__ import annotations
 
@@ -200,16 +200,16 @@ class Reconciliation:
 
     def _of_orphans(self, cloud: Cloud, tell: Tell) -> Iterator[_Found]:
         tell("looking for what has no lease")
-        look = Look(cloud, self._database)
-        # Kinds that share their objects tell of each of them more than once.
-        marked = dict.fromkeys(each for kind in self._parts.kinds.values() for each in kind.marked(look))
+        marked = self._marked(cloud)
         owned = self._owned(marked)
-        orphans = [each for each in marked if each.reservation_id not in owned]
-        lost = {each.reservation_id for each in orphans}
+        orphans = {each for each in marked if each.reservation_id not in owned}
+        # Looked at once more: what a lease had that has ended since was removed with it.
+        stays = [each for each in self._marked(cloud) if each in orphans] if orphans else []
+        lost = {each.reservation_id for each in stays}
         is_held_back = not self._settings.removes_many and len(lost) > max(FEW, len(owned))
         now = self._monotonic()
-        self._since = {} if is_held_back else {each: self._since.get(each, now) for each in orphans}
-        for each in orphans:
+        self._since = {} if is_held_back else {each: self._since.get(each, now) for each in stays}
+        for each in stays:
             yield _Found(
                 Difference(
                     *(each.sort, each.subject, NOTHING, PRESENT, "", each.reservation_id),
@@ -217,6 +217,11 @@ class Reconciliation:
                 ),
                 None if is_held_back else partial(self._removed, each),
             )
+
+    def _marked(self, cloud: Cloud) -> list[MarkedObject]:
+        """Return each marked object once: kinds that share their objects all tell of them."""
+        look = Look(cloud, self._database)
+        return list(dict.fromkeys(each for kind in self._parts.kinds.values() for each in kind.marked(look)))
 
     def _owned(self, marked: Iterable[MarkedObject]) -> frozenset[str]:
         ids = sorted({each.reservation_id for each in marked})

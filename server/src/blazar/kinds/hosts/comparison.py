@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import timedelta
 from functools import partial
 
@@ -30,22 +31,22 @@ class HostComparison:
     def differences(self, look: Look) -> Iterator[tuple[Difference, Repair | None]]:
         """Return what differs. A host that a request is at work on meanwhile does not count."""
         before = _by_id(look)
-        aggregates = all_aggregates(look)
+        all_aggregates(look)  # asked for between the two readings
         providers = frozenset(look.once("providers", look.cloud.placement.reservation_providers))
         after = _by_id(look)
         hosts = [host for host in after.values() if _is_unchanged(host, before)]
-        yield from self._of_freepool(hosts, after, aggregates)
+        yield from self._of_freepool(look, hosts, after)
         for host in hosts:
             if host.name not in providers:
                 yield _of_provider(host)
 
     def _of_freepool(
         self,
+        look: Look,
         hosts: Sequence[Registration],
         registered: dict[str, Registration],
-        aggregates: Sequence[Aggregate],
     ) -> Iterator[tuple[Difference, Repair | None]]:
-        name = self._freepool
+        name, aggregates = self._freepool, all_aggregates(look)
         freepool = next((each for each in aggregates if each.name == name), None)
         if freepool is None:
             advice = MAKE_FREEPOOL.format(name=name)
@@ -57,9 +58,16 @@ class HostComparison:
             host = outside[host_id]
             difference = Difference("freepool", f"host {host.name}", f"in {name}", "in no aggregate of ours")
             yield difference, partial(self._put_back, host)
-        for each in sorted(set(freepool.hosts) - {_service(host) for host in registered.values()}):
+        for each in self._strangers(look, freepool, {_service(host) for host in registered.values()}):
             advice = UNREGISTERED.format(name=name, host=each)
             yield Difference("freepool", f"host {each}", "registered", f"in {name} only", advice=advice), None
+
+    def _strangers(self, look: Look, freepool: Aggregate, registered: AbstractSet[str]) -> Sequence[str]:
+        """Return the hosts in the freepool that are not registered. One that was given back after the look
+        is none."""
+        strangers = set(freepool.hosts) - registered
+        again = look.cloud.compute.aggregate(freepool.id) if strangers else None
+        return sorted(strangers & set(again.hosts if again is not None else ()))
 
     def _reserved(self, aggregates: Sequence[Aggregate]) -> Iterator[str]:
         """Return the hosts in the aggregates of host reservations: of leases, and of none."""
