@@ -33,6 +33,7 @@ class Compared(World):
     def __init__(self, **more: Any) -> None:
         super().__init__(floating_ips=2, **more)
         self.told: list[str] = []
+        self.converged: list[str] = []
         self.new_process()
 
     def new_process(self, **settings: Any) -> None:
@@ -52,6 +53,7 @@ class Compared(World):
         )
 
     def converge(self, lease_id: str) -> str | None:
+        self.converged.append(lease_id)
         events = Events(self.database, self.cloud, self.kinds, self.clock)
         return converge_now(lease_id, self.claims, events, self.database, self.clock)
 

@@ -22,6 +22,7 @@ from blazar.service.reconciliation import (
     AFTER_OTHERS,
     FEW,
     HELD_BACK,
+    MOST_FAILURES,
     NOTHING,
 )
 
@@ -153,6 +154,7 @@ def test_what_an_active_lease_lacks_is_found_and_repaired(
     repaired = world.repair()
     assert [finding.difference for finding in repaired] == [finding.difference for finding in found]
     assert all(finding.is_repaired for finding in repaired)
+    assert world.converged == [lease.id]
     if harm is not without_tags:  # the user's own tags stay
         assert world.contents() == whole
     assert list(world.compare()) == []
@@ -182,6 +184,7 @@ def test_what_only_people_can_repair_is_told_with_what_to_do(world: Compared) ->
     assert [finding.difference.sort for finding in found] == ["flavor", "server group", "trust"]
     assert not any(finding.is_repaired for finding in found)
     assert all(finding.reason == finding.difference.advice != "" for finding in found)
+    assert world.converged == []
 
 
 def test_a_zone_that_is_wrong_is_left_to_people(world: Compared) -> None:
@@ -515,8 +518,10 @@ def test_a_host_outside_of_the_freepool_is_put_back(world: Compared) -> None:
 def test_a_host_with_servers_is_not_put_back(world: Compared) -> None:
     world.cloud.compute.remove_host(freepool_id(world), "host2")
     world.cloud.boot("ordinary", "host2")
+    world.cloud.calls.clear()
     (left,) = world.repair()
     assert "1 servers are on host host2" in left.reason
+    assert "add_host" not in world.cloud.calls
     assert "host2" not in world.in_freepool()
 
 
@@ -641,6 +646,24 @@ def test_nothing_is_changed_where_a_part_of_the_cloud_does_not_tell(world: Compa
         with pytest.raises(CloudUnavailable):
             work()
     assert world.contents() == before
+
+
+def test_a_cloud_that_falls_silent_is_not_asked_for_each_repair(world: Compared) -> None:
+    for host in range(1, 5):
+        world.cloud.placement.remove_reservation_provider(f"host{host}")
+        world.cloud.compute.remove_host(freepool_id(world), f"host{host}")
+    attempts = []
+
+    def fail(call: str) -> None:
+        if call in ("servers_on", "ensure_reservation_provider"):
+            attempts.append(call)
+            raise CloudUnavailable(service="Nova", reason="it is away")
+
+    world.cloud.before = fail
+    assert len(world.compare()) == 8
+    with pytest.raises(CloudUnavailable):
+        world.repair()
+    assert len(attempts) == MOST_FAILURES + 1
 
 
 def test_the_cloud_is_asked_for_lists_and_not_for_each_lease(world: Compared) -> None:
