@@ -368,6 +368,7 @@ def test_a_fence_stands_before_each_request(place: Place) -> None:
         lambda: compute.remove_host(1, host),
         lambda: compute.delete_aggregate(1),
         lambda: compute.flavor(name),
+        lambda: compute.flavors(),
         lambda: compute.create_flavor(private_flavor(name)),
         lambda: compute.delete_flavor(name),
         lambda: compute.flavor_projects(name),

@@ -704,6 +704,13 @@ def test_a_difference_is_one_line(world: Compared) -> None:
     assert repaired.sentence == f"repaired: {found.sentence}"
 
 
+def test_a_lease_of_a_kind_that_is_not_enabled_is_left_alone(world: Compared) -> None:
+    lease = world.active("host", "floating IP")
+    without_hosts(world, lease)
+    del world.kinds["virtual:floatingip"]
+    assert list(world.compare()) == []
+
+
 class PlainKind(HostKind):
     """A kind of another distribution, which compares nothing."""
 

@@ -71,24 +71,27 @@ class DriftCheck:
         return self._thread.health()
 
     def round(self) -> float:
-        """Compare where it is time. Return the seconds to wait until the next round. What was cut off is
-        begun anew by whichever manager is next."""
+        """Compare where it is time. Return the seconds to wait until the next round.
+
+        What was cut off, or failed with the cloud, is begun anew by whichever manager is next. What met a
+        defect is not: it would meet it again."""
         token, now = str(uuid4()), self._clock.now()
         before = now - self._interval
         if not self._database.transact(lambda u: u.duties.take(DUTY, token, now, now + HELD, before)):
             self._see_from_outside()
             return self._wait
-        done_at = None
+        is_done = True
         try:
             self._work(token)
-            done_at = self._clock.now()
         except ClaimLost:
+            is_done = False
             LOG.info("The comparison with the cloud was cut off, and is begun anew")
         except (CloudUnavailable, CloudRefused) as failure:
+            is_done = False
             LOG.warning("The comparison with the cloud failed, and is begun anew later: %s", failure)
             return PAUSE
         finally:
-            self._give_back(token, done_at)
+            self._give_back(token, self._clock.now() if is_done else None)
         return self._wait
 
     def _see_from_outside(self) -> None:

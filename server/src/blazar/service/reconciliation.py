@@ -165,10 +165,12 @@ class Reconciliation:
                 yield from (_Found(d, None if d.advice else repair) for d in found[lease.id])
 
     def _settled(self, ids: Sequence[str]) -> list[Lease]:
-        """Return those of the leases that should have in the cloud all that they were promised."""
+        """Return those of the leases that should have in the cloud all that they were promised, but for those
+        that only another version understands."""
         with self._database.read() as uow:
-            leases = uow.leases.get_many(ids)
-        return [lease for lease in leases if lease.is_understood and is_settled(lease)]
+            leases = [lease for lease in uow.leases.get_many(ids) if lease.is_understood]
+        kinds = self._parts.kinds.keys()
+        return [lease for lease in leases if is_settled(lease) and _types(lease) <= kinds]
 
     def _works(self, leases: Sequence[Lease]) -> Mapping[str, list[tuple[Kind[Any], Work]]]:
         """Return the work of each active reservation with its kind, by lease."""
@@ -300,6 +302,10 @@ class Reconciliation:
 
 def _is_active(reservation: Reservation) -> bool:
     return reservation.status is ReservationStatus.ACTIVE
+
+
+def _types(lease: Lease) -> frozenset[str]:
+    return frozenset(reservation.resource_type for reservation in lease.reservations)
 
 
 def _of_trust(lease: Lease, cloud: Cloud) -> Iterator[Difference]:
