@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
 from wsgiref.types import WSGIApplication
@@ -21,11 +22,15 @@ from blazar.api.app import make_app
 from blazar.api.authentication import keystone
 from blazar.api.health import Health
 from blazar.domain.planning.demand import Order
+from blazar.engine.claims import Claims
+from blazar.engine.convergence import converge_now
+from blazar.engine.drift import DriftCheck
 from blazar.engine.loop import EngineSettings, EventLoop
 from blazar.engine.monitoring import Monitoring
 from blazar.engine.purge import Purge
 from blazar.engine.relay import Relay
 from blazar.engine.reporting import Reporting
+from blazar.engine.threads import Background
 from blazar.engine.upkeep import Upkeep
 from blazar.plugins import Plugins, load_filters, load_plugins
 from blazar.policies import make_enforcer
@@ -45,6 +50,7 @@ from blazar.service.leases import LeaseSettings
 from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.ports import Clock, Cloud, Database, Notifier
 from blazar.service.ports.kind import Parts
+from blazar.service.reconciliation import Reconciliation, ReconciliationSettings
 from blazar.service.turns import Turns
 from blazar.service.usage_reports import UsageReports
 from blazar.service.use_cases import UseCases
@@ -77,17 +83,20 @@ class Manager:
         self._events = Events(database, cloud, kinds, clock, start_retry, reports)
         self.loop = EventLoop(database, self._events, clock, engine_settings(conf), metrics)
         self._relay = Relay(database, notifier, clock, metrics)
-        days = conf.database.retention_days
-        self._purge = Purge(database, clock, timedelta(days=days)) if days else None
         self._patience = timedelta(seconds=conf.graceful_shutdown_timeout)
         parts = Parts(database, cloud, kinds, clock)
-        self._reporting = [Reporting(each, parts, metrics) for each in filters if each.reports]
-        self._upkeep = Upkeep([partial(each.upkeep, parts) for each in plugins.extensions])
         healing = Healing(
             database, self._calendars, kinds, clock, healing_settings(conf), self.loop.nudge, metrics
         )
         monitors = (extension.monitor(parts) for extension in plugins.extensions)
-        self._monitoring = [Monitoring(database, each, healing, clock, metrics) for each in monitors if each]
+        days = conf.database.retention_days
+        self._background: Sequence[Background] = (
+            Upkeep([partial(each.upkeep, parts) for each in plugins.extensions]),
+            *([Purge(database, clock, timedelta(days=days))] if days else ()),
+            *(Monitoring(database, each, healing, clock, metrics) for each in monitors if each),
+            *(Reporting(each, parts, metrics) for each in filters if each.reports),
+            *self._drift_check(conf, parts, plugins, clock, metrics),
+        )
         self.use_cases = UseCases(
             parts,
             plugins.extensions,
@@ -101,12 +110,21 @@ class Manager:
             exempt,
         )
 
+    def _drift_check(
+        self, conf: cfg.ConfigOpts, parts: Parts, plugins: Plugins, clock: Clock, metrics: Metrics
+    ) -> Sequence[DriftCheck]:
+        interval = timedelta(seconds=conf.manager.drift_check_seconds)
+        if not interval:
+            return ()
+        reconciliation = Reconciliation(
+            parts, plugins.extensions, self.loop.converge, ReconciliationSettings()
+        )
+        repairs = conf.manager.drift_repair
+        return (DriftCheck(parts.database, reconciliation, clock, interval, repairs, metrics),)
+
     def _thread_health(self) -> list[ThreadHealth]:
-        purge = [self._purge.health()] if self._purge else []
-        monitoring = [each.health() for each in self._monitoring]
-        steady = (self._relay.health(), self._upkeep.health())
-        reporting = [each.health() for each in self._reporting]
-        return [*self.loop.health(), *steady, *purge, *monitoring, *reporting]
+        others = (each.health() for each in self._background)
+        return [*self.loop.health(), self._relay.health(), *others]
 
     def start(self) -> None:
         """Load the calendars and begin with the events; active leases are compared with the cloud afterwards.
@@ -117,24 +135,14 @@ class Manager:
         self._events.bring_forward()
         self._relay.start()
         self.loop.start()
-        self._upkeep.start()
-        if self._purge:
-            self._purge.start()
-        for monitoring in self._monitoring:
-            monitoring.start()
-        for reporting in self._reporting:
-            reporting.start()
+        for each in self._background:
+            each.start()
 
     def stop(self) -> None:
         """Let what is under way finish, for as long as the operator gives it; the rest is repeated by another
         manager."""
-        for reporting in self._reporting:
-            reporting.stop()
-        for monitoring in self._monitoring:
-            monitoring.stop()
-        if self._purge:
-            self._purge.stop()
-        self._upkeep.stop()
+        for each in reversed(self._background):
+            each.stop()
         self.loop.stop(self._patience)
         self._relay.stop()
 
@@ -224,6 +232,29 @@ def build_cloud(conf: cfg.ConfigOpts, metrics: Metrics = NO_METRICS) -> Cloud:
         user_agent="blazar",
     )
     return connect(session, settings.region_name, settings.interface, metrics, settings.calls_at_once)
+
+
+@contextmanager
+def build_reconciliation(
+    conf: cfg.ConfigOpts, database: Database, plugins: Plugins, settings: ReconciliationSettings
+) -> Iterator[Reconciliation]:
+    """The comparison of the database with the cloud, outside of a manager, with claims of its own, which are
+    given back at the end. Raises KindDisabled."""
+    clock, cloud = SystemClock(), build_cloud(conf)
+    require_kinds(database, plugins.kinds)
+    start_retry = timedelta(seconds=conf.manager.start_retry_seconds)
+    events = Events(database, cloud, plugins.kinds, clock, start_retry)
+    claims = Claims(database, clock, engine_settings(conf).claim)
+
+    def converge(lease_id: str) -> str | None:
+        return converge_now(lease_id, claims, events, database, clock)
+
+    claims.start()
+    try:
+        parts = Parts(database, cloud, plugins.kinds, clock)
+        yield Reconciliation(parts, plugins.extensions, converge, settings)
+    finally:
+        claims.stop()
 
 
 def planning_settings(conf: cfg.ConfigOpts) -> PlanningSettings:

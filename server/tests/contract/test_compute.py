@@ -284,6 +284,17 @@ def test_a_public_flavor_is_everybodys(place: Place) -> None:
 # server groups
 
 
+def test_all_flavors_are_listed_as_each_is_found(place: Place) -> None:
+    compute, public = place.cloud.compute, place.add_flavor()
+    private = private_flavor(label(), shelf="top")
+    compute.create_flavor(private)
+    listed = {flavor.id: flavor for flavor in compute.flavors()}
+    assert listed[private.id] == compute.flavor(private.id) == private
+    assert listed[public] == compute.flavor(public)
+    compute.delete_flavor(private.id)
+    assert private.id not in {flavor.id for flavor in compute.flavors()}
+
+
 @pytest.mark.parametrize("policy", ["affinity", "anti-affinity", "soft-anti-affinity"])
 def test_a_server_group_comes_and_goes(place: Place, policy: str) -> None:
     compute, name = place.cloud.compute, label()
@@ -301,6 +312,8 @@ def test_server_groups_may_share_a_name(place: Place) -> None:
     made = {compute.create_server_group(name, "affinity").id for _ in range(2)}
     assert len(made) == 2
     assert {group.id for group in compute.server_groups(name)} == made
+    other = compute.create_server_group(label(), "affinity").id
+    assert {group.id for group in compute.server_groups()} >= {*made, other}
 
 
 def test_a_users_server_group_is_in_the_users_project(place: Place) -> None:
@@ -360,6 +373,7 @@ def test_a_fence_stands_before_each_request(place: Place) -> None:
         lambda: compute.remove_host(1, host),
         lambda: compute.delete_aggregate(1),
         lambda: compute.flavor(name),
+        lambda: compute.flavors(),
         lambda: compute.create_flavor(private_flavor(name)),
         lambda: compute.delete_flavor(name),
         lambda: compute.flavor_projects(name),

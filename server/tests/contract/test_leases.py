@@ -210,6 +210,17 @@ def test_finds_ids_by_status(database: Database) -> None:
         assert list(u.leases.ids_with_status([LeaseStatus.STARTING])) == []
 
 
+def test_finds_which_reservations_are_of_leases_that_are_not_over(database: Database) -> None:
+    leases = [lease(str(n), status=status) for n, status in enumerate(LeaseStatus)]
+    add(database, *leases)
+    ids = {r.id: each.status for each in leases for r in each.reservations}
+    assert len(ids) >= len(leases)
+    wanted = {i for i, status in ids.items() if status is not LeaseStatus.TERMINATED}
+    with database.read() as u:
+        assert u.leases.unfinished_reservations([*ids, "never"]) == wanted
+        assert u.leases.unfinished_reservations([]) == frozenset()
+
+
 # ----------------------------------------------------------------------------------------------------- saving
 
 

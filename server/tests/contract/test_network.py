@@ -82,6 +82,8 @@ def test_they_are_found_by_all_of_their_tags(place):
     assert [f.id for f in network.floating_ips(place.external, TAGS)] == [first.id]
     assert {f.id for f in network.floating_ips(place.external, [TAG])} == {first.id, second.id}
     assert network.floating_ips(place.internal, TAGS) == []
+    assert {f.id for f in network.floating_ips(place.external, ())} >= {first.id, second.id}
+    assert network.floating_ips(place.internal, ()) == []
     assert network.floating_ip(place.external, first.address).tags == frozenset(TAGS)
     network.set_floating_ip_tags(first.id, ["mine"])
     assert network.floating_ips(place.external, TAGS) == []

@@ -73,6 +73,23 @@ def test_slots_are_set_and_changed_and_removed(place: Place) -> None:
         placement.remove_resource_class(resource_class)
 
 
+def test_providers_classes_and_totals_are_listed(place: Place) -> None:
+    placement, (host, other), resource_class = place.cloud.placement, place.hosts, class_of(label())
+    placement.ensure_reservation_provider(host)
+    placement.remove_reservation_provider(other)
+    assert host in placement.reservation_providers()
+    assert other not in placement.reservation_providers()
+    assert resource_class not in placement.resource_classes()
+    placement.ensure_resource_class(resource_class)
+    assert resource_class in placement.resource_classes()
+    placement.set_reserved_slots(host, resource_class, 3)
+    assert placement.reserved_slots(host) == {resource_class: 3}
+    assert placement.reserved_slots(other) == placement.reserved_slots("nope") == {}
+    placement.set_reserved_slots(host, resource_class, 0)
+    assert placement.reserved_slots(host) == {}
+    placement.ensure_reservation_provider(other)
+
+
 def test_reservations_on_one_host_keep_their_slots_apart(place: Place) -> None:
     placement, host = place.cloud.placement, place.hosts[0]
     one, two = class_of(label()), class_of(label())
@@ -152,6 +169,9 @@ def test_a_fence_stands_before_each_request(place: Place) -> None:
         lambda: placement.provider(host),
         lambda: placement.ensure_reservation_provider(host),
         lambda: placement.remove_reservation_provider(host),
+        lambda: placement.reservation_providers(),
+        lambda: placement.reserved_slots(host),
+        lambda: placement.resource_classes(),
         lambda: placement.ensure_resource_class(resource_class),
         lambda: placement.remove_resource_class(resource_class),
         lambda: placement.set_reserved_slots(host, resource_class, 1),

@@ -26,6 +26,8 @@ LOOKS = (
     "subnets",
     "server_groups",
     "floating_ip",
+    "reserv",
+    "resource_classes",
 )
 """How the names of methods begin that change nothing."""
 CHANGES = ("aggregates_", "floating_ips_")

@@ -25,9 +25,9 @@ from blazar.api.authentication import ANSWER_SECONDS
 from blazar.cmd import listener
 from blazar.cmd.db_manage import _add_commands
 from blazar.domain.lease import progress
-from blazar.engine import loop, threads
+from blazar.engine import drift, loop, threads
 from blazar.rpc import messaging, proxy
-from blazar.service import request_cloud, retention
+from blazar.service import preparation, reconciliation, request_cloud, retention
 from blazar.service.health import ManagerHealth, ThreadHealth, ThreadState
 from blazar.service.ports import LONGEST_TEXT
 
@@ -104,7 +104,25 @@ def test_each_command_is_there() -> None:
     parser.add_argument("--config-file")
     _add_commands(parser.add_subparsers(dest="command"))
     found = {parser.parse_args(words).command for words in commands()}
-    assert found >= {"upgrade", "retry-lease", "remove-provider", "purge"}
+    assert found >= {"upgrade", "retry-lease", "remove-provider", "purge", "reconcile"}
+
+
+def test_each_number_of_the_comparison_is_right() -> None:
+    text, settings, known = page("reconcile"), reconciliation.ReconciliationSettings(), options()
+    assert f"before it is removed; {settings.grace.seconds} by default" in text
+    assert "seen for five minutes" in text
+    assert settings.grace.seconds == 300
+    assert "If more than ten reservations" in text
+    assert reconciliation.FEW == 10
+    assert f"`[manager] drift_check_seconds` | {known['manager', 'drift_check_seconds']} |" in text
+    assert "at most twenty requests a second" in text
+    assert drift.PACE == 1 / 20
+    assert "anew after ten minutes" in text
+    assert drift.PAUSE == 600
+    assert "a hundred at the most" in text
+    assert drift.MOST_LINES == 100
+    assert "expires thirty days after" in text
+    assert preparation.TRUST_MARGIN.days == 30
 
 
 NUMBERS = (

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Literal
 
 from prometheus_client import (
@@ -40,8 +41,10 @@ class PrometheusMetrics:
         def seconds(name: str, what: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
             return Histogram(name, what, labels, namespace="blazar", registry=registry, buckets=buckets)
 
-        def gauge(name: str, what: str, many: Literal["livesum", "livemax"] = "livemax") -> Gauge:
-            return Gauge(name, what, namespace="blazar", registry=registry, multiprocess_mode=many)
+        def gauge(
+            name: str, what: str, many: Literal["livesum", "livemax"] = "livemax", *labels: str
+        ) -> Gauge:
+            return Gauge(name, what, labels, namespace="blazar", registry=registry, multiprocess_mode=many)
 
         self._requests = counter("requests", "Requests that the API answered", "method", "route", "status")
         self._request_seconds = seconds("request_seconds", "How long requests took", LONG, "method", "route")
@@ -72,6 +75,11 @@ class PrometheusMetrics:
         self._held_back = gauge("healing_held_back", "Whether too many hosts fail at once to be healed")
         self._moved = counter("reservations_healed", "Reservations that got other resources for failed ones")
         self._missed = counter("reservations_missed", "Reservations that lost resources without replacement")
+        self._differences = gauge(
+            "differences", "Differences between database and cloud at the last comparison", "livemax", "sort"
+        )
+        self._compared = gauge("differences_compared_timestamp_seconds", "When the last comparison ended")
+        self._sorts: set[str] = set()
         self._cloud = counter(
             "cloud_calls", "Calls to the cloud, by status or failed", "service", "method", "outcome"
         )
@@ -155,6 +163,13 @@ class PrometheusMetrics:
     def healed(self, moved: int, missed: int) -> None:
         self._moved.inc(moved)
         self._missed.inc(missed)
+
+    def drift_seen(self, differences: Mapping[str, int], at: datetime | None) -> None:
+        self._sorts |= differences.keys()  # what is over is shown as 0
+        for sort in sorted(self._sorts):
+            self._differences.labels(sort).set(differences.get(sort, 0))
+        if at is not None:
+            self._compared.set(at.timestamp())
 
 
 class _HealthCollector(Collector):

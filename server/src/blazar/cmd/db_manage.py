@@ -23,6 +23,7 @@ from blazar.adapters.db import SqlDatabase, schema
 from blazar.adapters.db.engine import make_engine
 from blazar.bootstrap import build_cloud
 from blazar.cmd.process import VERSION
+from blazar.cmd.reconcile import HELP, NotReconciled, add_arguments, reconcile
 from blazar.conf import database
 from blazar.domain.errors import BlazarError, CloudUnavailable
 from blazar.kinds.hosts.pool import POOL
@@ -62,14 +63,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         words = sys.argv[1:] if argv is None else list(argv)
         conf(words, project="blazar", prog="blazar-db-manage", version=VERSION)
-        _run(conf)
+        return _run(conf)
     except (cfg.Error, Refused, CloudUnavailable, CommandError) as error:
         print(f"blazar-db-manage: {error}", file=sys.stderr)
         return 2 if isinstance(error, NoDatabase) else 1
-    return 0
+    except NotReconciled as error:
+        print(f"blazar-db-manage: {error}", file=sys.stderr)
+        return error.exit_code
 
 
-def _run(conf: Any) -> None:
+def _run(conf: Any) -> int:
+    """Return the exit code, which is 0 unless the command says otherwise."""
+    code = 0
     try:
         engine = make_engine(_connection(conf))
     except (ValueError, ArgumentError, ImportError) as error:
@@ -77,14 +82,16 @@ def _run(conf: Any) -> None:
         raise Refused(f"[database] connection cannot be used ({type(error).__name__})") from error
 
     def run(engine: Engine) -> None:
+        nonlocal code
         config = schema.alembic_config(engine)
         config.attributes["conf"] = conf
-        conf.command.run(config, conf.command)
+        code = conf.command.run(config, conf.command) or 0
 
     try:
         schema.with_database(engine, run)
     finally:
         engine.dispose()
+    return code
 
 
 def _connection(conf: Any) -> str:
@@ -223,6 +230,14 @@ def _purge(config: Config, arguments: Any) -> None:
     print(f"{removed} leases were removed that were over for more than {arguments.older_than} days.")
 
 
+def _reconcile(config: Config, arguments: Any) -> int:
+    database = SqlDatabase(config.attributes["engine"].url)
+    try:
+        return reconcile(config.attributes["conf"], database, arguments)
+    finally:
+        database.close()
+
+
 TELL_EVERY = 1000
 """Leases between two lines that tell how far a purge is."""
 
@@ -235,7 +250,7 @@ def _days(text: str) -> int:
 
 
 def _add_commands(subparsers: Any) -> None:
-    def add(name: str, run: Callable[[Config, Any], None], help: str) -> argparse.ArgumentParser:
+    def add(name: str, run: Callable[[Config, Any], int | None], help: str) -> argparse.ArgumentParser:
         parser: argparse.ArgumentParser = subparsers.add_parser(name, help=help)
         parser.set_defaults(run=run)
         return parser
@@ -268,6 +283,8 @@ def _add_commands(subparsers: Any) -> None:
         "remove what a host that is no longer registered keeps in Placement; Nova takes minutes to notice",
     )
     remove.add_argument("hypervisor_hostname", help="the host's name in Nova")
+
+    add_arguments(add("reconcile", _reconcile, HELP))
 
     purge_over = add("purge", _purge, "remove leases that were over long ago, and all that belongs to them")
     purge_over.add_argument(

@@ -55,6 +55,19 @@ OPTIONS = (
         "start of a manager; 0 for never. Managers share this work.",
     ),
     cfg.IntOpt(
+        "drift_check_seconds",
+        default=86400,
+        min=0,
+        help="How often all that the database says is compared with all that is in the cloud; 0 for never. "
+        "One manager does so at a time.",
+    ),
+    cfg.BoolOpt(
+        "drift_repair",
+        default=False,
+        help="Repair what the comparison finds, as blazar-db-manage reconcile --repair does; else it is only "
+        "logged and counted.",
+    ),
+    cfg.IntOpt(
         "claim_seconds",
         default=15,
         min=3,

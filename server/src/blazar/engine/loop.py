@@ -15,6 +15,7 @@ from blazar.domain.lease.event import Event, EventType
 from blazar.domain.lease.lateness import lateness
 from blazar.domain.lease.ordering import PRECEDENCE
 from blazar.engine.claims import TOLERANCE, ClaimMonitor, Claims
+from blazar.engine.convergence import converge_now
 from blazar.engine.lanes import Lane
 from blazar.engine.threads import LongLivedThread
 from blazar.service import log_context
@@ -101,6 +102,10 @@ class EventLoop:
         self._began = time.monotonic()
         self._claims.start()
         self._thread.start()
+
+    def converge(self, lease_id: str) -> str | None:
+        """Repair an active lease now, as ``engine.convergence`` does, with a claim of this manager."""
+        return converge_now(lease_id, self._claims, self._events, self._database, self._clock)
 
     def nudge(self) -> None:
         """Wake the loop: something may be due earlier than it knows."""

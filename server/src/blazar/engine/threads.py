@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from typing import Protocol
 
 from blazar.domain.errors import BlazarError
 from blazar.service.health import ThreadHealth, ThreadState
@@ -20,6 +21,16 @@ SILENT = 120.0
 """Seconds without a sign of life after which a thread counts as dead: longer than any call may take."""
 FAILING = 30.0
 """Seconds of unforeseen failures, without one good round, after which a thread counts as failing."""
+
+
+class Background(Protocol):
+    """What a manager does beside its events, each in a thread of its own."""
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def health(self) -> ThreadHealth: ...
 
 
 class LongLivedThread:

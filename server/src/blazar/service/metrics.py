@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Protocol
 
 
@@ -51,6 +53,10 @@ class Metrics(Protocol):
     def healed(self, moved: int, missed: int) -> None:
         """So many reservations got other resources, and so many have lost some that could not be replaced."""
 
+    def drift_seen(self, differences: Mapping[str, int], at: datetime | None) -> None:
+        """The comparison with the cloud that ended at ``at`` has left so many differences of each sort.
+        Without ``at``, another manager has compared since."""
+
 
 class NoMetrics:
     """The Metrics where no metrics are wanted."""
@@ -82,6 +88,8 @@ class NoMetrics:
     def hosts_seen(self, failed: int, unknown: int, is_held_back: bool) -> None: ...
 
     def healed(self, moved: int, missed: int) -> None: ...
+
+    def drift_seen(self, differences: Mapping[str, int], at: datetime | None) -> None: ...
 
 
 NO_METRICS = NoMetrics()

@@ -140,6 +140,14 @@ ON_RESOURCES = (
     )
     .distinct()
 )
+UNFINISHED_RESERVATIONS = (
+    select(tables.reservations.c.id)
+    .join(tables.leases, tables.leases.c.id == tables.reservations.c.lease_id)
+    .where(
+        tables.reservations.c.id.in_(bindparam("reservation_ids", expanding=True)),
+        tables.leases.c.status != LeaseStatus.TERMINATED,
+    )
+)
 DEGRADED = select(tables.leases.c.id).where(tables.leases.c.degraded == true(), _IS_AHEAD)
 
 
@@ -296,6 +304,12 @@ class SqlLeases:
 
     def degraded(self) -> Sequence[str]:
         return sorted(self._connection.scalars(DEGRADED))
+
+    def unfinished_reservations(self, reservation_ids: Sequence[str]) -> frozenset[str]:
+        found: set[str] = set()
+        for some in chunks(reservation_ids):
+            found.update(self._connection.scalars(UNFINISHED_RESERVATIONS, {"reservation_ids": some}))
+        return frozenset(found)
 
     def unfinished_on(self, resource_ids: Sequence[str], ending_by: datetime) -> Sequence[Allocation]:
         found: list[Allocation] = []

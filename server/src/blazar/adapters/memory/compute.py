@@ -162,6 +162,10 @@ class MemoryCompute:
             return None
         return found
 
+    def flavors(self) -> Sequence[Flavor]:
+        self._called("flavors")
+        return list(self._state.flavors.values())
+
     def create_flavor(self, flavor: Flavor) -> None:
         self._called("create_flavor")
         with self._state.lock:
@@ -199,9 +203,9 @@ class MemoryCompute:
             self._state.groups[group_id] = group
             return group
 
-    def server_groups(self, name: str) -> Sequence[ServerGroup]:
+    def server_groups(self, name: str | None = None) -> Sequence[ServerGroup]:
         self._called("server_groups")
-        return [group for group in self._state.groups.values() if group.name == name]
+        return [group for group in self._state.groups.values() if name in (None, group.name)]
 
     def delete_server_group(self, group_id: str) -> None:
         actor = self._called("delete_server_group")

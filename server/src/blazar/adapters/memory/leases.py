@@ -86,6 +86,12 @@ class MemoryLeases:
             self.remove(lease)
         return len(over)
 
+    def unfinished_reservations(self, reservation_ids: Sequence[str]) -> frozenset[str]:
+        unfinished = (
+            lease for lease in self._state.leases.values() if lease.status is not LeaseStatus.TERMINATED
+        )
+        return frozenset(r.id for lease in unfinished for r in lease.reservations) & set(reservation_ids)
+
     def unfinished_on(self, resource_ids: Sequence[str], ending_by: datetime) -> Sequence[Allocation]:
         on = frozenset(resource_ids)
         found = (

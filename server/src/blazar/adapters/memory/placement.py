@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from blazar.adapters.memory.cloud_state import Called, CloudState
@@ -36,6 +37,20 @@ class MemoryPlacement:
     def remove_reservation_provider(self, hypervisor_hostname: str) -> bool:
         self._called("remove_reservation_provider")
         return self._state.providers.pop(_reservation_provider(hypervisor_hostname), None) is not None
+
+    def reservation_providers(self) -> Sequence[str]:
+        self._called("reservation_providers")
+        known = self._state.providers
+        return [name for name in known if _reservation_provider(name) in known]
+
+    def reserved_slots(self, hypervisor_hostname: str) -> Mapping[str, int]:
+        self._called("reserved_slots")
+        found = list(self._state.slots.items())
+        return {name: total for (host, name), total in found if host == hypervisor_hostname}
+
+    def resource_classes(self) -> Sequence[str]:
+        self._called("resource_classes")
+        return sorted(self._state.classes)
 
     def ensure_resource_class(self, name: str) -> None:
         self._called("ensure_resource_class")

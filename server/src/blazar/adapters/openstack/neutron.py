@@ -38,7 +38,8 @@ class NeutronNetwork:
         return _floating_ip(found[0]) if found else None
 
     def floating_ips(self, network_id: str, tags: Sequence[str]) -> Sequence[FloatingIP]:
-        found = self._list("floatingips", floating_network_id=network_id, tags=",".join(tags))
+        tagged = {"tags": ",".join(tags)} if tags else {}
+        found = self._list("floatingips", floating_network_id=network_id, **tagged)
         return [_floating_ip(raw) for raw in found]
 
     def create_floating_ip(

@@ -182,6 +182,20 @@ class NovaCompute:
         found = _one(self._api.find(_flavor_path(flavor_id), WITH_EXTRA_SPECS), "flavor")
         return None if found is None else _flavor(found)
 
+    def flavors(self) -> Sequence[Flavor]:
+        found: list[Flavor] = []
+        marker: dict[str, str] = {}
+        while True:
+            # None is Nova's word for public and private.
+            answer = self._api.get(
+                "/flavors/detail", WITH_EXTRA_SPECS, is_public="None", limit=PAGE, **marker
+            )
+            page = [_flavor(raw) for raw in answer["flavors"]]
+            found += page
+            if not page or not answer.get("flavors_links"):
+                return found
+            marker = {"marker": page[-1].id}
+
     def create_flavor(self, flavor: Flavor) -> None:
         body = {
             "id": flavor.id,
@@ -222,7 +236,7 @@ class NovaCompute:
         answer = self._api.post("/os-server-groups", body, ONE_POLICY)
         return _server_group((answer or {})["server_group"])
 
-    def server_groups(self, name: str) -> Sequence[ServerGroup]:
+    def server_groups(self, name: str | None = None) -> Sequence[ServerGroup]:
         # There are no links here, and a page may be shorter than what was asked for ([api] max_limit): the
         # list ends with a page that brings nothing new.
         found: dict[str, ServerGroup] = {}
@@ -232,7 +246,7 @@ class NovaCompute:
             )["server_groups"]
             new = {str(raw["id"]): _server_group(raw) for raw in page if str(raw["id"]) not in found}
             if not new:
-                return [group for group in found.values() if group.name == name]
+                return [group for group in found.values() if name in (None, group.name)]
             found |= new
 
     def delete_server_group(self, group_id: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from blazar.adapters.openstack.session import ServiceApi
@@ -64,7 +64,24 @@ class PlacementProviders:
         found = self._by_name(_reservation_provider(hypervisor_hostname))
         return found is not None and self._api.delete(f"/resource_providers/{found['uuid']}", VERSION)
 
+    def reservation_providers(self) -> Sequence[str]:
+        found = self._api.get("/resource_providers", VERSION)["resource_providers"]
+        names = {str(raw["uuid"]): str(raw["name"]) for raw in found}
+        parents = ((str(raw["name"]), names.get(str(raw["parent_provider_uuid"]), "")) for raw in found)
+        return [parent for name, parent in parents if parent and name == _reservation_provider(parent)]
+
     # what is reserved
+
+    def reserved_slots(self, hypervisor_hostname: str) -> Mapping[str, int]:
+        found = self._by_name(_reservation_provider(hypervisor_hostname))
+        if found is None:
+            return {}
+        inventories = self._inventories(str(found["uuid"]))["inventories"]
+        return {str(name): int(raw["total"]) for name, raw in inventories.items()}
+
+    def resource_classes(self) -> Sequence[str]:
+        found = self._api.get("/resource_classes", VERSION)["resource_classes"]
+        return [str(raw["name"]) for raw in found]
 
     def ensure_resource_class(self, name: str) -> None:
         path = f"/resource_classes/{name}"

@@ -38,7 +38,7 @@ def deactivate(work: Work, network_id: str, network: Network) -> Outcome:
     tagged = _tagged(work, network_id, network)
     for address in sorted({*_subnets(work), *_remembered(work)}):
         floating_ip = tagged.get(address) or network.floating_ip(network_id, address)
-        if floating_ip is None or not _is_ours(floating_ip, work):
+        if floating_ip is None or not is_ours(floating_ip, work):
             continue
         if floating_ip.port_id is not None:
             network.disassociate_floating_ip(floating_ip.id)
@@ -56,7 +56,7 @@ def _give(work: Work, network_id: str, network: Network) -> Mapping[str, str]:
         floating_ip = tagged.get(address) or network.create_floating_ip(
             network_id, subnet_id, address, project_id, mark
         )
-        if not _is_ours(floating_ip, work):
+        if not is_ours(floating_ip, work):
             raise FloatingIPInUse(floatingip=address)
         if not floating_ip.tags >= {TAG, mark}:
             network.set_floating_ip_tags(floating_ip.id, [TAG, mark, *sorted(floating_ip.tags - {TAG, mark})])
@@ -64,8 +64,13 @@ def _give(work: Work, network_id: str, network: Network) -> Mapping[str, str]:
     return ids
 
 
+def mark_of(reservation_id: str) -> str:
+    """Return the text that marks a floating IP as the reservation's."""
+    return f"reservation:{reservation_id}"
+
+
 def _mark(work: Work) -> str:
-    return f"reservation:{work.reservation.id}"
+    return mark_of(work.reservation.id)
 
 
 def _subnets(work: Work) -> Mapping[str, str]:
@@ -81,10 +86,10 @@ def _remembered(work: Work) -> Mapping[str, str]:
 def _tagged(work: Work, network_id: str, network: Network) -> Mapping[str, FloatingIP]:
     """Return the floating IPs that have the reservation's tag already, by address."""
     found = network.floating_ips(network_id, [_mark(work)])
-    return {f.address: f for f in found if _is_ours(f, work)}
+    return {f.address: f for f in found if is_ours(f, work)}
 
 
-def _is_ours(floating_ip: FloatingIP, work: Work) -> bool:
+def is_ours(floating_ip: FloatingIP, work: Work) -> bool:
     """Return whether it was made for the reservation, and not by another user who was faster."""
     is_marked = _mark(work) in floating_ip.tags or floating_ip.description == _mark(work)
     is_remembered = _remembered(work).get(floating_ip.address) == floating_ip.id

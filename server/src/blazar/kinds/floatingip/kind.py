@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from blazar.domain.requirement.comparison import Operator, term_of
 from blazar.domain.requirement.language import Comparison, Requirement
 from blazar.domain.resource import WHOLE, Registration
 from blazar.kinds.fields import without_blanks
-from blazar.kinds.floatingip import actuator, schema
+from blazar.kinds.floatingip import actuator, comparison, schema
 from blazar.kinds.floatingip.errors import (
     CantUpdateFloatingIPReservation,
     FloatingIPNetworkNotExternal,
@@ -28,7 +28,7 @@ from blazar.kinds.floatingip.extension import FloatingIPExtension
 from blazar.kinds.floatingip.names import NETWORK_ID, POOL, floating_ip_id
 from blazar.kinds.floatingip.replies import floatingip_view
 from blazar.kinds.floatingip.schema import FloatingIPParameters
-from blazar.service.ports import Cloud, CloudNetwork
+from blazar.service.ports import Cloud, CloudNetwork, Difference, Look, MarkedObject
 from blazar.service.ports.kind import Kind, RequestContext, Work
 
 
@@ -111,6 +111,12 @@ class FloatingIPKind(Kind[FloatingIPParameters]):
 
     def deactivate(self, work: Work, cloud: Cloud) -> Outcome:
         return actuator.deactivate(work, self.asked(work.reservation).network_id, cloud.network)
+
+    def differences(self, work: Work, look: Look) -> Iterable[Difference]:
+        return comparison.differences(work, self.asked(work.reservation).network_id, look)
+
+    def marked(self, look: Look) -> Iterable[MarkedObject]:
+        return comparison.marked(look)
 
 
 def _external(network_id: str, request: RequestContext) -> CloudNetwork:

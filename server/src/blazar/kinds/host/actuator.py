@@ -48,9 +48,13 @@ class HostActuator:
         remembered = {AGGREGATE_ID: aggregate.id}
         wanted = self._hosts(work)
         surplus = sorted(set(aggregate.hosts) - set(wanted))
-        if not surplus and all(a.bound and host in aggregate.hosts for host, a in wanted.items()):
+        freepool = self._known_freepool(compute)
+        astray = freepool.hosts if freepool is not None else ()
+        if not surplus and all(
+            a.bound and host in aggregate.hosts and host not in astray for host, a in wanted.items()
+        ):
             return Done(remembered)
-        freepool = self._freepool(compute)
+        freepool = freepool or self._freepool(compute)
         waiting: list[str] = []
         serving: set[str] = set()
         for host, allocation in wanted.items():
@@ -107,11 +111,11 @@ class HostActuator:
     # parts
 
     def _aggregate(self, work: Work, compute: Compute) -> Aggregate:
-        return known_aggregate(work.reservation, compute) or compute.create_aggregate(
-            work.reservation.id,
-            self._settings.availability_zone_prefix + work.reservation.id,
-            {self._settings.owner_key: work.lease.project_id},
-        )
+        name, metadata = work.reservation.id, {self._settings.owner_key: work.lease.project_id}
+        known = known_aggregate(work.reservation, compute)
+        if known is not None and metadata.items() <= known.metadata.items():
+            return known
+        return compute.create_aggregate(name, self._settings.availability_zone_prefix + name, metadata)
 
     def _hosts(self, work: Work) -> dict[str, Allocation]:
         """Return the allocation of each compute service host."""
@@ -124,13 +128,17 @@ class HostActuator:
     def _freepool(self, compute: Compute) -> Aggregate:
         """Found by the id that it had before, and by its name where that id is gone: an operator may make it
         anew."""
+        freepool = self._known_freepool(compute)
+        if freepool is None:
+            raise CloudRefused(service="Nova", reason=f"there is no aggregate {self._settings.freepool}")
+        return freepool
+
+    def _known_freepool(self, compute: Compute) -> Aggregate | None:
         known = self._freepool_id
         freepool = compute.aggregate(known) if known is not None else None
         if freepool is None or freepool.name != self._settings.freepool:
             freepool = compute.find_aggregate(self._settings.freepool)
-        if freepool is None:
-            raise CloudRefused(service="Nova", reason=f"there is no aggregate {self._settings.freepool}")
-        self._freepool_id = freepool.id
+        self._freepool_id = freepool.id if freepool is not None else None
         return freepool
 
     def _occupied(self, compute: Compute, host: str, freepool: Aggregate) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from oslo_config import cfg
@@ -13,14 +13,14 @@ from blazar.domain.lease.outcome import Done, Outcome
 from blazar.domain.planning.demand import Demand
 from blazar.domain.requirement.language import parse as parse_requirement
 from blazar.domain.resource import WHOLE, Registration
-from blazar.kinds.host import schema
+from blazar.kinds.host import comparison, schema
 from blazar.kinds.host.actuator import HostActuator, HostKindSettings
 from blazar.kinds.host.schema import HostParameters
 from blazar.kinds.hosts import POOL, HostsExtension
 from blazar.kinds.hosts.replies import host_view
 from blazar.kinds.hosts.sizes import sizes
 from blazar.kinds.snapshots import BeforeEnd, take_snapshots
-from blazar.service.ports import Cloud
+from blazar.service.ports import Cloud, Difference, Look, MarkedObject
 from blazar.service.ports.kind import Kind, Work
 
 
@@ -37,7 +37,8 @@ class HostKind(Kind[HostParameters]):
         before_end: BeforeEnd = BeforeEnd.NOTHING,
         image_prefix: str = "reserved_",
     ) -> None:
-        self._actuator = HostActuator(settings or HostKindSettings())
+        self._settings = settings or HostKindSettings()
+        self._actuator = HostActuator(self._settings)
         self._before_end = before_end
         self._image_prefix = image_prefix
 
@@ -105,3 +106,9 @@ class HostKind(Kind[HostParameters]):
 
     def deactivate(self, work: Work, cloud: Cloud) -> Outcome:
         return self._actuator.deactivate(work, cloud)
+
+    def differences(self, work: Work, look: Look) -> Iterable[Difference]:
+        return comparison.differences(work, look, self._settings)
+
+    def marked(self, look: Look) -> Iterable[MarkedObject]:
+        return comparison.marked(look, self._settings)

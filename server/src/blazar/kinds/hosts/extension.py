@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import ClassVar, Self
 
@@ -17,10 +17,12 @@ from blazar.kinds.hosts import policies, replies
 from blazar.kinds.hosts.actions import AllocationActions, HostActions
 from blazar.kinds.hosts.allocations import Allocations
 from blazar.kinds.hosts.bodies import AllocationsQuery, HostCreate, HostUpdate, PropertiesQuery, PropertyPatch
+from blazar.kinds.hosts.comparison import HostComparison
 from blazar.kinds.hosts.hosts import Hosts, HostSettings
 from blazar.kinds.hosts.interface import AllocationsInterface, HostsInterface
 from blazar.kinds.hosts.monitor import HostMonitor, MonitorSettings, store_cloud_ids
 from blazar.service.interface import Service
+from blazar.service.ports import Difference, Look, Repair
 from blazar.service.ports.kind import Parts
 
 HOST = TypeAdapter(replies.HostReply)
@@ -54,7 +56,7 @@ class HostsExtension(ApiExtension):
             probation=timedelta(seconds=own.recovery_seconds),
             most_at_once=own.max_failed_percent,
         )
-        settings = HostSettings(conf.nova.aggregate_freepool_name)
+        settings = HostSettings(conf.nova.aggregate_freepool_name, own.blazar_az_prefix)
         return cls(settings, monitoring if own.enable_polling_monitor else None)
 
     def use_cases(self, parts: Parts) -> Mapping[str, object]:
@@ -68,6 +70,10 @@ class HostsExtension(ApiExtension):
         self._hosts(parts).finish_deregistrations()
         if self._monitoring is None:
             self._unlisted = store_cloud_ids(parts.database, parts.cloud, parts.clock, self._unlisted)
+
+    def differences(self, parts: Parts, look: Look) -> Iterable[tuple[Difference, Repair | None]]:
+        settings = self._settings
+        return HostComparison(parts, settings.freepool, settings.zone_prefix).differences(look)
 
     def monitor(self, parts: Parts) -> HostMonitor | None:
         if self._monitoring is None:

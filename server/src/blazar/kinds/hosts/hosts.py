@@ -38,6 +38,8 @@ ATTEMPTS = 10
 class HostSettings:
     freepool: str = "freepool"
     """The name of the aggregate of hosts in our care that are in no active reservation."""
+    zone_prefix: str = "blazar_"
+    """What the availability zones of host reservations begin with."""
 
 
 class Hosts:

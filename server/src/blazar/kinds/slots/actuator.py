@@ -54,10 +54,10 @@ class SlotActuator:
         reservation = work.reservation
         class_name = resource_class(reservation.id)
         placement.ensure_resource_class(class_name)
-        flavor = _flavor(reservation, size)
+        flavor = expected_flavor(reservation, size)
         _ensure_flavor(compute, flavor)
         aggregate = self._aggregate(work, compute)
-        wanted = _wanted(work)
+        wanted = shares(work)
         hypervisors = {
             **reservation.cloud_state.get(HOSTS, {}),
             **{host: w.hypervisor for host, w in wanted.items()},
@@ -108,38 +108,40 @@ class SlotActuator:
         return Done()
 
     def _aggregate(self, work: Work, compute: Compute) -> Aggregate:
-        wanted = self._metadata(work.lease, work.reservation)
+        wanted = expected_metadata(work.lease, work.reservation, self._settings)
         aggregate = known_aggregate(work.reservation, compute)
         if aggregate is not None and wanted.items() <= aggregate.metadata.items():
             return aggregate
         return compute.create_aggregate(work.reservation.id, None, wanted)
 
-    def _metadata(self, lease: Lease, reservation: Reservation) -> dict[str, str]:
-        return {
-            "reservation": reservation.id,
-            "filter_tenant_id": lease.project_id,
-            self._settings.owner_key: lease.project_id,
-            **_affinity_spec(reservation),
-        }
+
+def expected_metadata(lease: Lease, reservation: Reservation, settings: SlotSettings) -> dict[str, str]:
+    """Return the metadata that the reservation's aggregate should have."""
+    return {
+        "reservation": reservation.id,
+        "filter_tenant_id": lease.project_id,
+        settings.owner_key: lease.project_id,
+        **_affinity_spec(reservation),
+    }
 
 
 @dataclass(frozen=True, slots=True)
-class _Share:
+class Share:
     """The share of one host in the reservation."""
 
     hypervisor: str
     slots: int
 
 
-def _wanted(work: Work) -> dict[str, _Share]:
-    """By compute service host."""
-    wanted: dict[str, _Share] = {}
+def shares(work: Work) -> dict[str, Share]:
+    """Return the share of each compute service host."""
+    wanted: dict[str, Share] = {}
     for allocation in work.reservation.allocations:
         registration = work.resources.get(allocation.resource_id)
         if registration is not None:
             host = str(registration.facts["service_name"])
             before = wanted[host].slots if host in wanted else 0
-            wanted[host] = _Share(registration.name, before + allocation.slots)
+            wanted[host] = Share(registration.name, before + allocation.slots)
     return wanted
 
 
@@ -149,7 +151,8 @@ def _hypervisors(work: Work) -> Mapping[str, str]:
     return {**remembered, **{str(r.facts["service_name"]): r.name for r in work.resources.values()}}
 
 
-def _flavor(reservation: Reservation, size: SlotSize) -> Flavor:
+def expected_flavor(reservation: Reservation, size: SlotSize) -> Flavor:
+    """Return the flavor that the reservation should have."""
     own = {
         RESERVATION_SPEC: reservation.id,
         f"resources:{resource_class(reservation.id)}": "1",

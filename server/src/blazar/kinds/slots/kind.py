@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, TypeVar
 
 from blazar.domain.errors import CantUpdateParameter, Conflict
@@ -12,11 +12,11 @@ from blazar.domain.lease.outcome import Done, Outcome
 from blazar.domain.resource import Registration
 from blazar.kinds.hosts import POOL, HostsExtension
 from blazar.kinds.hosts.replies import host_view
-from blazar.kinds.slots import affinity
+from blazar.kinds.slots import affinity, comparison
 from blazar.kinds.slots.actuator import SlotActuator, SlotSettings
 from blazar.kinds.slots.size import SlotSize
 from blazar.kinds.snapshots import BeforeEnd
-from blazar.service.ports import Cloud
+from blazar.service.ports import Cloud, Difference, Look, MarkedObject
 from blazar.service.ports.kind import Kind, RequestContext, Work
 
 MOST = 2**31 - 1
@@ -54,7 +54,8 @@ class SlotKind(Kind[S]):
     extension = HostsExtension
 
     def __init__(self, settings: SlotSettings | None = None) -> None:
-        self._actuator = SlotActuator(settings or SlotSettings())
+        self._settings = settings or SlotSettings()
+        self._actuator = SlotActuator(self._settings)
 
     @abstractmethod
     def size(self, reservation: Reservation) -> SlotSize:
@@ -84,6 +85,12 @@ class SlotKind(Kind[S]):
 
     def deactivate(self, work: Work, cloud: Cloud) -> Outcome:
         return self._actuator.deactivate(work, cloud)
+
+    def differences(self, work: Work, look: Look) -> Iterable[Difference]:
+        return comparison.differences(work, look, self.size(work.reservation), self._settings)
+
+    def marked(self, look: Look) -> Iterable[MarkedObject]:
+        return comparison.marked(look)
 
     def check_active(self, current: Reservation, revised: S) -> None:
         """Let an active reservation only grow: its servers run with what it is made of. Raises Conflict."""

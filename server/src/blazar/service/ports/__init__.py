@@ -40,6 +40,7 @@ from blazar.service.ports.database import (
     StandingClaim,
     UnitOfWork,
 )
+from blazar.service.ports.drift import Difference, Look, MarkedObject, Repair, is_reservation_id
 from blazar.service.ports.surroundings import Clock, Notifier
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "CloudNetwork",
     "Compute",
     "Database",
+    "Difference",
     "DutyRepository",
     "EventRepository",
     "Flavor",
@@ -61,6 +63,8 @@ __all__ = [
     "Identity",
     "LeaseRepository",
     "ListPage",
+    "Look",
+    "MarkedObject",
     "Network",
     "Notification",
     "Notifier",
@@ -68,6 +72,7 @@ __all__ = [
     "Placement",
     "PropertyRecord",
     "Provider",
+    "Repair",
     "Report",
     "ReportRepository",
     "ReportType",
@@ -77,4 +82,5 @@ __all__ = [
     "StandingClaim",
     "Subnet",
     "UnitOfWork",
+    "is_reservation_id",
 ]

@@ -141,6 +141,11 @@ class Compute(Protocol):
         """Return the flavor with its extra specs; None where there is none that these credentials may see."""
         ...
 
+    def flavors(self) -> Sequence[Flavor]:
+        """Return all flavors, public and private, with their extra specs: a few requests, however many there
+        are."""
+        ...
+
     def create_flavor(self, flavor: Flavor) -> None:
         """Make the flavor and set its extra specs; one with this id that exists already gets the extra
         specs."""
@@ -169,8 +174,8 @@ class Compute(Protocol):
         name."""
         ...
 
-    def server_groups(self, name: str) -> Sequence[ServerGroup]:
-        """Return the groups of this name, of all projects."""
+    def server_groups(self, name: str | None = None) -> Sequence[ServerGroup]:
+        """Return the groups of this name, or all groups, of all projects."""
         ...
 
     def delete_server_group(self, group_id: str) -> None:
@@ -197,6 +202,20 @@ class Placement(Protocol):
         allocations of each, and fails the boot where one is gone. So a provider stays with its host, empty,
         also when the host is deregistered. Inventories may come and go: Nova does not ask for them at a boot.
         Nor do Nova's aggregates matter, for the providers of reservations are in none of Placement's."""
+        ...
+
+    def reservation_providers(self) -> Sequence[str]:
+        """Return the hypervisor_hostname of each compute node that has a provider ``blazar_<its name>``
+        below its own: one request, however many there are."""
+        ...
+
+    def reserved_slots(self, hypervisor_hostname: str) -> Mapping[str, int]:
+        """Return the totals of the provider ``blazar_<hypervisor_hostname>`` by resource class; none where
+        there is no such provider."""
+        ...
+
+    def resource_classes(self) -> Sequence[str]:
+        """Return the names of all resource classes."""
         ...
 
     def ensure_resource_class(self, name: str) -> None:
@@ -268,7 +287,7 @@ class Network(Protocol):
         ...
 
     def floating_ips(self, network_id: str, tags: Sequence[str]) -> Sequence[FloatingIP]:
-        """Return the floating IPs on the network that have all of the tags."""
+        """Return the floating IPs on the network that have all of the tags; without tags all of them."""
         ...
 
     def create_floating_ip(

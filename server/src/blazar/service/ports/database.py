@@ -107,6 +107,11 @@ class LeaseRepository(Protocol):
         Return how many."""
         ...
 
+    def unfinished_reservations(self, reservation_ids: Sequence[str]) -> frozenset[str]:
+        """Return those of these reservations whose lease is there and not TERMINATED: what is in the cloud
+        for them is theirs."""
+        ...
+
     def unfinished_on(self, resource_ids: Sequence[str], ending_by: datetime) -> Sequence[Allocation]:
         """Return the allocations on these resources that end at ``ending_by`` or earlier and whose
         reservation is not over yet (neither deleted, nor pending in a lease that is TERMINATED)."""

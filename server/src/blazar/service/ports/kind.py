@@ -4,7 +4,7 @@ verbs, and the use cases of the resources that it owns."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
@@ -19,6 +19,7 @@ from blazar.domain.planning.plan import Shortage
 from blazar.domain.resource import Pool, Registration
 from blazar.service.context import Caller
 from blazar.service.ports import Clock, Cloud, Database
+from blazar.service.ports.drift import Difference, Look, MarkedObject, Repair
 
 P = TypeVar("P")
 
@@ -227,6 +228,13 @@ class Extension(ABC):
     def upkeep(self, parts: Parts) -> None:  # noqa: B027 - most have nothing to do
         """Finish what requests have left half-done. Every manager calls it from time to time."""
 
+    def differences(self, parts: Parts, look: Look) -> Iterable[tuple[Difference, Repair | None]]:
+        """Compare the registered resources with the cloud. Return what differs, and how it is repaired; None
+        where people have to do it.
+
+        Only what differs for longer than a moment counts: a request may be under way."""
+        return ()
+
     def monitor(self, parts: Parts) -> Monitor | None:
         """Return what looks at the resources; None where the operator wants none."""
         return None
@@ -245,6 +253,18 @@ class Kind(RequestHooks[P], EventVerbs):
     @abstractmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
         """Return the kind as the operator configured it."""
+
+    def differences(self, work: Work, look: Look) -> Iterable[Difference]:
+        """Compare an active reservation, all of whose allocations are bound, with the cloud. Return what
+        differs. ``activate`` repairs what has no advice."""
+        return ()
+
+    def marked(self, look: Look) -> Iterable[MarkedObject]:
+        """Return all objects in the cloud that carry the mark of a reservation, of whichever reservation, in
+        the order in which those of one are removed.
+
+        Those of a lease that is over, or never was, may be removed, so the mark has to be certain."""
+        return ()
 
 
 Kinds = Mapping[str, Kind[Any]]
