@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
+from zipfile import ZipFile
 
 import pytest
 import yaml
@@ -236,13 +237,36 @@ def test_the_page_leads_from_nothing_to_the_first_lease(name: str, tmp_path: Pat
                 continue
             assert block.place in (*ON_SERVICE, BROKER, ADMIN, USER, site.dialect.place), block.place
             looked += seen(site, block, site.type(block.place, block.text))
-    assert looked == 4
+    assert looked == 5
+
+
+def ours_stay(site: Site, place: str) -> None:
+    """Upgrade from an index that has newer distributions under our names: ours stay, by the page's pip.conf."""
+    index = site.folder / "index"
+    index.mkdir()
+    for name in ("blazar", "python_blazarclient"):
+        _pretend(index, name, "99.0.0")
+    upgrade = f"pip install --dry-run --no-deps --no-index --find-links {index} --upgrade blazar python-blazarclient"
+    assert "Would install" not in site.type(place, upgrade)
+    replaced = site.type(place, f"PIP_CONFIG_FILE=/dev/null {upgrade}")
+    assert "Would install blazar-99.0.0 python-blazarclient-99.0.0" in replaced
+
+
+def _pretend(folder: Path, name: str, version: str) -> None:
+    """Make an empty wheel."""
+    about = f"{name}-{version}.dist-info"
+    with ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
+        wheel.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{about}/RECORD", "")
 
 
 def seen(site: Site, block: Block, output: str) -> bool:
     """Look at what the page promises after a block; tell whether it promises anything."""
     servers = {server.name: server for server in site.cloud.compute.server_table}
-    if "upgrade check" in block.text:
+    if "pip wheel" in block.text:
+        ours_stay(site, block.place)
+    elif "upgrade check" in block.text:
         assert output.count("Success") == 3
     elif "hypervisor list" in block.text:
         assert re.search(r"hosts +\| compute-01 ", output)
