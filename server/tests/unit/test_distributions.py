@@ -1,4 +1,4 @@
-"""Does each distribution declare what it imports, and nothing else, and is it newer than others of its name?"""
+"""Does each distribution declare what it imports, and nothing else? Is it newer than others of its name?"""
 
 from __future__ import annotations
 
