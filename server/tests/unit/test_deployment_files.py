@@ -53,7 +53,7 @@ def check_words(words: list[str]) -> None:
     if name == "blazar-sandbox":
         sandbox_parser().parse_args(arguments)
         return
-    parser = argparse.ArgumentParser(exit_on_error=False)
+    parser = argparse.ArgumentParser(exit_on_error=False, allow_abbrev=False)
     parser.add_argument("--config-file", choices=[CONF])
     if name == "blazar-db-manage":
         _add_commands(parser.add_subparsers(dest="command", required=True))
