@@ -55,8 +55,8 @@ test-simulation: $(INSTALLED) ## Simulate the service with new seeds (SIMULATION
 test-servers: $(INSTALLED) ## Run the tests that need PostgreSQL and MariaDB (see CONTRIBUTING.md)
 	$(PYTEST) -n auto -m servers server/tests
 
-test-compat: $(INSTALLED) ## Run client 4.6, Heat, Horizon, python-chi and libcloud of the package index against the service and the client
-	$(PYTEST) -n 4 --dist worksteal client/compat
+test-compat: $(INSTALLED) ## Run what needs the package index: client 4.6, Heat, Horizon, python-chi, libcloud; the installation, step by step
+	$(PYTEST) -n 4 --dist worksteal client/compat deploy/tests
 
 lab: ## Run a real OpenStack with the service in it on this machine (NCOMPUTE=4 LAB_INFRA=auto LAB_DIR=var/lab)
 	@$(NEW_ENOUGH)

@@ -100,6 +100,36 @@ def test_a_database_that_is_away(check: Check) -> None:
     assert "secret" not in str(found)
 
 
+MISSING = "postgresql+psycopg2://blazar:secret@127.0.0.1:9/blazar"
+"""A database with a driver that is not installed."""
+
+
+@pytest.mark.parametrize(("program", "words"), [("blazar-manager", ()), ("blazar-db-manage", ("upgrade",))])
+def test_a_driver_that_is_missing(
+    program: str,
+    words: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "blazar.conf"
+    path.write_text(f"[database]\nconnection = {MISSING}\n")
+    monkeypatch.setattr(sys, "argv", [program, "--config-file", str(path), *words])
+    with pytest.raises(SystemExit) as ending:
+        raise SystemExit(PROGRAMS[program]())
+    assert ending.value.code == 2
+    assert capsys.readouterr().err == (
+        f"{program}: [database] connection needs a driver that is not installed: psycopg2. The extra "
+        "blazar[postgresql] has one.\n"
+    )
+
+
+def test_a_driver_that_is_missing_is_seen_before_an_upgrade(check: Check) -> None:
+    code, found = check(connection=MISSING)
+    assert code == Code.FAILURE
+    assert "blazar[postgresql]" in str(found["Database schema"][1])
+
+
 def test_a_kind_that_leases_need(check: Check, url: str) -> None:
     schema.upgrade(url)
     now = SystemClock().now()

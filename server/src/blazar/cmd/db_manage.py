@@ -20,7 +20,7 @@ from sqlalchemy.exc import ArgumentError
 from blazar import conf as options
 from blazar.adapters.clock import SystemClock
 from blazar.adapters.db import SqlDatabase, schema
-from blazar.adapters.db.engine import make_engine
+from blazar.adapters.db.engine import DriverMissing, make_engine
 from blazar.bootstrap import build_cloud
 from blazar.cmd.process import VERSION
 from blazar.cmd.reconcile import HELP, NotReconciled, add_arguments, reconcile
@@ -48,7 +48,8 @@ class Refused(Exception):
 
 
 class NoDatabase(Refused):
-    """Neither the configuration nor an argument names a database. Exit code 2."""
+    """Neither the configuration nor an argument names a database, or its driver is not installed. Exit
+    code 2."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -77,6 +78,8 @@ def _run(conf: Any) -> int:
     code = 0
     try:
         engine = make_engine(_connection(conf))
+    except DriverMissing as error:
+        raise NoDatabase(str(error)) from error
     except (ValueError, ArgumentError, ImportError) as error:
         # Not the error's own words, which may show a password.
         raise Refused(f"[database] connection cannot be used ({type(error).__name__})") from error

@@ -32,6 +32,7 @@ def main() -> None:
 
 def serve(argv: Sequence[str]) -> None:
     conf = checked(argv)
+    build_database(conf).close()  # a driver that is missing is told here, not by one worker after another
     settings = conf.manager
     port = bound(NAME, settings.metrics_host, settings.metrics_port) if settings.metrics_port else None
     supervise(conf, ManagerWorker, argv, port)

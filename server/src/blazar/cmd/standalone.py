@@ -14,8 +14,9 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import yaml
 from oslo_config import cfg
@@ -33,9 +34,10 @@ from blazar.kinds.hosts.commands import RegisterHost
 from blazar.kinds.hosts.hosts import Hosts
 from blazar.service.context import Caller
 from blazar.service.enabled_kinds import KindDisabled
-from blazar_sandbox.cloud import Cloud as SandboxCloud
-from blazar_sandbox.persistence import Persistence
-from blazar_sandbox.server import SandboxServer
+
+if TYPE_CHECKING:  # the sandbox is an extra, so it is imported where it is used
+    from blazar_sandbox.cloud import Cloud as SandboxCloud
+    from blazar_sandbox.server import SandboxServer
 
 HOST = "127.0.0.1"
 LEFT_OUT = 2
@@ -107,6 +109,9 @@ def _between(text: str, least: int, most: int) -> int:
 
 def serve(arguments: Arguments) -> None:
     """Start all parts, tell the user, run until SIGTERM or Ctrl-C, stop the parts in the opposite order."""
+    _require_sandbox()
+    from blazar_sandbox.persistence import Persistence
+
     os.umask(OWNER_ONLY)
     sys.setswitchinterval(SWITCH_SECONDS)
     _prepare_folder(arguments.var)
@@ -142,7 +147,16 @@ def serve(arguments: Arguments) -> None:
         print("Stopping ...", flush=True)
 
 
+def _require_sandbox() -> None:
+    """Raises Refused where this distribution was installed without the sandbox."""
+    if find_spec("blazar_sandbox") is None:
+        raise Refused("the sandbox cloud is not installed. The extra blazar[standalone] has it.")
+
+
 def _cloud(arguments: Arguments) -> SandboxServer:
+    from blazar_sandbox.cloud import Cloud as SandboxCloud
+    from blazar_sandbox.server import SandboxServer
+
     cloud = SandboxCloud(
         hosts=arguments.hosts,
         password=PASSWORD,

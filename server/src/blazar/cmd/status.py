@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import closing
 
 from oslo_config import cfg
 from oslo_upgradecheck import common_checks, upgradecheck
@@ -39,14 +40,12 @@ class Checks(upgradecheck.UpgradeCommands):
         return self._of_database(lambda database: require_kinds(database, load_plugins(self._conf).kinds))
 
     def _of_database(self, check: Callable[[SqlDatabase], None]) -> Result:
-        database = build_database(self._conf)
         try:
-            schema.require(database.engine)
-            check(database)
+            with closing(build_database(self._conf)) as database:
+                schema.require(database.engine)
+                check(database)
         except (BlazarError, LookupError) as failure:
             return Result(Code.FAILURE, str(failure))
-        finally:
-            database.close()
         return Result(Code.SUCCESS)
 
 

@@ -60,6 +60,10 @@ NETWORK: dict[str, dict[str, int]] = {
 DRIVERS = {"mysql": "mysql+pymysql", "mariadb": "mariadb+pymysql", "postgresql": "postgresql+psycopg"}
 
 
+class DriverMissing(LookupError):
+    """The driver of the database is not installed; the message names the extra that has one."""
+
+
 def parse_url(url: str | URL) -> URL:
     """Return the address with the driver that we ship for it, where it names none; MySQL talks utf8mb4."""
     address = make_url(url)
@@ -84,18 +88,24 @@ def make_engine(
 ) -> Engine:
     """Return an engine with a pool of checked connections, and transactions as described above.
 
-    ``is_impatient`` is for services; a migration may take its time."""
+    ``is_impatient`` is for services; a migration may take its time. Raises DriverMissing."""
     address = parse_url(url)
     family = _family(address.get_backend_name())
-    engine = create_engine(
-        address,
-        pool_size=pool_size,
-        max_overflow=max_overflow,
-        pool_timeout=pool_timeout,
-        pool_pre_ping=family != "sqlite",
-        pool_recycle=1800,
-        connect_args=NETWORK[family] if is_impatient else {},
-    )
+    try:
+        engine = create_engine(
+            address,
+            pool_size=pool_size,
+            max_overflow=max_overflow,
+            pool_timeout=pool_timeout,
+            pool_pre_ping=family != "sqlite",
+            pool_recycle=1800,
+            connect_args=NETWORK[family] if is_impatient else {},
+        )
+    except ModuleNotFoundError as missing:
+        raise DriverMissing(
+            f"[database] connection needs a driver that is not installed: {missing.name}. The extra "
+            f"blazar[{family}] has one."
+        ) from missing
 
     @event.listens_for(engine, "connect")
     def on_connect(connection: Any, _record: Any) -> None:
