@@ -18,6 +18,7 @@ PIP := $(BIN)/pip install -q --disable-pip-version-check -c constraints.txt
 NEW_ENOUGH := $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
   { echo "Blazar needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) -V 2>&1): try make PYTHON=python3.12" >&2; exit 2; }
 ATTACKS := $(addprefix server/tests/functional/test_,schemathesis.py hostile_users.py)
+GUIDE := deploy/tests/test_guide.py
 SOURCES := server/src client/src nova-filter/src sandbox/src docs/examples/licence-kind/src
 
 # The tests start many processes: they are quick only where Python keeps what it has compiled.
@@ -44,6 +45,7 @@ test-newest: ## Run make test on the newest Python that is here, with few random
 test-thorough: $(INSTALLED) ## Run the long forms of all suites, for two hours or so, before a release; needs the lab
 	BLAZAR_TEST_EFFORT=thorough $(PYTEST) -n auto -m "not servers" server/tests/properties server/tests/service
 	BLAZAR_TEST_EFFORT=thorough $(PYTEST) -n auto --dist loadfile $(ATTACKS)
+	$(PYTEST) -n auto $(GUIDE)
 	$(MAKE) test-newest
 	$(MAKE) test-simulation SIMULATION_SECONDS=1800
 	$(MAKE) test-ha HA_SECONDS=300
@@ -55,8 +57,8 @@ test-simulation: $(INSTALLED) ## Simulate the service with new seeds (SIMULATION
 test-servers: $(INSTALLED) ## Run the tests that need PostgreSQL and MariaDB (see CONTRIBUTING.md)
 	$(PYTEST) -n auto -m servers server/tests
 
-test-compat: $(INSTALLED) ## Run what needs the package index: client 4.6, Heat, Horizon, python-chi, libcloud; the installation, step by step
-	$(PYTEST) -n 4 --dist worksteal client/compat deploy/tests
+test-compat: $(INSTALLED) ## Run what needs the package index: client 4.6, Heat, Horizon, python-chi, libcloud; the wheels
+	$(PYTEST) -n 4 --dist worksteal client/compat deploy/tests --ignore $(GUIDE)
 
 lab: ## Run a real OpenStack with the service in it on this machine (NCOMPUTE=4 LAB_INFRA=auto LAB_DIR=var/lab)
 	@$(NEW_ENOUGH)
