@@ -134,7 +134,7 @@ def test_an_image_runs_its_program_as_another_user_than_root(target: str) -> Non
     assert IMAGES.last(target, "STOPSIGNAL") == "SIGTERM"
 
 
-@pytest.mark.parametrize("target", TARGETS.keys() - {"db-manage"})
+@pytest.mark.parametrize("target", sorted(TARGETS.keys() - {"db-manage"}))
 def test_an_image_is_asked_for_its_health_at_its_port(target: str) -> None:
     port = str(PORTS[TARGETS[target]])
     assert IMAGES.last(target, "EXPOSE") == port
