@@ -177,7 +177,7 @@ class Questions:
 
     def two_floating_ips(self) -> PlanRequest:
         requirement = parse(f'["==", "${NETWORK_ID}", "{NETWORK}"]')
-        return self._request(Demand("a", 2, 2, requirement=requirement, noun="floating IPs"))
+        return self._request(Demand("a", 2, 2, requirement=requirement, plural="floating IPs"))
 
     def too_many_hosts(self) -> PlanRequest:
         return self._request(Demand("a", 10**6, 10**6))

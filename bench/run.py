@@ -1,11 +1,14 @@
 """Measure how fast the service is on this machine, and write tables.
 
-    python bench/run.py [planning] [fairness] [requests] [burst] [punctuality] [--to var/bench]
+    python bench/run.py [TABLE ...] [--to var/bench]
 
 ``requests``     POST /v1/leases over HTTP, with 100 hosts, and with 10,000 hosts and 100,000 reservations
+``availability`` POST /v1/availability over HTTP, with 10,000 hosts and 100,000 reservations
+``availability-cpu`` the same in processor time of the use case
 ``burst``        200 leases that start in the same minute
 ``punctuality``  how late leases start and end on an idle machine (takes 13 minutes)
 ``planning``     planning alone, in memory
+``capacity``     curves of the capacity alone, in memory
 ``fairness``     a neighbour's creates while another project asks for the worst plans that it can"""
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import availability
+import capacity
 import fairness
 import planning
 from seed import seed
@@ -132,6 +137,10 @@ def planning_table(scratch: Path) -> list[Row]:
     return planning.table()
 
 
+def capacity_table(scratch: Path) -> list[Row]:
+    return capacity.table()
+
+
 def fairness_table(scratch: Path) -> list[Row]:
     return [tuple(row) for row in fairness.table(scratch)]
 
@@ -167,8 +176,11 @@ def _markdown(rows: Sequence[Row]) -> str:
 
 TABLES: Mapping[str, Callable[[Path], list[Row]]] = {
     "planning": planning_table,
+    "capacity": capacity_table,
     "fairness": fairness_table,
     "requests": requests_table,
+    "availability": availability.table,
+    "availability-cpu": availability.cpu_table,
     "burst": burst_table,
     "punctuality": punctuality_table,
 }

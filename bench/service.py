@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -55,6 +56,11 @@ class RunningService:
         line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
         return int(line.split()[1]) / 1024
 
+    def cpu_seconds(self) -> float:
+        """Return the processor time that the service has used, the sandbox cloud included."""
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def user(self, name: str) -> User:
         clouds = yaml.safe_load((self._var / "clouds.yaml").read_text())["clouds"]
         return User(self.url, clouds[f"sandbox-{name}"]["auth"])
@@ -86,6 +92,12 @@ class User:
             "events": [],
         }
         return self._checked(self._http.post(f"{self._url}/leases", json=body))["lease"]
+
+    def availability(self, question: dict[str, Any]) -> dict[str, Any]:
+        """Ask when a lease could be had."""
+        version = {"OpenStack-API-Version": "reservation 1.3"}
+        answer = self._http.post(f"{self._url}/availability", json=question, headers=version)
+        return self._checked(answer)["availability"]
 
     def lease(self, lease_id: str) -> dict[str, Any]:
         return self._checked(self._http.get(f"{self._url}/leases/{lease_id}"))["lease"]

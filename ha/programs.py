@@ -17,6 +17,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from .logs import defects
+
 BIN = Path(sys.executable).parent
 HOST = "127.0.0.1"
 LOGS = Path(os.environ.get("HA_LOGS", Path(__file__).parent.parent / "var" / "ha"))
@@ -27,7 +29,6 @@ _first = FIRST_PORT + PORTS_PER_WORKER * int(WORKER.removeprefix("gw") or 0)
 # from a random one on, for another run of this suite may be under way on the same machine
 _skipped = random.randrange(PORTS_PER_WORKER)
 _ports = itertools.islice(itertools.cycle(range(_first, _first + PORTS_PER_WORKER)), _skipped, None)
-REFUSED_BY_OSLO, POOL = "ignoring duplicate message", "sqlalchemy.pool"
 
 
 def free_port() -> int:
@@ -155,14 +156,5 @@ class Program:
 
     @property
     def defects(self) -> list[str]:
-        """Return the lines of the log about unexpected failures.
-
-        Libraries log a traceback of what the service copes with: oslo.messaging refuses a call that is
-        delivered twice to one manager, and the pool gives up a connection that was lost as it came back."""
-        lines = self.log.splitlines()
-        return [
-            line
-            for before, line in zip(["", *lines], lines, strict=False)
-            if "failed unexpectedly" in line
-            or ("Traceback" in line and REFUSED_BY_OSLO not in before and POOL not in line)
-        ]
+        """Return the lines of the log about unexpected failures."""
+        return defects(self.log)

@@ -57,10 +57,12 @@ class Site(Sandbox):
         patience: int = 18,
         has_clocks: bool = False,
         programs: Path = BIN,
+        options: str = "",
     ) -> None:
         """With ``has_clocks``, tests can set the clocks of managers and of an API on its built-in server.
 
-        ``programs`` is the folder of the programs that the site starts with, where they are not today's."""
+        ``programs`` is the folder of the programs that the site starts with, where they are not today's.
+        ``options`` are lines of the configuration, in groups that the site leaves alone."""
         super().__init__(f"http://{HOST}:{free_port()}")
         self.folder = folder
         self._has_clocks = has_clocks
@@ -77,7 +79,7 @@ class Site(Sandbox):
         self.resting: set[str] = set()
         """The URLs that a load balancer sends no requests to, because their API is about to be replaced."""
         self.conf = folder / "blazar.conf"
-        self.conf.write_text(self._configuration(patience))
+        self.conf.write_text(self._configuration(patience) + options)
         cloud = ["-m", "blazar_sandbox", "--port", self.cloud_url.rsplit(":", 1)[1], "--hosts", hosts]
         cloud += ["--reservation-url", f"{self.urls[0]}/v1", "--boot-delay", 0.1, "--delete-delay", 0.1]
         self.cloud = Program("cloud", [BIN / "python", *cloud, "--threads", 64], folder)

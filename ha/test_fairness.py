@@ -318,6 +318,20 @@ def starts(here: Neighbourhood, kept: str, end: float, into: Phase) -> None:
         time.sleep(0.5)
 
 
+def retry_costs(here: Neighbourhood, at: Site, seconds: float) -> tuple[float, float]:
+    """Return how many attempts to end were made in some seconds, and the milliseconds of the manager's
+    processor that each took: beyond what the manager takes while nothing is due."""
+    here.put_off(timedelta(days=1))
+    spent, retries = [], []
+    for ahead in (timedelta(days=1), timedelta(0)):
+        cpu, made = at.managers[0].cpu_seconds(), engine_counts(at).get("retries", 0)
+        here.put_off(ahead)
+        time.sleep(seconds)
+        spent.append(at.managers[0].cpu_seconds() - cpu)
+        retries.append(engine_counts(at).get("retries", 0) - made)
+    return retries[1], (spent[1] - spent[0]) / max(retries[1], 1) * 1000
+
+
 def engine_counts(at: Site) -> dict[str, float]:
     """Return the number of starts by how late they began at the most, and that of attempts to end."""
     found: dict[str, float] = {}
@@ -341,6 +355,7 @@ def test_a_neighbour_hardly_notices_the_worst_that_a_project_can_do(
         kept = here.keep_hosts()
         rest, work = Phase(), Phase()
         loads = []
+        retries, cost = retry_costs(here, at, scale.seconds)
         measured(here, at, kept, 2, Phase())  # the first ones warm the connections and caches
         for _ in range(scale.rounds):
             here.put_off(timedelta(days=1))
@@ -361,6 +376,8 @@ def test_a_neighbour_hardly_notices_the_worst_that_a_project_can_do(
                 ("worst plans: not enough / come back", f"{work.answers[400]} / {work.answers[503]}"),
                 ("slowest answer to one, s", f"{max(work.refused):.2f}"),
                 ("ends tried again at rest / under attack", f"{rest.retries:.0f} / {work.retries:.0f}"),
+                ("ends tried again with nothing else to do", f"{retries:.0f}"),
+                ("ms of the manager's processor for each of them", f"{cost:.1f}"),
                 ("starts at rest / under attack", f"{len(rest.starts)} / {len(work.starts)}"),
                 ("all starts began within s, at rest / under attack", f"{rest.latest()} / {work.latest()}"),
                 (

@@ -40,6 +40,14 @@ INSTANCE = {
     "affinity": False,
     "resource_properties": "",
 }
+MONITORING = """
+[physical:host]
+enable_polling_monitor = true
+polling_interval = 1
+down_seconds_before_moving = 0
+recovery_seconds = 0
+"""
+"""The version before does not know these options."""
 CLOUD_OBJECTS = ("aggregate_id", "server_group_id")
 
 
@@ -85,6 +93,7 @@ class Upgrade:
         """The programs that were replaced."""
         self.ending: list[str] = []
         """The leases that have to be TERMINATED soon."""
+        self.outages = 0
         self.shared: set[object] = set()
         """The allocations of instances."""
 
@@ -121,6 +130,7 @@ class Upgrade:
             for visit in [threads.submit(self._visit, n, step) for n in range(len(self.at.urls))]:
                 visit.result()
         time.sleep(max(0.0, self.seconds - (time.monotonic() - began)))
+        self._note_shared()
         for manager in self.at.managers:
             eventually(
                 f"calls of {manager.name}: {step}",
@@ -128,6 +138,21 @@ class Upgrade:
                 30,
             )
         self.steps.append((f"{step}: seconds", f"{time.monotonic() - began:.1f}"))
+
+    def lose_a_host(self) -> None:
+        """Let a compute service go silent and come back, which the managers of this version see."""
+        (failing, *_) = sorted(host["name"] for host in self.at.snapshot()["hosts"].values())
+
+        def failed() -> bool:
+            found = self.at.select("SELECT failure_reason FROM resources WHERE name = :name", name=failing)
+            return found[0].failure_reason is not None
+
+        for is_silent in (True, False):
+            self.at.sandbox("PUT", f"/hosts/{failing}", json={"silent": is_silent})
+            what = f"{failing} {'failed' if is_silent else 'whole'}"
+            eventually(what, lambda is_silent=is_silent: failed() is is_silent, 30)
+            self._note_shared()
+        self.outages += 1
 
     def create(self, place: int, reservation: dict[str, Any], name: str, minutes: int = 30) -> dict[str, Any]:
         body = {
@@ -138,10 +163,16 @@ class Upgrade:
             "events": [],
         }
         lease: dict[str, Any] = self._ask(place, "POST", "/leases", json=body).json()["lease"]
-        if reservation is INSTANCE:
-            found = self.at.select("SELECT id FROM allocations WHERE lease_id = :lease", lease=lease["id"])
-            self.shared.update(row.id for row in found)
+        self._note_shared()
         return lease
+
+    def _note_shared(self) -> None:
+        """Remember the allocations of instances; healing makes new ones."""
+        found = self.at.select(
+            "SELECT allocations.id FROM allocations JOIN reservations"
+            " ON reservations.id = allocations.reservation_id WHERE resource_type = 'virtual:instance'"
+        )
+        self.shared.update(row.id for row in found)
 
     def reach(self, place: int, lease_id: str, status: str) -> dict[str, Any]:
         """Wait until the lease has the status, and return it."""
@@ -237,7 +268,7 @@ SHORT_FORM_ON = next(iter(PACKAGES))
 )
 def test_an_upgrade_and_the_way_back(folder: Path, dialect: str, seconds: float, show: Show) -> None:
     before, tally, stopping = programs_before(), Tally(), threading.Event()
-    with site(folder, dialect, managers=2, apis=2, hosts=HOSTS, programs=before) as at:
+    with site(folder, dialect, managers=2, apis=2, hosts=HOSTS, programs=before, options=MONITORING) as at:
         upgrade = Upgrade(at, before, tally, seconds / 8 if seconds >= LONG else 0)
         clients = [Visitor(at, tally, number, stopping) for number in range(CLIENTS)]
         for client in clients:
@@ -279,6 +310,7 @@ def test_an_upgrade_and_the_way_back(folder: Path, dialect: str, seconds: float,
                 ("any other 5xx", len(tally.wrong)),
                 ("cut off", tally.cut_off),
                 ("leases ended on time", len(upgrade.ending)),
+                ("hosts lost and back", upgrade.outages),
                 ("starts, ends and other events", _events(programs)),
                 ("leases of earlier answers checked / broken", f"{tally.checked} / {len(tally.broken)}"),
             ],
@@ -315,9 +347,9 @@ def _steps(upgrade: Upgrade) -> list[tuple[str, list[Callable[[], None]]]]:
     return [
         ("all old", []),
         ("all old on the new schema", [upgrade.at.upgrade]),
-        ("a new manager beside an old one", [manager(0, BIN)]),
+        ("a new manager beside an old one", [manager(0, BIN), upgrade.lose_a_host]),
         ("a new API beside an old one", [api(0, BIN)]),
-        ("all new", [manager(1, BIN), api(1, BIN)]),
+        ("all new", [manager(1, BIN), api(1, BIN), upgrade.lose_a_host]),
         ("new APIs on old managers", [manager(0, before), manager(1, before)]),
         ("all old again", [api(0, before), api(1, before)]),
     ]

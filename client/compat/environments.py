@@ -75,7 +75,10 @@ HEAT = Environment("heat", ("openstack-heat==27.0.1", str(CLIENT)), with_this_cl
 HORIZON = Environment("horizon", ("blazar-dashboard==16.0.0", str(CLIENT)), with_this_client=True)
 CHI = Environment("chi", ("python-chi==1.2.10", str(CLIENT)), with_this_client=True)
 LIBCLOUD = Environment("libcloud", ("apache-libcloud==3.9.1",))
-ENVIRONMENTS = (OLD, NEW, HORIZON, HEAT, CHI, LIBCLOUD)
+UPSTREAM = {
+    release: Environment(f"upstream-{release}", (f"blazar=={release}.0.0", "PyMySQL")) for release in (17, 18)
+}
+ENVIRONMENTS = (OLD, NEW, HORIZON, HEAT, CHI, LIBCLOUD, *UPSTREAM.values())
 
 
 def build_all() -> None:

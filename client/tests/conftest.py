@@ -45,6 +45,7 @@ def cloud(one_cloud: RecordingCloud, monkeypatch: pytest.MonkeyPatch) -> Recordi
     """A recording cloud with its default answers; the environment variables point to it."""
     one_cloud.answers.clear()
     one_cloud.requests.clear()
+    one_cloud.version = None
     for name, value in one_cloud.environment().items():
         monkeypatch.setenv(name, value)
     for name in ("OS_CLOUD", "OS_CLIENT_CONFIG_FILE", "BLAZAR_TIME_ZONE"):

@@ -29,7 +29,8 @@ def test_only_the_real_requests_are_sent(blazar: Blazar) -> None:
         ("GET", "/leases"),
         ("GET", f"/leases/{samples.LEASE_ID}"),
     ]
-    headers = ran.requests[0].headers
+    headers = ran.requests[1].headers
+    assert ran.requests[0].headers == headers | {"openstack-api-version": "reservation 1.1"}
     assert headers["accept"] == "application/json"
     assert headers["user-agent"] == "python-blazarclient"
     assert "openstack-api-version" not in headers
@@ -437,3 +438,115 @@ def test_without_arguments_and_terminal_help_is_shown(blazar: Blazar) -> None:
     ran = blazar("")
     assert ran.code == 2
     assert "lease-create" in ran.out
+
+
+ANSWERS = {
+    "answers": [
+        {
+            "start_date": "2030-01-08T12:00:00.000000",
+            "end_date": "2030-01-08T16:30:00.000000",
+            "duration": 270,
+            "changes": ["start"],
+            "description": "starts 3 hours later",
+            "reservations": [{"resource_type": "physical:host", "units": 1}],
+            "lease": {"start_date": "2030-01-08 12:00", "end_date": "2030-01-08 16:30", "reservations": []},
+        }
+    ],
+    "reason": "Not enough hosts available.",
+    "cut_short": True,
+}
+
+
+def test_a_question_for_availability_asks_for_its_version(blazar: Blazar, cloud: RecordingCloud) -> None:
+    cloud.answer("POST", "/availability", 200, {"availability": ANSWERS})
+    ran = blazar(
+        f"availability-show {HOST} --earliest-start 'tomorrow 9:00' --latest-start 2030-01-31 "
+        "--duration 4h30m --min-duration 1h -f json"
+    )
+    assert ran.code == 0, ran.err
+    (sent,) = ran.requests
+    assert sent.headers["openstack-api-version"] == "reservation 1.3"
+    assert sent.body["start"] == {"earliest": "2030-01-08 09:00", "latest": "2030-01-31 00:00"}
+    assert sent.body["duration"] == {"wanted": 270, "minimum": 60}
+    assert [each["resource_type"] for each in sent.body["lease"]["reservations"]] == ["physical:host"]
+    assert json.loads(ran.out) == [
+        {
+            "rank": 1,
+            "start_date": "2030-01-08T12:00:00.000000",
+            "end_date": "2030-01-08T16:30:00.000000",
+            "duration": "4h 30m",
+            "reservations": "1 physical:host",
+            "description": "starts 3 hours later",
+        }
+    ]
+    assert "Not as asked for: Not enough hosts available." in ran.err
+    assert "The search was cut short" in ran.err
+
+
+def test_a_question_without_reservations_is_not_sent(blazar: Blazar) -> None:
+    ran = blazar("availability-show")
+    assert (ran.code, ran.requests) == (2, [])
+    assert "there is nothing to look for" in ran.err
+
+
+def test_a_lease_that_starts_as_early_as_can_be_asks_for_its_version(blazar: Blazar) -> None:
+    ran = blazar(f"lease-create {HOST} --earliest --duration 4h --latest-end 2030-01-31 x")
+    assert ran.code == 0, ran.err
+    (sent,) = ran.requests
+    assert sent.headers["openstack-api-version"] == "reservation 1.3"
+    body = {key: sent.body[key] for key in ("start_date", "end_date", "duration", "latest_end")}
+    assert body == {
+        "start_date": "earliest",
+        "end_date": None,
+        "duration": 240,
+        "latest_end": "2030-01-31 00:00",
+    }
+    assert sent.body["dry_run"] is False
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--earliest --end-date 2030-01-31",
+        "--earliest --before-end-date 2030-01-31",
+        "--earliest --start-date now",
+        "--latest-end 2030-01-31",
+    ],
+)
+def test_times_that_need_a_known_start_are_refused(blazar: Blazar, options: str) -> None:
+    ran = blazar(f"lease-create {HOST} {options} x")
+    assert (ran.code, ran.requests) == (2, [])
+
+
+def test_a_dry_run_makes_nothing(blazar: Blazar, cloud: RecordingCloud) -> None:
+    shown = {"name": "x", "planned": [{"resource_type": "physical:host", "units": 1}]}
+    cloud.answer("POST", "/leases", 200, {"lease": shown})
+    ran = blazar(f"lease-create {HOST} --dry-run --wait x -f value -c name")
+    assert (ran.code, ran.out) == (0, "Nothing was made. The lease would be:\nx\n")
+    (sent,) = ran.requests
+    assert sent.body["dry_run"] is True
+    assert sent.headers["openstack-api-version"] == "reservation 1.3"
+
+
+def test_a_dry_run_of_an_update_changes_nothing(blazar: Blazar, cloud: RecordingCloud) -> None:
+    dates = {"start_date": "2030-01-08T12:00:00.000000", "end_date": "2030-01-09T12:00:00.000000"}
+    cloud.answer("PUT", f"/leases/{samples.LEASE_ID}", 200, {"lease": dates})
+    ran = blazar(f"lease-update {samples.LEASE_ID} --end-date '2030-01-09 12:00' --dry-run")
+    assert ran.out == (
+        "Nothing was changed. The lease would last from 2030-01-08 12:00 to 2030-01-09 12:00 UTC.\n"
+    )
+    assert ran.requests[-1].body == {"end_date": "2030-01-09 12:00", "dry_run": True}
+
+
+def test_an_explanation_shows_what_each_part_leaves(blazar: Blazar, cloud: RecordingCloud) -> None:
+    reason = {"reason": "shortage", "parts": [{"part": '["==", "$rack", "r1"]', "matched": 12}]}
+    body = {"error_message": "Not enough hosts available: none.", "reasons": [reason]}
+    cloud.answer("POST", "/leases", 409, body)
+    ran = blazar(f"lease-create {HOST} --explain x")
+    assert ran.code == 1
+    assert ran.requests[-1].headers["openstack-api-version"] == "reservation 1.3"
+    assert ran.err.splitlines()[:3] == [
+        "ERROR: Not enough hosts available: none.",
+        "What each part of the requirement leaves by itself:",
+        '    12  ["==", "$rack", "r1"]',
+    ]

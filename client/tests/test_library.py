@@ -57,7 +57,8 @@ SIGNATURES = {
     "lease.update": "(lease_id, name=None, prolong_for=None, reduce_by=None, end_date=None, advance_by=None, "
     "defer_by=None, start_date=None, reservations=None)",
     "lease.delete": "(lease_id)",
-    "lease.list": "(sort_by=None)",
+    "lease.list": "(sort_by=None, *, status=None, name=None, project_id=None, id=None, resource_type=None, "
+    "starts_after=None, starts_before=None, ends_after=None, ends_before=None, sort=None, limit=None)",
     "host.create": "(name, **kwargs)",
     "host.get": "(host_id)",
     "host.update": "(host_id, values)",
@@ -72,6 +73,12 @@ SIGNATURES = {
     "floatingip.list": "(sort_by=None)",
     "allocation.get": "(resource, resource_id)",
     "allocation.list": "(resource, sort_by=None)",
+    "capacity.show": "(start_date=None, end_date=None, **query)",
+    "quota.list": "()",
+    "quota.get": "(project_id=None)",
+    "quota.usage": "(project_id=None)",
+    "quota.set": "(project_id, limits)",
+    "quota.unset": "(project_id, names=())",
 }
 
 

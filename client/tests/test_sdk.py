@@ -265,6 +265,28 @@ def test_pages_are_fetched_one_by_one_as_needed(reservation: Proxy, cloud: Recor
     assert [dict(request.query).get("marker") for request in cloud.requests] == [None, "l1", "l3"]
 
 
+def test_filters_are_left_to_the_service(reservation: Proxy, cloud: RecordingCloud) -> None:
+    cloud.version = "1.1"
+    cloud.answer("GET", "/leases", 200, {"leases": []})
+    assert list(reservation.leases(status="ACTIVE", sort="name")) == []
+    assert reservation.find_lease("a") is None
+    assert reservation.find_lease(samples.LEASE_ID) is None
+    assert [dict(request.query) for request in cloud.requests] == [
+        {"status": "ACTIVE", "sort": "name"},
+        {"name": "a"},
+        {"id": samples.LEASE_ID},
+        {"name": samples.LEASE_ID},
+    ]
+    assert cloud.requests[0].headers["openstack-api-version"] == "reservation 1.1"
+
+
+def test_a_service_that_knows_no_1_1_is_asked_as_ever(reservation: Proxy, cloud: RecordingCloud) -> None:
+    refused = (406, {"error": 406, "error_message": "Version 1.1 is not supported by the API."})
+    cloud.answer_in_turn("GET", "/leases", refused, (200, {"leases": Paging.rows}))
+    assert len(list(reservation.leases())) == 5
+    assert "openstack-api-version" not in cloud.requests[-1].headers
+
+
 def test_links_are_followed(reservation: Proxy, cloud: RecordingCloud) -> None:
     link = [{"rel": "next", "href": f"{cloud.endpoint}/leases?page=2"}]
     cloud.answer_in_turn(

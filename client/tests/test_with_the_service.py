@@ -144,6 +144,15 @@ def test_a_lease_of_next_decade_in_every_format(demo: User) -> None:
             "end_date": "2041-05-06T08:30:00.000000",
         }
         (listed,) = demo.sees("lease list")
+        for words in (
+            "--name planned",
+            "--status pending --limit 3",
+            "--sort end_date:desc --resource-type physical:host",
+            "--starts-after '2041-05-06 07:00' --ends-before '2041-05-06 08:30'",
+        ):
+            assert demo.sees(f"lease list {words}") == [listed]
+        for words in ("--name other", "--status active", "--starts-before '2041-05-06 07:00'"):
+            assert demo.sees(f"lease list {words}") == []
         assert listed == row | {"id": listed["id"]}
         assert list(csv.DictReader(io.StringIO(demo.does("lease list -f csv")))) == [listed]
         assert yaml.safe_load(demo.does("lease list -f yaml")) == [listed]
@@ -307,6 +316,45 @@ def test_floating_ips(admin: User, demo: User) -> None:
     )
 
 
+def test_quotas(demo: User, alt: User, admin: User) -> None:
+    shown = demo.sees("quota show")
+    project = shown["project_id"]
+    assert (shown["own"], shown["leases"], shown["hosts"]) == ([], 5000, -1)
+    assert (
+        admin.does(f"quota set {project} leases=1 hosts=3 vcpus=unlimited") == f"Updated quota: {project}\n"
+    )
+    assert demo.sees("quota show") == {**shown, "own": ["hosts", "leases", "vcpus"], "leases": 1, "hosts": 3}
+    assert admin.sees(f"quota show {project}") == demo.sees("quota show")
+    assert admin.sees("quota list") == [
+        {"project_id": project, "name": name, "limit": limit}
+        for name, limit in (("hosts", 3), ("leases", 1), ("vcpus", -1))
+    ]
+
+    demo.does(f"lease create only --start '2031-01-01 10:00' --duration 2h {HOST}")
+    demo.fails(
+        f"lease create more --start '2031-01-02 10:00' --duration 2h {HOST}",
+        1,
+        "Quota exceeded for leases: the limit is 1, 1 are in use, and 1 are asked for.",
+        "See your limits and what your leases use with",
+    )
+    used = {row["name"]: row for row in json.loads(demo.does("usage show -f json"))}
+    assert used["hosts"] == {"name": "hosts", "limit": 3, "now": 0, "peak": 1}
+    assert (used["hosts_hours"]["limit"], used["hosts_hours"]["peak"]) == (-1, 2)
+    assert list(used) == sorted(used)
+    assert json.loads(admin.does(f"usage show {project} -f json")) == list(used.values())
+
+    demo.fails(f"quota set {project} leases=9", 1, "Policy doesn't allow blazar:quotas:put")
+    alt.fails(f"usage show {project}", 1, "Policy doesn't allow blazar:quotas:get_usage")
+    for wrong in ("hosts", "hosts=", "=3", "hosts=-2", "hosts=many"):
+        admin.fails(f"quota set {project} {wrong}", 2, f"{wrong} is to be NAME=NUMBER")
+    admin.fails(f"quota set {project} hots=1", 1, "There is no limit hots. The limits are: leases, ")
+    admin.does(f"quota unset {project} hosts vcpus")
+    assert demo.sees("quota show") == {**shown, "own": ["leases"], "leases": 1}
+    admin.does(f"quota unset {project}")
+    assert demo.sees("quota show") == shown
+    demo.does("lease delete only")
+
+
 def test_refusals_tell_why_and_what_to_do(demo: User, alt: User, admin: User) -> None:
     many = "--reservation resource_type=physical:host,min=99,max=99"
     demo.fails(
@@ -334,3 +382,36 @@ def test_refusals_tell_why_and_what_to_do(demo: User, alt: User, admin: User) ->
     ran = demo.tries("lease delete missing nothing")
     assert (ran.code, ran.out) == (1, "")
     assert "2 of 2 could not be deleted" in ran.err
+
+
+def test_the_managers_of_the_service(admin: User, demo: User) -> None:
+    (manager,) = admin.sees("service list")
+    assert (manager["binary"], manager["state"]) == ("blazar-manager", "up")
+    assert manager["late_seconds"] >= 0
+    assert "+00:00" in admin.does("service list --time-zone UTC -f value -c seen_at")
+    assert admin.does("service list --sort-by state -f value -c state") == "up\n"
+    demo.fails("service list", 1, "Your roles in this project do not allow it")
+
+
+def test_capacity(demo: User, admin: User) -> None:
+    window = "--start-date 2037-05-01 --duration 1d"
+    before = _steps(demo, f"capacity show {window} --quantity hosts")
+    assert len(before) == 1
+    demo.does(f"lease create {HOST} capacious --start-date '2037-05-01 10:00' --end-date '2037-05-01 12:00'")
+    free = before[0]["available"]
+    after = _steps(demo, f"capacity show {window} --quantity hosts")
+    assert [(step["from"][11:16], step["available"]) for step in after] == [
+        ("00:00", free),
+        ("10:00", free - 1),
+        ("12:00", free),
+    ]
+    assert "reserved" not in after[0]
+    assert [s["reserved"] for s in _steps(admin, f"capacity show {window} --quantity hosts")] == [0, 1, 0]
+    assert "hosts: at least" in demo.does(f"capacity show {window} --quantity hosts")
+    demo.fails("capacity show --quantity love", 1, "There is no quantity love; there are hosts")
+    demo.does("lease delete capacious")
+
+
+def _steps(user: User, line: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(user.does(f"{line} -f json"))
+    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
+from api_examples import Example, examples
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from generated import table
@@ -40,6 +41,7 @@ class ApiReference(Directive):
 
 
 def _operations(document: dict[str, Any]) -> Iterator[nodes.Node]:
+    shown = examples()
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             yield nodes.rubric("", "", nodes.literal(text=f"{method.upper()} {path}"))
@@ -48,6 +50,15 @@ def _operations(document: dict[str, Any]) -> Iterator[nodes.Node]:
                 rows = [(p["name"], p["in"], p["description"]) for p in operation["parameters"]]
                 yield table((2, 1, 5), ("parameter", "in", "meaning"), rows)
             yield _exchange(operation)
+            if (method.upper(), path) not in shown:
+                raise LookupError(f"{method.upper()} {path} has no example: add one to api_examples.STORY")
+            yield from _example(shown[method.upper(), path])
+
+
+def _example(example: Example) -> Iterator[nodes.Node]:
+    yield nodes.literal_block("", example.request, language="text")
+    if example.answer:
+        yield nodes.literal_block("", example.answer, language="json")
 
 
 def _exchange(operation: dict[str, Any]) -> nodes.paragraph:

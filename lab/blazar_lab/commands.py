@@ -88,7 +88,7 @@ def reset(settings: Settings) -> int:
                 settings.folder("log", "cleanup.log"),
                 bootstrap.as_admin(settings),
             )
-        infrastructure.recreate_blazar_database(settings)
+        infrastructure.recreate_database(settings, "blazar")
         if was_running:
             _install(settings, supervisor, _install_blazar)
             reservation.launch(settings, supervisor)

@@ -192,6 +192,8 @@ def _nova(settings: Settings) -> Groups:
         "api": {"auth_strategy": "keystone"},
         "api_database": _database(settings, "nova_api"),
         "database": _database(settings, "nova_cell1"),
+        "notifications": {"notification_format": "versioned"},
+        "oslo_messaging_notifications": {"driver": "messagingv2"},
         "scheduler": {"workers": 1},
         "conductor": {"workers": 1},
         "filter_scheduler": {

@@ -98,11 +98,15 @@ def _removal_sql(settings: Settings) -> list[str]:
     return drops + [f"DROP USER IF EXISTS '{settings.name}'@'{host}'" for host in ("localhost", HOST)]
 
 
-def recreate_blazar_database(settings: Settings) -> None:
-    """Replace the database of the reservation service by an empty one."""
-    name = settings.database("blazar")
-    create = f"CREATE DATABASE `{name}` CHARACTER SET {DATABASES['blazar']}"
-    _sql(settings, [f"DROP DATABASE IF EXISTS `{name}`", create], as_lab_user=True)
+def recreate_database(settings: Settings, name: str) -> None:
+    """Make a database as that of the reservation service, in the place of one of this name."""
+    full = settings.database(name)
+    create = f"CREATE DATABASE `{full}` CHARACTER SET {DATABASES['blazar']}"
+    _sql(settings, [f"DROP DATABASE IF EXISTS `{full}`", create], as_lab_user=True)
+
+
+def drop_database(settings: Settings, name: str) -> None:
+    _sql(settings, [f"DROP DATABASE `{settings.database(name)}`"], as_lab_user=True)
 
 
 def _sql(settings: Settings, statements: list[str], *, as_lab_user: bool = False) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,9 @@ from blazar_lab.settings import Settings, read_record
 
 from labtests.relay import Relay
 from labtests.waiting import until
+
+MANAGER = "blazar-manager"
+MANAGE_SECONDS = 120
 
 
 class Interruptible(Protocol):
@@ -63,6 +67,71 @@ class LabProcesses:
         """Start the processes of the reservation service that do not run; wait until the API answers."""
         reservation.launch(self.settings, self.supervisor)
         self._ended.clear()
+
+    @contextmanager
+    def without_compute(self, host: str) -> Iterator[None]:
+        """Stop the nova-compute of a host. Its servers are lost, as in a power cut."""
+        self.supervisor.stop([compute_of(host)])
+        try:
+            yield
+        finally:
+            self.start_compute(host)
+            self.supervisor.wait([compute_of(host)], self._checker.working([compute_of(host)]), seconds=90)
+
+    def start_compute(self, host: str) -> None:
+        """Start the nova-compute of a host where it does not run."""
+        self.supervisor.start(services.nova_worker(self.settings, compute_of(host)))
+
+    @contextmanager
+    def configured(self, group: str, **options: object) -> Iterator[None]:
+        """Have the manager run with these options of a group that the lab leaves alone."""
+        lines = [f"[{group}]", *(f"{name} = {value}" for name, value in options.items())]
+        conf = self.settings.blazar_conf
+        try:
+            conf.write_text("\n".join([conf.read_text(), *lines, ""]))
+            self._restart_manager()
+            yield
+        finally:
+            configuration.write(self.settings)
+            self._restart_manager()
+
+    @contextmanager
+    def empty_database(self, name: str) -> Iterator[str]:
+        """Make a database beside those of the lab, and yield its URL. It is dropped at the end."""
+        infrastructure.recreate_database(self.settings, name)
+        try:
+            yield self.settings.database_url(name)
+        finally:
+            infrastructure.drop_database(self.settings, name)
+
+    @contextmanager
+    def on_empty_database(self, name: str) -> Iterator[None]:
+        """Stop the reservation service, and give it another database, in which there is nothing yet."""
+        conf, own = self.settings.blazar_conf, self.settings.database_url("blazar")
+        with self.empty_database(name) as url:
+            self.supervisor.stop(services.BLAZAR_COMMANDS)
+            try:
+                conf.write_text(conf.read_text().replace(own, url))
+                self.manage("upgrade")
+                yield
+            finally:
+                self.supervisor.stop(services.BLAZAR_COMMANDS)
+                configuration.write(self.settings)
+                self.start_blazar()
+
+    def manage(self, *words: str) -> str:
+        """Run blazar-db-manage, which has to succeed, and return what it prints."""
+        program = ("blazar-db-manage", "--config-file", "{conf}", *words)
+        command = services.blazar_command(self.settings, program)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=MANAGE_SECONDS, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def _restart_manager(self) -> None:
+        self.supervisor.stop([MANAGER])
+        for daemon in services.blazar_daemons(self.settings):
+            self.supervisor.start(daemon)
+        self.supervisor.wait(["blazar-api"], self._checker.responds, seconds=60)
 
     @contextmanager
     def failing(self, api: str, statuses: str) -> Iterator[None]:
@@ -118,6 +187,11 @@ class LabProcesses:
         found = self.supervisor.running(name)
         assert found, f"{name} does not run"
         os.killpg(found.pid, number)
+
+
+def compute_of(host: str) -> str:
+    """Return the name of the nova-compute of a host."""
+    return f"nova-compute{host.removeprefix('host')}"
 
 
 class OwnServer:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
-from labtests.processes import Interruptible, LabProcesses
+from labtests.processes import Interruptible, LabProcesses, compute_of
 from labtests.reservations import Reservations
 from labtests.waiting import MINUTE, boundary, wait_for
 from openstack.connection import Connection
@@ -49,7 +49,7 @@ def test_a_frozen_compute_delays_its_own_lease_only(
     reservation = lease["reservations"][0]["id"]
     assert boot(demo, reservation).status == "ACTIVE"
     (host,) = Reservations(admin).hosts_of(reservation)
-    compute = f"nova-compute{host.removeprefix('host')}"
+    compute = compute_of(host)
     # a lease that was given the frozen host next would rightly wait for it
     elsewhere = f'["!=", "$hypervisor_hostname", "{host}"]'
     ending = post(service, f"{name}-ending", "now", end, elsewhere)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import requests
 from keystoneauth1 import adapter
@@ -14,8 +14,14 @@ from blazarclient import exception
 
 USER_AGENT = "python-blazarclient"
 TIMEOUT_SECONDS = 600
+VERSION_HEADER = "OpenStack-API-Version"
 Body = Mapping[str, Any]
 Response = tuple[requests.Response, Any]
+
+
+def version_header(version: str) -> str:
+    """Return the header that asks for a version of the API, and that tells it in an answer."""
+    return f"reservation {version}"
 
 
 class Transport(ABC):
@@ -24,8 +30,8 @@ class Transport(ABC):
     All methods raise BlazarClientException for a status of 400 or more.
     """
 
-    def get(self, url: str) -> Response:
-        return self.request(url, "GET")
+    def get(self, url: str, version: str | None = None) -> Response:
+        return self.request(url, "GET", version=version)
 
     def post(self, url: str, body: Body) -> Response:
         return self.request(url, "POST", body=body)
@@ -39,13 +45,26 @@ class Transport(ABC):
     def delete(self, url: str) -> Response:
         return self.request(url, "DELETE")
 
-    def request(self, url: str, method: str, *, body: Body | None = None) -> Response:
-        """Send one request; `url` is the path below the endpoint and begins with a slash."""
-        response = self._send(url, method, {} if body is None else {"json": body})
+    def request(
+        self, url: str, method: str, *, body: Body | None = None, version: str | None = None
+    ) -> Response:
+        """Send one request; `url` is the path below the endpoint and begins with a slash.
+
+        `version` is the version of the API that is asked for. Without it no header is sent, and the service
+        answers as version 1.0.
+        """
+        headers = {} if version is None else {VERSION_HEADER: version_header(version)}
+        response = self._send(url, method, headers, {} if body is None else {"json": body})
         return response, decode(response)
 
     @abstractmethod
-    def _send(self, url: str, method: str, payload: dict[str, Any]) -> requests.Response: ...
+    def project_id(self) -> str:
+        """Return the id of the caller's project. Raises BlazarClientException where it is not known."""
+
+    @abstractmethod
+    def _send(
+        self, url: str, method: str, headers: dict[str, str], payload: dict[str, Any]
+    ) -> requests.Response: ...
 
 
 class SessionTransport(Transport):
@@ -60,10 +79,14 @@ class SessionTransport(Transport):
         kwargs.setdefault("user_agent", USER_AGENT)
         self._adapter = adapter.Adapter(session, **kwargs)
 
-    def _send(self, url: str, method: str, payload: dict[str, Any]) -> requests.Response:
-        return self._adapter.request(
-            url, method, raise_exc=False, headers={"Accept": "application/json"}, **payload
-        )
+    def project_id(self) -> str:
+        return self._adapter.get_project_id() or _unknown_project()
+
+    def _send(
+        self, url: str, method: str, headers: dict[str, str], payload: dict[str, Any]
+    ) -> requests.Response:
+        headers = {"Accept": "application/json", **headers}
+        return self._adapter.request(url, method, raise_exc=False, headers=headers, **payload)
 
 
 class TokenTransport(Transport):
@@ -75,10 +98,20 @@ class TokenTransport(Transport):
         self._endpoint = endpoint.rstrip("/")
         self._headers = {"Accept": "application/json", "User-Agent": USER_AGENT, "x-auth-token": token}
 
-    def _send(self, url: str, method: str, payload: dict[str, Any]) -> requests.Response:
+    def project_id(self) -> str:
+        return _unknown_project()
+
+    def _send(
+        self, url: str, method: str, headers: dict[str, str], payload: dict[str, Any]
+    ) -> requests.Response:
+        headers = {**self._headers, **headers}
         return requests.request(
-            method, self._endpoint + url, headers=self._headers, timeout=TIMEOUT_SECONDS, **payload
+            method, self._endpoint + url, headers=headers, timeout=TIMEOUT_SECONDS, **payload
         )
+
+
+def _unknown_project() -> NoReturn:
+    raise exception.BlazarClientException("ERROR: Your project is not known. Name it by its id.", code=0)
 
 
 def decode(response: requests.Response) -> Any:
@@ -91,9 +124,17 @@ def decode(response: requests.Response) -> Any:
         raise exception.BlazarClientException(
             f"ERROR: {error_message(body, response.text)}",
             code=response.status_code,
+            reasons=reasons_of(body),
             request_id=response.headers.get("x-openstack-request-id"),
         )
     return body
+
+
+def reasons_of(body: object) -> list[dict[str, Any]]:
+    """Return the reasons that a refusal tells to programs; version 1.3 of the API has them."""
+    reasons = body.get("reasons") if isinstance(body, Mapping) else None
+    found = reasons if isinstance(reasons, list) else []
+    return [dict(each) for each in found if isinstance(each, Mapping)]
 
 
 def error_message(body: object, text: str) -> str:

@@ -117,8 +117,10 @@ def fill_identity(identity: Identity, password: str) -> None:
             for role in roles:
                 scope = Scope(ScopeKind.PROJECT, stable_id("project", project))
                 identity.assign(user_id, stable_id("role", role), scope)
+    system = Scope(ScopeKind.SYSTEM, "all")
+    identity.assign(stable_id("user", "blazar"), stable_id("role", "reader"), system)
     admin, role = stable_id("user", "admin"), stable_id("role", "admin")
-    identity.assign(admin, role, Scope(ScopeKind.SYSTEM, "all"))
+    identity.assign(admin, role, system)
     identity.assign(admin, role, Scope(ScopeKind.DOMAIN, "default"))
 
 

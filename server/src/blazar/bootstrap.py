@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
+from importlib import metadata
+from importlib.util import find_spec
 from wsgiref.types import WSGIApplication
 
 from keystoneauth1 import loading
 from keystoneauth1.session import Session
 from oslo_config import cfg
 
+from blazar.adapters.announcements import chosen_announcements
 from blazar.adapters.clock import SystemClock
 from blazar.adapters.db import SqlDatabase
 from blazar.adapters.metrics import PrometheusMetrics
@@ -21,12 +25,16 @@ from blazar.adapters.openstack.session import pooled_http
 from blazar.api.app import make_app
 from blazar.api.authentication import keystone
 from blazar.api.health import Health
+from blazar.broker import rpc_transport
+from blazar.conf import former
 from blazar.domain.planning.demand import Order
 from blazar.engine.claims import Claims
 from blazar.engine.convergence import converge_now
 from blazar.engine.drift import DriftCheck
+from blazar.engine.listening import Listening
 from blazar.engine.loop import EngineSettings, EventLoop
 from blazar.engine.monitoring import Monitoring
+from blazar.engine.presence import Announcing, Load
 from blazar.engine.purge import Purge
 from blazar.engine.relay import Relay
 from blazar.engine.reporting import Reporting
@@ -37,7 +45,7 @@ from blazar.policies import make_enforcer
 from blazar.rpc.codec import Codec
 from blazar.rpc.deliveries import Deliveries
 from blazar.rpc.dispatcher import Dispatcher
-from blazar.rpc.messaging import MessagingTransport, build_transport
+from blazar.rpc.messaging import MessagingTransport
 from blazar.rpc.proxy import remote_service
 from blazar.service.admission import PlanningSettings
 from blazar.service.calendars import Calendars, Limits
@@ -48,12 +56,18 @@ from blazar.service.health import ThreadHealth
 from blazar.service.interface import Service
 from blazar.service.leases import LeaseSettings
 from blazar.service.metrics import NO_METRICS, Metrics
-from blazar.service.ports import Clock, Cloud, Database, Notifier
-from blazar.service.ports.kind import Parts
+from blazar.service.ports import Announcements, Clock, Cloud, Database, Notifier
+from blazar.service.ports.kind import Dependencies, Kinds
+from blazar.service.quotas import DEFAULT_LIMITS, Quotas, QuotaSettings
 from blazar.service.reconciliation import Reconciliation, ReconciliationSettings
+from blazar.service.tracing import NO_TRACING, Tracing
 from blazar.service.turns import Turns
 from blazar.service.usage_reports import UsageReports
 from blazar.service.use_cases import UseCases
+
+VERSION = metadata.version("blazar")
+OPEN_TELEMETRY = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
+"""What the extra ``trace`` installs."""
 
 
 class Manager:
@@ -68,6 +82,8 @@ class Manager:
         clock: Clock,
         notifier: Notifier,
         metrics: Metrics = NO_METRICS,
+        announcements: Announcements | None = None,
+        tracing: Tracing = NO_TRACING,
     ) -> None:
         kinds = self._kinds = plugins.kinds
         self._database = database
@@ -81,24 +97,29 @@ class Manager:
         filters, exempt = load_filters(conf), conf.enforcement.exempt_projects
         reports = UsageReports(filters, kinds, exempt)
         self._events = Events(database, cloud, kinds, clock, start_retry, reports)
-        self.loop = EventLoop(database, self._events, clock, engine_settings(conf), metrics)
+        self.loop = EventLoop(database, self._events, clock, engine_settings(conf), metrics, tracing)
         self._relay = Relay(database, notifier, clock, metrics)
         self._patience = timedelta(seconds=conf.graceful_shutdown_timeout)
-        parts = Parts(database, cloud, kinds, clock)
+        dependencies = Dependencies(database, cloud, kinds, clock)
         healing = Healing(
             database, self._calendars, kinds, clock, healing_settings(conf), self.loop.nudge, metrics
         )
-        monitors = (extension.monitor(parts) for extension in plugins.extensions)
+        found = (extension.monitor(dependencies) for extension in plugins.extensions)
+        monitors = [Monitoring(database, each, healing, clock, metrics) for each in found if each]
         days = conf.database.retention_days
         self._background: Sequence[Background] = (
-            Upkeep([partial(each.upkeep, parts) for each in plugins.extensions]),
+            Upkeep(
+                [*(partial(each.upkeep, dependencies) for each in plugins.extensions), self._forget_spent]
+            ),
             *([Purge(database, clock, timedelta(days=days))] if days else ()),
-            *(Monitoring(database, each, healing, clock, metrics) for each in monitors if each),
-            *(Reporting(each, parts, metrics) for each in filters if each.reports),
-            *self._drift_check(conf, parts, plugins, clock, metrics),
+            *monitors,
+            *([Listening(announcements, partial(_look_soon, monitors))] if announcements else ()),
+            *(Reporting(each, dependencies, metrics) for each in filters if each.reports),
+            *self._drift_check(conf, dependencies, plugins, clock, metrics),
+            Announcing(database, clock, "blazar-manager", socket.gethostname(), VERSION, self._load),
         )
         self.use_cases = UseCases(
-            parts,
+            dependencies,
             plugins.extensions,
             self._calendars,
             planning_settings(conf),
@@ -108,19 +129,31 @@ class Manager:
             metrics,
             filters,
             exempt,
+            quota_settings(conf, kinds),
         )
 
     def _drift_check(
-        self, conf: cfg.ConfigOpts, parts: Parts, plugins: Plugins, clock: Clock, metrics: Metrics
+        self,
+        conf: cfg.ConfigOpts,
+        dependencies: Dependencies,
+        plugins: Plugins,
+        clock: Clock,
+        metrics: Metrics,
     ) -> Sequence[DriftCheck]:
         interval = timedelta(seconds=conf.manager.drift_check_seconds)
         if not interval:
             return ()
         reconciliation = Reconciliation(
-            parts, plugins.extensions, self.loop.converge, ReconciliationSettings()
+            dependencies, plugins.extensions, self.loop.converge, ReconciliationSettings()
         )
         repairs = conf.manager.drift_repair
-        return (DriftCheck(parts.database, reconciliation, clock, interval, repairs, metrics),)
+        return (DriftCheck(dependencies.database, reconciliation, clock, interval, repairs, metrics),)
+
+    def _load(self) -> Load:
+        return Load(self.loop.events_under_way(), self._calendars.plans_waiting(), self.loop.lateness())
+
+    def _forget_spent(self) -> None:
+        self.use_cases.quotas.forget_spent()
 
     def _thread_health(self) -> list[ThreadHealth]:
         others = (each.health() for each in self._background)
@@ -147,6 +180,11 @@ class Manager:
         self._relay.stop()
 
 
+def _look_soon(monitors: Sequence[Monitoring]) -> None:
+    for each in monitors:
+        each.look_soon()
+
+
 def health_of(service: Service, **details: str) -> Callable[[], Health]:
     """Return how to check ``service``: it is healthy when a manager and its database answer, there is room
     for changes, and each thread of the manager works. Late events are reported, for the operator to judge."""
@@ -168,8 +206,37 @@ def health_of(service: Service, **details: str) -> Callable[[], Health]:
     return health
 
 
+def build_tracing(conf: cfg.ConfigOpts, program: str) -> Tracing:
+    """Return the traces of a program that runs already: the sender's thread would not survive a fork."""
+    if not conf.tracing.endpoint:
+        return NO_TRACING
+    require_tracing(conf)
+    from blazar.adapters.tracing import sent_to
+
+    return sent_to(conf.tracing.endpoint, program, conf.tracing.ratio)
+
+
+def require_tracing(conf: cfg.ConfigOpts) -> None:
+    """Raise LookupError where traces are wanted, and their libraries are not installed."""
+    if conf.tracing.endpoint and not all(map(_is_installed, OPEN_TELEMETRY)):
+        raise LookupError(
+            "[tracing] endpoint needs libraries that are not installed. The extra blazar[trace] has them."
+        )
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:  # the package around it
+        return False
+
+
 def build_api(
-    conf: cfg.ConfigOpts, service: Service, metrics: PrometheusMetrics, **health: str
+    conf: cfg.ConfigOpts,
+    service: Service,
+    metrics: PrometheusMetrics,
+    tracing: Tracing = NO_TRACING,
+    **health: str,
 ) -> WSGIApplication:
     """The REST API over ``service``: the use cases of this process, or those of a manager elsewhere.
     ``health`` is what is known to work as well when ``service`` answers."""
@@ -184,43 +251,53 @@ def build_api(
         health=health_of(service, **health),
         metrics=metrics,
         exposition=metrics.exposition if conf.api.metrics else None,
+        tracing=tracing,
     )
 
 
-def build_remote_api(conf: cfg.ConfigOpts) -> WSGIApplication:
+def build_remote_api(conf: cfg.ConfigOpts, tracing: Tracing = NO_TRACING) -> WSGIApplication:
     """The REST API of a process of its own: every use case is carried out by a manager over the broker."""
-    return build_api(conf, build_remote_service(conf), PrometheusMetrics(), broker="OK")
+    return build_api(conf, build_remote_service(conf, tracing), PrometheusMetrics(), tracing, broker="OK")
 
 
-def build_remote_service(conf: cfg.ConfigOpts) -> Service:
+def build_remote_service(conf: cfg.ConfigOpts, tracing: Tracing = NO_TRACING) -> Service:
     """All use cases, carried out by a manager over the broker."""
-    transport = build_transport(conf)
-    carrier = MessagingTransport(conf, transport, SystemClock(), conf.manager.rpc_topic)
+    transport = rpc_transport(conf)
+    carrier = MessagingTransport(conf, transport, SystemClock(), conf.manager.rpc_topic, tracing)
     return remote_service(carrier, Codec(load_plugins(conf).interfaces))
 
 
-def build_dispatcher(manager: Manager, metrics: PrometheusMetrics) -> Dispatcher:
-    return Dispatcher(manager.use_cases, manager.codec, SystemClock(), metrics, manager.deliveries)
+def build_dispatcher(
+    manager: Manager, metrics: PrometheusMetrics, tracing: Tracing = NO_TRACING
+) -> Dispatcher:
+    return Dispatcher(manager.use_cases, manager.codec, SystemClock(), metrics, manager.deliveries, tracing)
 
 
-def build_manager(conf: cfg.ConfigOpts, database: Database, metrics: PrometheusMetrics) -> Manager:
-    plugins, notifier = load_plugins(conf), chosen_notifier(conf)
-    manager = Manager(conf, database, build_cloud(conf, metrics), plugins, SystemClock(), notifier, metrics)
+def build_manager(
+    conf: cfg.ConfigOpts, database: Database, metrics: PrometheusMetrics, tracing: Tracing = NO_TRACING
+) -> Manager:
+    plugins, notifier, announcements = load_plugins(conf), chosen_notifier(conf), chosen_announcements(conf)
+    cloud, clock = build_cloud(conf, metrics, tracing), SystemClock()
+    manager = Manager(conf, database, cloud, plugins, clock, notifier, metrics, announcements, tracing)
     metrics.show_health(manager.use_cases.health.read, manager.use_cases.health.threads)
     return manager
 
 
-def build_database(conf: cfg.ConfigOpts, metrics: Metrics = NO_METRICS) -> SqlDatabase:
+def build_database(
+    conf: cfg.ConfigOpts, metrics: Metrics = NO_METRICS, tracing: Tracing = NO_TRACING
+) -> SqlDatabase:
     settings = conf.database
     return SqlDatabase(
         settings.connection,
         pool_size=settings.max_pool_size,
         max_overflow=settings.max_overflow,
         repeated=metrics.transaction_retried,
+        tracing=tracing,
     )
 
 
-def build_cloud(conf: cfg.ConfigOpts, metrics: Metrics = NO_METRICS) -> Cloud:
+def build_cloud(conf: cfg.ConfigOpts, metrics: Metrics = NO_METRICS, tracing: Tracing = NO_TRACING) -> Cloud:
+    former.adopt(conf)
     auth = loading.load_auth_from_conf_options(conf, "cloud")
     http = pooled_http(engine_settings(conf).threads + conf.api.threads)
     settings = conf.cloud
@@ -231,7 +308,9 @@ def build_cloud(conf: cfg.ConfigOpts, metrics: Metrics = NO_METRICS) -> Cloud:
         timeout=settings.timeout or 60,
         user_agent="blazar",
     )
-    return connect(session, settings.region_name, settings.interface, metrics, settings.calls_at_once)
+    return connect(
+        session, settings.region_name, settings.interface, metrics, settings.calls_at_once, tracing
+    )
 
 
 @contextmanager
@@ -251,8 +330,8 @@ def build_reconciliation(
 
     claims.start()
     try:
-        parts = Parts(database, cloud, plugins.kinds, clock)
-        yield Reconciliation(parts, plugins.extensions, converge, settings)
+        dependencies = Dependencies(database, cloud, plugins.kinds, clock)
+        yield Reconciliation(dependencies, plugins.extensions, converge, settings)
     finally:
         claims.stop()
 
@@ -264,6 +343,20 @@ def planning_settings(conf: cfg.ConfigOpts) -> PlanningSettings:
         timedelta(minutes=conf.cleaning_time),
         conf.manager.max_reservations_per_lease,
     )
+
+
+def quota_settings(conf: cfg.ConfigOpts, kinds: Kinds) -> QuotaSettings:
+    """Raises ValueError where no enabled kind counts what a limit names."""
+    settings = QuotaSettings(
+        {**DEFAULT_LIMITS, **conf.quota.limits},
+        timedelta(days=conf.quota.window_days),
+        conf.quota.source == "keystone",
+    )
+    known = Quotas(kinds, settings).names
+    unknown = ", ".join(sorted(settings.limits.keys() - set(known)))
+    if unknown:
+        raise ValueError(f"[quota] limits: there is no limit {unknown}; there are {', '.join(known)}")
+    return settings
 
 
 def healing_settings(conf: cfg.ConfigOpts) -> HealingSettings:

@@ -11,7 +11,8 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import URL, create_engine, make_url
+from sqlalchemy import URL, ClauseElement, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import UnsupportedCompilationError
 
 from blazar.adapters.db import SqlDatabase
 from blazar.adapters.db.engine import parse_url
@@ -22,6 +23,8 @@ from blazar.service.ports import Database
 
 from .places import Place, lab, memory, memory_of_two_cells, sandbox, sandbox_of_two_cells
 
+MYSQL, MARIADB = (make_url(f"{name}+pymysql://").get_dialect()() for name in ("mysql", "mariadb"))
+MARIADB.insert_returning = False  # how SQLAlchemy gets the ids of new rows is its own affair
 SERVERS = {
     "postgresql": ("BLAZAR_TEST_POSTGRESQL", "postgresql://postgres@127.0.0.1/postgres"),
     "mariadb": ("BLAZAR_TEST_MARIADB", "mariadb://root@127.0.0.1/mysql"),
@@ -35,6 +38,41 @@ if clouds_yaml := os.environ.get("BLAZAR_TEST_CLOUDS_YAML"):
     CLOUDS.append(pytest.param("lab", marks=pytest.mark.lab))
 
 Empty = Callable[[str], URL]
+
+
+def text_for_both(statement: ClauseElement) -> str:
+    """Return the text of a statement that is the same to MySQL and to MariaDB, but for the quotes of reserved
+    words."""
+    text, other = (str(statement.compile(dialect=each)).replace("`", "") for each in (MYSQL, MARIADB))
+    assert text == other
+    assert " RETURNING " not in text
+    return text
+
+
+@pytest.fixture(scope="session", autouse=True)
+def statements_of_mysql() -> Iterator[set[str]]:
+    """Every statement that any test of the suite sends to any database means the same to MySQL 8 as to
+    MariaDB. Those texts."""
+    seen: set[object] = set()
+    texts: set[str] = set()
+
+    def compare(connection: Connection, statement: object, *_: object) -> None:
+        if not isinstance(statement, ClauseElement):
+            return
+        key = statement._generate_cache_key()
+        if key is not None and key.key in seen:
+            return
+        try:
+            texts.add(text_for_both(statement))
+        except UnsupportedCompilationError:
+            # The others have statements of their own; MariaDB is sent what MySQL is.
+            assert connection.dialect.name in ("sqlite", "postgresql")
+        if key is not None:
+            seen.add(key.key)
+
+    event.listen(Engine, "before_execute", compare)
+    yield texts
+    event.remove(Engine, "before_execute", compare)
 
 
 @pytest.fixture(params=CLOUDS)

@@ -76,6 +76,12 @@ class Place(Protocol):
     def set_service(self, host: str, is_up: bool = True, is_enabled: bool = True) -> None:
         """Let a host's nova-compute be up or not, and enabled or not, as Nova sees it."""
 
+    def register_limit(self, name: str, number: int) -> None:
+        """Have Keystone register a limit of the reservation service for all projects."""
+
+    def limit(self, name: str, number: int) -> None:
+        """Have Keystone keep another limit for the project."""
+
 
 def label() -> str:
     """A name that nothing else has."""
@@ -139,6 +145,12 @@ class MemoryPlace:
     def set_service(self, host: str, is_up: bool = True, is_enabled: bool = True) -> None:
         self.cloud.set_service(host, is_up, is_enabled)
 
+    def register_limit(self, name: str, number: int) -> None:
+        self.cloud.state.registered_limits[name] = number
+
+    def limit(self, name: str, number: int) -> None:
+        self.cloud.state.project_limits.setdefault(self.project, {})[name] = number
+
 
 class RealPlace:
     """A cloud behind HTTP: ``own`` are the service's credentials, ``operator`` an administrator's.
@@ -186,14 +198,16 @@ class RealPlace:
     def boot(self, name: str, flavor: str, host: str) -> Server:
         server = self._settled(self._admin, name, flavor, availability_zone=f"{self._zone(host)}:{host}")
         assert server.status == "ACTIVE", server.fault
-        return Server(server.id, name, server.compute_host, server.status, server.project_id)
+        return Server(
+            server.id, name, server.compute_host, server.status, server.project_id, created=server.created_at
+        )
 
     def boot_reserved(self, name: str, flavor: str) -> Server | None:
         server = self._settled(Connection(session=self._guests_session(), interface="public"), name, flavor)
         if server.status != "ACTIVE":
             return None
         host = self._admin.compute.get_server(server.id).compute_host
-        return Server(server.id, name, host, server.status, server.project_id)
+        return Server(server.id, name, host, server.status, server.project_id, created=server.created_at)
 
     def images(self) -> set[str]:
         return {image.name for image in self._admin.image.images()}
@@ -207,6 +221,35 @@ class RealPlace:
         path, version = f"/os-services/{service.id}", {"OpenStack-API-Version": "compute 2.53"}
         self._admin.compute.put(path, json=changed, headers=version).raise_for_status()
         self._changed_services.add(host)
+
+    def register_limit(self, name: str, number: int) -> None:
+        self._system.create_registered_limit(**self._limited(name), default_limit=number)
+
+    def limit(self, name: str, number: int) -> None:
+        where = self._limited(name)
+        self._system.create_limit(**where, project_id=self.project, resource_limit=number)
+
+    def _limited(self, name: str) -> dict[str, str]:
+        (service,) = self._system.services(type="reservation")
+        return {"service_id": service.id, "resource_name": name}
+
+    @cached_property
+    def _system(self) -> Any:
+        """Keystone as an administrator of the whole system, who sees the limits of all projects."""
+        domain = {"user_domain_id": "default"}
+        auth = Password(
+            self._auth_url, username="admin", password=self._password, system_scope="all", **domain
+        )
+        return Connection(session=Session(auth), interface="public").identity
+
+    def _clear_limits(self) -> None:
+        for remove, listed in (
+            (self._system.delete_limit, self._system.limits),
+            (self._system.delete_registered_limit, self._system.registered_limits),
+        ):
+            for found in listed():
+                if found.resource_name.startswith(LABEL):
+                    remove(found)
 
     def _settled(self, who: Connection, name: str, flavor: str, **more: Any) -> Any:
         made = who.compute.create_server(
@@ -279,6 +322,8 @@ class RealPlace:
                 admin.identity.delete_user(user)
         self._guest = None
         self._clear_placement()
+        if "_system" in vars(self):
+            self._clear_limits()
 
     def _clear_placement(self) -> None:
         placement = self._admin.placement

@@ -14,10 +14,10 @@ from blazar.adapters.clock import SystemClock
 from blazar.adapters.memory.cloud import FREEPOOL, MemoryCloud
 from blazar.domain.errors import BlazarError, MultipleHostsFound
 from blazar.domain.resource import Registration
-from blazar.kinds.hosts.commands import RegisterHost
-from blazar.kinds.hosts.errors import HostAlreadyRegistered
-from blazar.kinds.hosts.hosts import Hosts, HostSettings
-from blazar.kinds.hosts.pool import POOL
+from blazar.kinds.registered_hosts.commands import RegisterHost
+from blazar.kinds.registered_hosts.errors import HostAlreadyRegistered
+from blazar.kinds.registered_hosts.hosts import Hosts, HostSettings
+from blazar.kinds.registered_hosts.pool import POOL
 from blazar.service.ports import Database
 
 from .places import Place

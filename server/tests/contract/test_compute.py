@@ -10,7 +10,7 @@ import pytest
 from blazar.domain.errors import CloudRefused, CloudUnavailable
 from blazar.service.ports import Flavor
 
-from .places import Place, label, until
+from .places import PASSWORD, Place, Sandbox, label, sandbox, until
 
 NOWHERE = "00000000-0000-4000-8000-000000000000"
 MISSING_AGGREGATE = 987654321
@@ -112,6 +112,20 @@ def test_servers_are_seen_on_their_host_and_by_their_flavor_until_they_are_delet
     gone(place, server.id, host)
     assert list(compute.servers_of(flavor)) == []
     compute.delete_server(server.id)
+
+
+@pytest.mark.filterwarnings(
+    "ignore::openstack.warnings.RemovedInSDK50Warning", "ignore::openstack.warnings.RemovedInSDK60Warning"
+)
+def test_a_server_says_whether_nova_is_at_its_deletion() -> None:
+    state = Sandbox(hosts=2, password=PASSWORD)
+    state.compute.servers.stuck.add_server("*")
+    with sandbox(state) as place:
+        compute, host = place.cloud.compute, place.hosts[0]
+        place.boot(label(), place.add_flavor(), host)
+        assert [each.is_being_deleted for each in compute.servers_on(host)] == [False]
+        compute.delete_server(compute.servers_on(host)[0].id)
+        assert [each.is_being_deleted for each in compute.servers_on(host)] == [True]
 
 
 @pytest.mark.parametrize("nonsense", ["nope", NOWHERE])

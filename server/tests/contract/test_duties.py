@@ -42,6 +42,15 @@ def test_it_is_held_as_long_as_it_is_extended(database: Database) -> None:
     assert take(database, "two", NOW + minutes(1.9))
 
 
+def test_who_has_it_takes_it_again(database: Database) -> None:
+    """It may not know that it has: the answer to its first question was lost."""
+    assert take(database, "one")
+    assert take(database, "one", NOW + minutes(0.5))
+    assert not take(database, "two", NOW + minutes(1.4))
+    assert give_back(database, "one", NOW + minutes(0.6))
+    assert not take(database, "one", NOW + minutes(1))
+
+
 def test_what_is_done_waits_for_its_time(database: Database) -> None:
     assert take(database, "one")
     assert give_back(database, "one", NOW)

@@ -70,6 +70,11 @@ def lag(database: Database, now: datetime) -> float:
         return u.events.lag(now)
 
 
+def waiting(database: Database, now: datetime, limit: int = 10) -> int:
+    with database.read() as u:
+        return u.events.waiting(now, limit)
+
+
 # -------------------------------------------------------------------------------------------------------- due
 
 
@@ -525,3 +530,13 @@ def test_lag_is_how_late_the_oldest_free_event_is(database: Database, start: Eve
     assert lag(database, START + minutes(2)) == 60.0
     claim(database, event_of(other, EventType.START), now=START + minutes(2), until=START + hours(2))
     assert lag(database, START + minutes(2)) == 0.0
+
+
+def test_events_that_are_due_and_free_are_counted_up_to_a_limit(database: Database, start: Event) -> None:
+    add(database, lease("2", start=START + minutes(1)))
+    assert waiting(database, NOW) == 0
+    assert waiting(database, START) == 1
+    assert waiting(database, START + minutes(1)) == 2
+    assert waiting(database, START + minutes(1), limit=1) == 1
+    claim(database, start, now=START + minutes(1), until=START + hours(2))
+    assert waiting(database, START + minutes(1)) == 1

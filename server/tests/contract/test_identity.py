@@ -105,3 +105,21 @@ def test_a_fence_stands_before_each_request(place: Place) -> None:
         with pytest.raises(CloudUnavailable, match="fallen"):
             call()
     assert place.cloud.identity.is_trust_valid(trust_id)
+
+
+def test_the_limits_of_a_project_and_those_of_all(place: Place) -> None:
+    common, own, other = label(), label(), label()
+    for name, number in ((common, 3), (own, 5), (other, -1)):
+        place.register_limit(name, number)
+    place.limit(own, 7)
+    identity = place.cloud.for_request(lambda: 30.0).identity
+    found = identity.unified_limits(place.project)
+    assert found.registered.items() >= {common: 3, own: 5, other: -1}.items()
+    assert found.own == {place.project: {own: 7}}
+    assert not identity.unified_limits(NO_TRUST).own
+    assert identity.unified_limits().own[place.project] == {own: 7}
+
+
+def test_limits_are_read_in_time_or_not_at_all(place: Place) -> None:
+    with pytest.raises(TooLate):
+        place.cloud.for_request(lambda: 0.0).identity.unified_limits(place.project)

@@ -374,6 +374,27 @@ def test_unfinished_is_what_still_has_the_resource(
     assert [allocation.id for allocation in found] == [a.id for a in value.allocations if is_found]
 
 
+def test_surplus_is_stored_beside_the_allocations_and_is_unfinished(database: Database) -> None:
+    value = lease("1", "2")
+    (reservation,) = value.reservations
+    kept, given_up = reservation.allocations
+    some = replace(reservation, allocations=(kept,), surplus=(replace(given_up, slots=3, bound=True),))
+    add(database, replace(value, reservations=(some,)))
+    before = read(database, value.id)
+    assert [a.id for a in before.reservations[0].surplus] == [given_up.id]
+
+    def unfinished() -> set[str]:
+        with database.read() as u:
+            return {a.id for a in u.leases.unfinished_on(["1", "2"], START + hours(1))}
+
+    assert unfinished() == {kept.id, given_up.id}
+    with database.read() as u:
+        assert u.leases.on_resources(["2"], value.interval) == []
+    after = save(database, with_reservation(before, surplus=()), before)
+    assert after.reservations[0].surplus == ()
+    assert unfinished() == {kept.id}
+
+
 def test_unfinished_ends_in_time_and_is_on_these_resources(database: Database) -> None:
     early, late = lease("1", "2", "3"), lease("1", length=hours(2))
     add(database, early, late)

@@ -11,7 +11,7 @@ import pytest
 from blazar.domain.errors import Stale
 from blazar.domain.failure import Failure, FailureReason
 from blazar.domain.lease.lease import LeaseStatus
-from blazar.domain.resource import Allocation, Inventory, Pool, Registration, Usage
+from blazar.domain.resource import Allocation, Inventory, Pool, Registration, Usage, database_order
 from blazar.service.ports import Database
 
 from .builders import NOW, START, host, hours, lease, minutes
@@ -100,6 +100,34 @@ def test_lists_a_pool_by_number(database: Database) -> None:
         assert [r.id for r in u.resources.list(Pool("floatingip"))] == ["fip-1"]
 
 
+def test_pages_are_the_list_without_what_it_does_not_show(database: Database) -> None:
+    register(database, *map(host, ["10", "9", "b", "100"]), ADDRESS)
+    with database.read() as u:
+        everything = [replace(r, traits=frozenset(), inventory={}) for r in u.resources.list(Pool("host"))]
+        assert list(u.resources.page(Pool("host"), 2)) == everything[:2]
+        assert list(u.resources.page(Pool("host"), 5, "10")) == everything[2:]
+        assert list(u.resources.page(Pool("host"), 5, "b")) == []
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 7, 8, 100])
+def test_ids_come_in_pages_in_the_order_of_the_list(database: Database, limit: int) -> None:
+    """Also after ids that are not there any more."""
+    register(database, *map(host, ["10", "9", "b", "100", "a", "4294967296", "99", "1a"]), ADDRESS)
+    with database.read() as u:
+        everything = [r.id for r in u.resources.list(Pool("host"))]
+        found: list[str] = []
+        while page := u.resources.ids(Pool("host"), limit, found[-1] if found else None):
+            assert len(page) <= limit
+            found += page
+        assert found == everything == ["9", "10", "99", "100", "4294967296", "1a", "a", "b"]
+        for absent in ("0", "11", "98", "101", "999999999999", "0a", "aa", "z", "fip-1"):
+            follow = sorted([*everything, absent], key=database_order)
+            follow = follow[follow.index(absent) + 1 :]
+            assert list(u.resources.ids(Pool("host"), limit, absent)) == follow[:limit]
+        assert list(u.resources.ids(Pool("floatingip"), limit)) == ["fip-1"]
+        assert list(u.resources.ids(Pool("none"), limit)) == []
+
+
 def test_saves_what_the_cloud_and_the_operator_tell(database: Database) -> None:
     register(database, host("1"))
     new = replace(
@@ -135,6 +163,17 @@ def test_keeps_a_failure_beside_what_the_operator_says(
     with database.read() as u:
         assert [r.id for r in u.resources.failed(Pool("host"))] == ["10"]
     assert read(database, "9").can_be_reserved
+
+
+def test_finds_what_no_lease_may_get(database: Database) -> None:
+    register(database, host("10"), host("9"), host("8"), ADDRESS)
+    for name in ("10", "9", "fip-1"):
+        kept = replace(read(database, name), reservable=False)
+        database.transact(lambda u, k=kept: u.resources.save(k, LATER))  # type: ignore[misc]
+    failed = replace(read(database, "8"), failure=Failure(FailureReason.DOWN, NOW, None))
+    database.transact(lambda u: u.resources.save(failed, LATER))
+    with database.read() as u:
+        assert [r.id for r in u.resources.unreservable(Pool("host"))] == ["9", "10"]
 
 
 def test_does_not_save_over_somebody_elses_change(database: Database) -> None:
@@ -260,12 +299,12 @@ def test_finds_allocations_by_all_conditions(database: Database) -> None:
             return [(allocation.resource_id, allocation.lease_id) for allocation in allocations]
 
         assert found() == [("1", ended.id), ("2", early.id), ("2", late.id), ("10", early.id)]
-        assert found(resource_id="2") == [("2", early.id), ("2", late.id)]
+        assert found(resource_ids=["2"]) == [("2", early.id), ("2", late.id)]
         assert found(lease_id=early.id) == [("2", early.id), ("10", early.id)]
-        assert found(reservation_id=early.reservations[0].id, resource_id="10") == [("10", early.id)]
-        assert found(ending_after=START + hours(1), resource_id="2") == [("2", early.id), ("2", late.id)]
+        assert found(reservation_id=early.reservations[0].id, resource_ids=["10"]) == [("10", early.id)]
+        assert found(ending_after=START + hours(1), resource_ids=["2"]) == [("2", early.id), ("2", late.id)]
         assert found(ending_after=START + hours(1) + minutes(1)) == [("2", late.id)]
-        assert found(resource_id="1", lease_id=early.id) == []
+        assert found(resource_ids=["1"], lease_id=early.id) == []
         assert found(resource_ids=["10", "1"]) == [("1", ended.id), ("10", early.id)]
         assert found(resource_ids=["10", "1"], lease_id=early.id) == [("10", early.id)]
         assert found(resource_ids=[]) == []

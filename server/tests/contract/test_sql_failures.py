@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from uuid import uuid4
 
 import psycopg
 import pymysql
 import pytest
-from sqlalchemy import URL, event, text
+from sqlalchemy import URL, create_engine, event, text
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from blazar.adapters.db import SqlDatabase
@@ -140,7 +142,9 @@ def kill_all(database: SqlDatabase) -> None:
 
 
 @pytest.mark.parametrize("dialect", SERVERS_ONLY)
-def test_idle_connections_that_died_are_replaced(sql: SqlDatabase) -> None:
+def test_idle_connections_that_died_are_replaced(sql: SqlDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("blazar.adapters.db.engine.UNUSED", 0.1)
+
     def work(_: int) -> int:
         gate.wait()
         return sql.transact(lambda u: u.outbox.depth())
@@ -149,6 +153,7 @@ def test_idle_connections_that_died_are_replaced(sql: SqlDatabase) -> None:
     with ThreadPoolExecutor(3) as pool:
         assert list(pool.map(work, range(3))) == [0, 0, 0]
         kill_all(sql)
+        time.sleep(0.2)
         assert list(pool.map(work, range(3))) == [0, 0, 0]
 
 
@@ -372,3 +377,51 @@ def test_stale_is_not_repeated(sql: SqlDatabase) -> None:
 def test_other_databases_are_refused(url: str) -> None:
     with pytest.raises(ValueError, match="SQLite"):
         SqlDatabase(url)
+
+
+# ----------------------------------------------------------------------------------------------------
+# privileges
+
+GRANTS = {
+    "postgresql": (
+        "CREATE ROLE {user} LOGIN",
+        "ALTER DEFAULT PRIVILEGES GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO {user}",
+        "ALTER DEFAULT PRIVILEGES GRANT USAGE ON SEQUENCES TO {user}",
+    ),
+    "mariadb": (
+        "CREATE USER {user}@'%%'",
+        "GRANT SELECT, INSERT, UPDATE, DELETE ON `{database}`.* TO {user}@'%%'",
+    ),
+}
+REVOKES = {
+    "postgresql": ("DROP OWNED BY {user}", "DROP ROLE {user}"),
+    "mariadb": ("DROP USER {user}@'%%'",),
+}
+
+
+@pytest.mark.parametrize("dialect", SERVERS_ONLY)
+def test_a_user_who_may_not_change_the_schema(empty_database: Callable[[str], URL], dialect: str) -> None:
+    """As docs/operator/hardening.md has it: all but upgrades works."""
+    empty_url = empty_database(dialect)
+    words = {"user": f"u{uuid4().hex[:10]}", "database": str(empty_url.database)}
+    owner = create_engine(empty_url, isolation_level="AUTOCOMMIT")
+
+    def run(statements: Sequence[str]) -> None:
+        with owner.connect() as connection:
+            for statement in statements:
+                connection.exec_driver_sql(statement.format(**words))
+
+    run(GRANTS[dialect])
+    restricted = SqlDatabase(empty_url.set(username=words["user"], password=None))
+    try:
+        with pytest.raises(CloudUnavailable, match="its user lacks a privilege"):
+            upgrade(restricted.engine)
+        upgrade(empty_url)
+        restricted.transact(lambda u: u.leases.add(lease("1"), NOW))
+        restricted.transact(lambda u: u.outbox.put("lease.create", {}, NOW))
+        with restricted.read() as u:
+            assert u.outbox.depth() == 1
+    finally:
+        restricted.close()
+        run(REVOKES[dialect])
+        owner.dispose()

@@ -17,6 +17,7 @@ from blazar.domain.resource import Pool
 from blazar.domain.time import Interval
 from blazar.service.leases.store import LeaseStore
 from blazar.service.ports import ListPage, Report, ReportType, UnitOfWork
+from blazar.service.quotas import Quotas, QuotaSettings
 
 from .builders import (
     NOW,
@@ -100,7 +101,7 @@ def test_reading_leases(counted: Counted, stored: Lease) -> None:
 
 def test_looking_whether_a_deletion_is_done(counted: Counted, sql: SqlDatabase, stored: Lease) -> None:
     clock = SystemClock()
-    store = LeaseStore(sql, {}, clock)
+    store = LeaseStore(sql, {}, clock, Quotas({}, QuotaSettings()))
     soon = timedelta(milliseconds=1)  # time for one look
     assert counted(lambda _: store.wait_until_gone(stored.id, clock.now() + soon)) == ["SELECT"]
 
@@ -160,6 +161,7 @@ def test_finding_leases_for_healing(counted: Counted, stored: Lease) -> None:
     assert counted(lambda u: u.leases.on_resources(IDS, Interval(START, START + hours(1)))) == ["SELECT"]
     assert counted(lambda u: u.leases.degraded()) == ["SELECT"]
     assert counted(lambda u: u.resources.failed(Pool("host"))) == ["SELECT"]
+    assert counted(lambda u: u.resources.unreservable(Pool("host"))) == ["SELECT"]
     assert counted(lambda u: u.duties.take("monitor", "me", NOW, NOW + hours(1), NOW)) == ["SELECT", "INSERT"]
     assert counted(lambda u: u.duties.extend("monitor", "me", NOW, NOW + hours(1))) == ["UPDATE"]
     assert counted(lambda u: u.duties.give_back("monitor", "me", NOW)) == ["UPDATE"]
@@ -217,4 +219,5 @@ def test_the_engines_questions(counted: Counted, stored: Lease) -> None:
     assert counted(lambda u: u.events.extend(event_id, "me", START, until)) == ["UPDATE"]
     assert counted(lambda u: u.events.next_due(START)) == ["SELECT"] * 3
     assert counted(lambda u: u.events.lag(START)) == ["SELECT"]
+    assert counted(lambda u: u.events.waiting(START, 100)) == ["SELECT"]
     assert counted(lambda u: u.events.release_claim(event_id, "me", START)) == ["UPDATE"]

@@ -13,10 +13,11 @@ from oslo_config import cfg
 
 from blazar import conf as options
 from blazar.adapters.clock import SystemClock
+from blazar.broker import rpc_transport
 from blazar.plugins import load_plugins
 from blazar.rpc.codec import Codec
 from blazar.rpc.dispatcher import Dispatcher
-from blazar.rpc.messaging import MessagingTransport, build_server, build_transport
+from blazar.rpc.messaging import MessagingTransport, build_server
 from blazar.rpc.proxy import remote_service
 from blazar.service.interface import Service
 from blazar.service.ports import Clock
@@ -64,7 +65,7 @@ class Bus:
         return remote_service(transport, CODEC)
 
     def _transport(self) -> Any:
-        self._transports.append(build_transport(self.conf))
+        self._transports.append(rpc_transport(self.conf))
         return self._transports[-1]
 
     def close(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,9 +17,9 @@ from blazar.domain.time import Interval
 from blazar.kinds.floatingip.commands import RegisterFloatingIP
 from blazar.kinds.floatingip.errors import FloatingIPNotFound
 from blazar.kinds.floatingip.names import ADDRESS, NETWORK_ID, SUBNET_ID
-from blazar.kinds.hosts.commands import RegisterHost
-from blazar.kinds.hosts.errors import PropertyNotFound
-from blazar.kinds.hosts.views import (
+from blazar.kinds.registered_hosts.commands import RegisterHost
+from blazar.kinds.registered_hosts.errors import PropertyNotFound
+from blazar.kinds.registered_hosts.views import (
     AllocationsPage,
     PropertyView,
     ResourceAllocations,
@@ -30,7 +30,9 @@ from blazar.service.commands import CreateLease, UpdateLease
 from blazar.service.context import Caller
 from blazar.service.health import ManagerHealth
 from blazar.service.pages import ResourcePage
-from blazar.service.ports import ListPage, PropertyRecord
+from blazar.service.ports import LeasePage, LeaseQuery, ListPage, PropertyRecord
+from blazar.service.ports.lease_lists import is_asked_for, lease_place
+from blazar.service.quotas import LimitUse, Quota, QuotaList
 
 LEASE_ID = "051ec3b5-33a7-49a3-90fa-ebbb92c7439c"
 RESERVATION_ID = "feb5b3ab-1f0c-4f2b-8f0e-0d7cb6a3a111"
@@ -75,6 +77,8 @@ LEASE = Lease(
     created_at=MADE,
     updated_at=CHANGED,
 )
+
+QUOTA = Quota("p1", {"leases": 5000, "hosts": 2}, {"hosts": 2})
 
 HOST = Registration(
     id="1",
@@ -130,6 +134,10 @@ class Canned:
     def health(self) -> CannedVitals:
         return CannedVitals()
 
+    @property
+    def quotas(self) -> CannedQuotas:
+        return CannedQuotas(self)
+
     def noun(self, name: str) -> Any:
         return {
             "leases": self.leases,
@@ -137,6 +145,7 @@ class Canned:
             "hosts": CannedHosts(self),
             "floatingips": CannedFloatingIPs(self),
             "allocations": CannedAllocations(self),
+            "quotas": self.quotas,
         }[name]
 
     def called_by(self, caller: Caller) -> Canned:
@@ -172,6 +181,17 @@ class CannedLeases:
         if page is None:
             return found
         return [lease for lease in found if page.after is None or lease.key > page.after][: page.limit]
+
+    def find(self, query: LeaseQuery) -> LeasePage:
+        self.service.note(command=query)
+        found = {
+            lease_place(each, query.sort): each for each in self.service.stored if is_asked_for(each, query)
+        }
+        places = sorted(found, reverse=query.descending)
+        if query.after is not None:
+            places = places[places.index(query.after) + 1 :]
+        page = [found[place] for place in places[: query.limit]]
+        return LeasePage(page, places[query.limit - 1] if len(places) > query.limit else None)
 
     def update(self, lease_id: str, command: UpdateLease, caller: Caller) -> Lease:
         self.service.note(caller, command)
@@ -279,6 +299,30 @@ def _on_page(registrations: Sequence[Registration], page: ResourcePage | None) -
         if page.after is None or database_order(each.id) > database_order(page.after)
     ]
     return after[: page.limit]
+
+
+@dataclass
+class CannedQuotas:
+    service: Canned
+
+    def list(self) -> QuotaList:
+        self.service.note()
+        return QuotaList({"leases": 5000, "hosts": -1}, [QUOTA])
+
+    def get(self, project_id: str) -> Quota:
+        self.service.note()
+        return replace(QUOTA, project_id=project_id)
+
+    def get_usage(self, project_id: str) -> Sequence[LimitUse]:
+        self.service.note()
+        return [LimitUse("leases", 5000, 1, 1), LimitUse("hosts", 2, 1, 2)]
+
+    def set(self, project_id: str, limits: Mapping[str, int | None]) -> Quota:
+        self.service.note(command=(project_id, limits))
+        return self.get(project_id)
+
+    def unset(self, project_id: str) -> None:
+        self.service.note(command=("unset", project_id))
 
 
 class CannedVitals:

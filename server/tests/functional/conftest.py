@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from blazar.api.app import make_app
 from blazar.api.health import Health
 from blazar.bootstrap import Manager, build_database
 from blazar.kinds.floatingip.extension import FloatingIPExtension
-from blazar.kinds.hosts import HostsExtension
+from blazar.kinds.registered_hosts import HostsExtension
 from blazar.plugins import load_plugins
 from blazar.policies import make_enforcer
 from blazar.service.interface import INTERFACES as CORE
@@ -34,6 +35,25 @@ from .personas import PERSONAS, believe
 Send = Callable[..., Result]
 EXTENSIONS = (HostsExtension(), FloatingIPExtension())
 INTERFACES = {**CORE, **HostsExtension.interfaces, **FloatingIPExtension.interfaces}
+
+
+@pytest.fixture(autouse=True)
+def no_log_handler_is_left() -> Iterator[None]:
+    """A handler that is left writes to the stream of a test that is over, from then on in every test."""
+    before = list(logging.getLogger().handlers)
+    yield
+    assert [handler for handler in logging.getLogger().handlers if handler not in before] == []
+
+
+@pytest.fixture
+def logging_restored() -> Iterator[None]:
+    """Restore the logging of the process, which a program sets up as its own."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    logging.captureWarnings(False)
 
 
 def enforcer(conf: cfg.ConfigOpts) -> policy.Enforcer:

@@ -14,6 +14,7 @@ from keystoneauth1.identity.v3 import Password
 from keystoneauth1.session import Session
 from sqlalchemy import select
 
+from blazar.adapters.announcements import chosen_announcements
 from blazar.adapters.clock import SystemClock
 from blazar.adapters.db import tables
 from blazar.adapters.db.schema import upgrade
@@ -22,6 +23,7 @@ from blazar.adapters.notifications import LogNotifier
 from blazar.adapters.openstack.bulkhead import CALLS_AT_ONCE
 from blazar.bootstrap import Manager, build_api, build_cloud, build_database
 from blazar.plugins import load_plugins
+from blazar.service.tracing import NO_TRACING, Tracing
 from blazar_sandbox.cloud import Cloud
 from blazar_sandbox.server import SandboxServer
 from blazarnova import rule
@@ -79,6 +81,8 @@ class Sandboxed:
         settings: rule.Settings | None = None,
         calls_at_once: int = CALLS_AT_ONCE,
         monitoring: Mapping[str, Any] | None = None,
+        tracing: Tracing = NO_TRACING,
+        quota: Mapping[str, Any] | None = None,
         **manager: Any,
     ) -> None:
         """``manager`` has options of the section of that name, ``monitoring`` those of ``physical:host``."""
@@ -90,19 +94,27 @@ class Sandboxed:
             directory,
             section("database", connection=f"sqlite:///{directory}/blazar.db")
             + section("manager", **manager)
+            + section("quota", **(quota or {}))
             + section("physical:host", **(monitoring or {}))
             + section("cloud", interface="public", calls_at_once=calls_at_once, **own)
             + section(
                 "keystone_authtoken", interface="public", www_authenticate_uri=self.cloud.auth_url, **own
             ),
         )
-        self.database = build_database(self.conf)
+        self.database = build_database(self.conf, tracing=tracing)
         upgrade(self.database.engine)
         self.clock = LeapingClock()
-        self.service_cloud = build_cloud(self.conf)
+        self.service_cloud = build_cloud(self.conf, tracing=tracing)
         plugins = load_plugins(self.conf)
         self.manager = Manager(
-            self.conf, self.database, self.service_cloud, plugins, self.clock, LogNotifier()
+            self.conf,
+            self.database,
+            self.service_cloud,
+            plugins,
+            self.clock,
+            LogNotifier(),
+            announcements=chosen_announcements(self.conf),
+            tracing=tracing,
         )
         self.app = build_api(self.conf, self.manager.use_cases, PrometheusMetrics())
         self._send = sender(self.app)
@@ -142,12 +154,12 @@ class Sandboxed:
 
     def stored(self) -> dict[str, Any]:
         """Return all that the service and the cloud keep, but what changes by itself: notifications on their
-        way, claims, and tokens."""
+        way, presences, claims, and tokens."""
         claims = {"claimed_event_id", "claim_token", "claimed_until", "reconciled_at"}
         found: dict[str, Any] = {}
         with self.database.engine.connect() as connection:
             for table in tables.metadata.sorted_tables:
-                if table is not tables.outbox:
+                if table not in (tables.outbox, tables.services):
                     columns = [column for column in table.columns if column.name not in claims]
                     found[table.name] = sorted(connection.execute(select(*columns)).all(), key=repr)
         with self.state.lock:

@@ -20,8 +20,8 @@ from blazar.domain.lease.event import Event, EventStatus, EventType
 from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation, ReservationStatus
 from blazar.domain.resource import Allocation, Usage
 from blazar.domain.time import Interval
-from blazar.kinds.hosts.commands import RegisterHost
-from blazar.kinds.hosts.views import ResourceAllocations
+from blazar.kinds.registered_hosts.commands import RegisterHost
+from blazar.kinds.registered_hosts.views import ResourceAllocations
 from blazar.rpc import codec
 from blazar.rpc.codec import CALLER as CALLER_WORD
 from blazar.rpc.codec import WIRE_FIELDS, Codec, NotUnderstood, WireType
@@ -191,7 +191,7 @@ def test_every_use_case_that_changes_something_is_done_once() -> None:
         f"{noun}.{name}"
         for noun, interface in INTERFACES.items()
         for name in vars(interface)
-        if name.startswith(("get", "list", "read", "properties"))
+        if name.startswith(("ask", "find", "get", "list", "preview", "properties", "read"))
     }
     every = {
         f"{noun}.{name}"

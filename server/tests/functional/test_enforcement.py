@@ -432,6 +432,7 @@ def test_projects_that_are_exempt(tmp_path: Path, option: str) -> None:
         assert create(house).status_code == 201
 
 
+@pytest.mark.usefixtures("logging_restored")
 @pytest.mark.parametrize("program", [api.main, manager.main])
 @pytest.mark.parametrize(
     ("text", "sentence"),

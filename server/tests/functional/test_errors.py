@@ -11,7 +11,7 @@ from blazar.api.errors import FIRST, SINCE, status_of
 from blazar.domain import errors
 from blazar.kinds.floatingip.errors import NotEnoughFloatingIPs
 from blazar.kinds.host.errors import InvalidRange
-from blazar.kinds.hosts.errors import CantDeleteHost, HostNotFound, NoFreePool
+from blazar.kinds.registered_hosts.errors import CantDeleteHost, HostNotFound, NoFreePool
 
 from .canned import Canned
 from .conftest import Send

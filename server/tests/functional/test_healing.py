@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from .sandboxed import Sandboxed, until
+from .wishes import HOST, INSTANCES
 
 # openstacksdk warns of its own next release with every request.
 pytestmark = pytest.mark.filterwarnings("ignore::openstack.warnings.RemovedInSDK50Warning")
@@ -17,22 +18,6 @@ MONITORING = {
     "recovery_seconds": 1,
     "down_seconds_before_moving": 0,
     "max_failed_percent": 50,
-}
-HOST = {
-    "resource_type": "physical:host",
-    "min": 1,
-    "max": 1,
-    "hypervisor_properties": "",
-    "resource_properties": "",
-}
-INSTANCES = {
-    "resource_type": "virtual:instance",
-    "vcpus": 1,
-    "memory_mb": 512,
-    "disk_gb": 1,
-    "amount": 1,
-    "affinity": None,
-    "resource_properties": "",
 }
 
 

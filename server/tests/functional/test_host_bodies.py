@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from blazar.kinds.hosts.commands import RegisterHost
+from blazar.kinds.registered_hosts.commands import RegisterHost
 
 from .canned import LEASE_ID, RESERVATION_ID, Canned
 from .conftest import Send

@@ -19,9 +19,15 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
+from blazar.domain.calendar.calendar import Calendar
 from blazar.domain.lease.lease import Lease, LeaseStatus
+from blazar.domain.planning.demand import PlanRequest
+from blazar.domain.planning.plan import Plan, Shortage
+from blazar.domain.planning.planner import Allowance, plan
 from blazar.domain.resource import Allocation, Pool, Registration
 from blazar.domain.time import floor_minute
+from blazar.service.calendars import Calendars
+from blazar.service.leases.use_cases import Leases
 
 from . import hostile
 from .listening import listening
@@ -49,6 +55,8 @@ MICROVERSIONS = (
 )
 PLACEHOLDER = re.compile("{[a-z_]+}")
 TRANSIENT = {LeaseStatus.CREATING, LeaseStatus.DELETING}
+GONE = 30.0
+"""Seconds after which a lease that was deleted is not found any more."""
 LONGEST_SENTENCE = 2000
 """Characters that the answer to a request with a huge body may have: nothing is repeated at length."""
 
@@ -185,7 +193,7 @@ class Service:
                     wrong = promised_twice(
                         registration, [a for a in allocations if a.interval.end > now], now
                     )
-                    assert not wrong, (registration.name, wrong)
+                    assert not wrong, f"promised twice: {registration.name}, {wrong}"
 
 
 def promised_twice(resource: Registration, ahead: list[Allocation], now: datetime) -> list[Allocation]:
@@ -261,7 +269,8 @@ class Users(RuleBasedStateMachine):
         if self.attempt("DELETE", "/v1/leases/{lease_id}", user, lease_id).status_code == 204:
             self.gone.append(lease_id)
             path = f"/v1/leases/{lease_id}"
-            assert until(lambda: self.service.send("GET", path, user).status_code == 404)
+            is_gone = until(lambda: self.service.send("GET", path, user).status_code == 404, GONE)
+            assert is_gone, f"{path} is still there"
 
     @rule(user=st.sampled_from(USERS), number=st.integers(0, 30))
     def look(self, user: str, number: int) -> None:
@@ -407,6 +416,77 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         # pytest shows it with -s, and where a test fails.
         print(f"\n{service.answers.total()} requests, by status: {dict(sorted(service.answers.items()))}")
     at.stop()
+
+
+# whether the rules can fail
+
+
+@pytest.fixture
+def users(service: Service) -> Users:
+    """The users right after their beginning; the test says what they do."""
+    users = Users()
+    users.service = service
+    service.set_up()
+    return users
+
+
+def everything(service: Service, kind: str) -> dict[str, Any]:
+    """Return a lease of all resources of a kind: there is nothing left for another one like it."""
+    start = floor_minute(service.now()) + timedelta(hours=1)
+    with service.at.database.read() as uow:
+        hosts = [registration for registration, _ in uow.resources.occupancy(POOLS[0])]
+    vcpus = hosts[0].inventory["VCPU"].max_unit
+    servers = sum(host.inventory["VCPU"].capacity // vcpus for host in hosts)
+    no_property = {"hypervisor_properties": "", "resource_properties": ""}
+    size = {"vcpus": vcpus, "memory_mb": 1, "disk_gb": 1, "affinity": None, "resource_properties": ""}
+    amounts = {
+        "physical:host": {"min": len(HOSTS), "max": len(HOSTS), **no_property},
+        "virtual:instance": {"amount": servers, **size},
+        "virtual:floatingip": {"network_id": service.network_id, "amount": len(ADDRESSES)},
+    }
+    return {
+        "name": "everything",
+        "start_date": f"{start:%Y-%m-%d %H:%M}",
+        "end_date": f"{start + timedelta(hours=1):%Y-%m-%d %H:%M}",
+        "reservations": [{"resource_type": kind, **amounts[kind]}],
+        "events": [],
+    }
+
+
+@pytest.mark.parametrize("kind", ["physical:host", "virtual:instance", "virtual:floatingip"])
+def test_what_is_promised_twice_is_noticed(users: Users, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The defect: plans are made as if nothing had been promised before."""
+    service = users.service
+
+    def blind(_: Calendars, requests: Mapping[Pool, PlanRequest], allowance: Allowance) -> Plan | Shortage:
+        ((pool, request),) = requests.items()
+        calendar = Calendar()
+        with service.at.database.read() as uow:
+            for registration, _ in uow.resources.occupancy(pool):
+                calendar.put(registration.resource, [])
+        return plan(calendar.snapshot(), request, allowance)
+
+    body = everything(service, kind)
+    made = users.attempt("POST", "/v1/leases", "demo", json=body)
+    assert made.status_code == 201, made.text
+    refused = users.attempt("POST", "/v1/leases", "alt", json=body)
+    assert refused.json()["error_message"].startswith("Not enough ")
+    monkeypatch.setattr(Calendars, "_plan", blind)
+    with pytest.raises(AssertionError, match="promised twice"):
+        users.attempt("POST", "/v1/leases", "alt", json=body)
+
+
+def test_what_is_there_after_its_deletion_is_noticed(users: Users, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The defect: a deletion is answered, and nothing is deleted."""
+    body = everything(users.service, "physical:host")
+    for name in ("one", "two"):
+        users.attempt("POST", "/v1/leases", "demo", json=body | {"name": name})
+        if name == "one":
+            users.delete(user="demo", number=0)
+    monkeypatch.setattr(Leases, "delete", lambda self, lease_id, caller: None)
+    monkeypatch.setitem(globals(), "GONE", 0.3)
+    with pytest.raises(AssertionError, match="still there"):
+        users.delete(user="demo", number=0)
 
 
 def test_hostile_users(service: Service) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from blazar.api.microversion import MAXIMUM, text
+
 from .conftest import Send
 
 HEADER = "OpenStack-API-Version"
@@ -28,14 +30,21 @@ def test_served_as_1_0(send: Send, asked: str | None) -> None:
     assert answer.headers["vary"] == HEADER
 
 
-@pytest.mark.parametrize("asked", ["1.2", "2.0", "9999999.1"])
+@pytest.mark.parametrize("minor", range(1, MAXIMUM[1] + 1))
+def test_later_versions_are_answered_as_such(send: Send, minor: int) -> None:
+    answer = send("GET", "/v1/leases", headers={HEADER: f"reservation 1.{minor}"})
+    assert (answer.status_code, answer.headers["openstack-api-version"]) == (200, f"reservation 1.{minor}")
+
+
+@pytest.mark.parametrize("asked", [f"1.{MAXIMUM[1] + 1}", "2.0", "9999999.1"])
 def test_out_of_range_is_406(send: Send, asked: str) -> None:
     answer = send("GET", "/v1/leases", headers={HEADER: f"reservation {asked}"})
     assert answer.status_code == 406
     assert next(iter(answer.json)) == "error_message"
     assert answer.json == {
         "error": 406,
-        "error_message": f"Version {asked} is not supported by the API. Minimum is 1.0 and maximum is 1.0.",
+        "error_message": f"Version {asked} is not supported by the API. Minimum is 1.0 and maximum is "
+        f"{text(MAXIMUM)}.",
     }
     assert "openstack-api-version" not in answer.headers
 

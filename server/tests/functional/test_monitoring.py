@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,14 @@ from blazar.adapters.metrics import PrometheusMetrics
 from blazar.api.app import make_app
 from blazar.api.health import Health
 from blazar.api.metrics import health_and_metrics_app
-from blazar.bootstrap import build_database, build_manager, health_of
+from blazar.bootstrap import build_database, build_dispatcher, build_manager, health_of
 from blazar.domain.errors import CloudUnavailable
 from blazar.service.health import ManagerHealth, ThreadHealth, ThreadState
 
 from .canned import Canned, ShownKind
 from .conftest import EXTENSIONS, House, configured, enforcer, sender
 from .personas import believe
+from .sandboxed import until
 
 
 def value(text: str, name: str, **labels: str) -> float:
@@ -101,6 +103,46 @@ def test_a_database_without_room_is_no_good_health(metrics: PrometheusMetrics) -
     assert answer.json == {"status": "UNAVAILABLE", "details": details}
 
 
+def test_calls_that_are_not_known_are_counted_together(
+    house: House, metrics: PrometheusMetrics, tmp_path: Path
+) -> None:
+    dispatcher = build_dispatcher(house.manager, metrics)
+    for noun, use_case in (("leases", "invent"), ("anything", "get"), ("health", "read")):
+        dispatcher.call({}, noun, use_case, {})
+    text = metrics.exposition()[1].decode()
+    assert value(text, "blazar_use_cases_total", use_case="unknown", code="not_understood") == 2
+    assert value(text, "blazar_use_cases_total", use_case="health.read", code="ok") == 1
+    assert "anything" not in text
+    assert "invent" not in text
+
+
+def test_health_counts_what_waits(house: House) -> None:
+    house.register("compute-1")
+    house.manager.stop()  # what is due stays so
+    turns = house.manager._calendars._turns
+    body = {
+        "name": "lease",
+        "start_date": "now",
+        "end_date": "2099-01-01 00:00",
+        "reservations": [
+            {"resource_type": "physical:host", "min": 1, "max": 1,
+             "hypervisor_properties": "", "resource_properties": ""}
+        ],
+    }  # fmt: skip
+    assert house.send("POST", "/v1/leases", json=body).status_code == 201
+    turns._free = 0
+    waiting = threading.Thread(target=lambda: turns._wait("project", lambda: 20.0))
+    waiting.start()
+    try:
+        assert until(lambda: house.manager.use_cases.health.read().plans_waiting == 1)
+        assert house.manager.use_cases.health.read().events_waiting == 1
+    finally:
+        with turns._lock:
+            turns._free = 1
+            turns._hand_out()
+        waiting.join()
+
+
 @pytest.mark.parametrize("state", ThreadState)
 def test_health_is_good_only_while_each_thread_works(metrics: PrometheusMetrics, state: ThreadState) -> None:
     class Manager:
@@ -134,7 +176,10 @@ def test_a_health_check_that_fails_unexpectedly_is_no_good_health(metrics: Prome
 
 
 def test_vital_signs_are_read_when_somebody_looks(metrics: PrometheusMetrics) -> None:
-    read: list[Any] = [ManagerHealth(2.5, 3), CloudUnavailable(service="database", reason="away")]
+    read: list[Any] = [
+        ManagerHealth(2.5, 3, events_waiting=7, plans_waiting=4),
+        CloudUnavailable(service="database", reason="away"),
+    ]
 
     def health() -> ManagerHealth:
         found = read.pop(0)
@@ -149,6 +194,8 @@ def test_vital_signs_are_read_when_somebody_looks(metrics: PrometheusMetrics) ->
         value(text.decode(), f"blazar_{name}") for name in ("event_lag_seconds", "outbox", "database_up")
     ]
     assert shown == [2.5, 3, 1]
+    assert value(text.decode(), "blazar_events_waiting") == 7
+    assert value(text.decode(), "blazar_plans_waiting") == 4
     _, text = metrics.exposition()
     assert "blazar_outbox" not in text.decode()
     assert value(text.decode(), "blazar_database_up") == 0

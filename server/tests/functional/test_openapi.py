@@ -12,6 +12,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from blazar.api.app import routes
 from blazar.api.authorization import Authorizer
 from blazar.api.health import Health
+from blazar.api.schemas.lists import LeasesQuery
 
 from .canned import FLOATING_IP, LEASE_ID, Canned
 from .conftest import EXTENSIONS, Send, enforcer
@@ -109,9 +110,11 @@ def test_query_parameters_have_their_types(document: Any) -> None:
     an_id = {"type": "string", "pattern": "^[\\x21-\\x7e]{0,255}$"}
     filters = {"lease_id": an_id, "reservation_id": an_id}
     assert described("/v1/os-hosts/properties") == {"detail": {"type": "boolean"}, "all": {"type": "boolean"}}
-    assert described("/v1/os-hosts/allocations") == filters
+    paged = {"limit": {"type": "integer", "minimum": 1, "maximum": 1000}, "marker": {"type": "string"}}
+    assert described("/v1/os-hosts/allocations") == filters | paged
     assert described("/v1/os-hosts/{host_id}/allocation") == filters
-    assert described("/v1/leases") == {}
+    assert described("/v1/os-hosts") == described("/v1/floatingips") == paged
+    assert described("/v1/leases").keys() == LeasesQuery.model_fields.keys()
 
 
 def test_request_bodies_are_described_by_their_models(document: Any) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from blazar.domain.errors import NotEnoughResources
+from blazar.service.context import Caller
 
 from .canned import Canned
 from .conftest import House, configured, edge
@@ -142,3 +143,29 @@ def test_who_is_told_numbers_and_dates(
     assert answer.json["error_message"] == (
         f"Not enough hosts available: {reason}" if details else "Not enough hosts available."
     )
+
+
+def test_a_rule_says_who_sees_them(secretive: House, tmp_path: Path) -> None:
+    """The operator lets readers see private properties, and keeps them from administrators."""
+    rule = '"blazar:oshosts:get_private_properties": "role:reader and not role:admin"\n'
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(policy.read_text() + rule)
+    requirement = '["==", "$owner", "acme"]'
+
+    def sees(persona: str) -> tuple[bool, bool, bool]:
+        shown = secretive.send("GET", "/v1/os-hosts/1", persona).json["host"]
+        listed = secretive.send("GET", "/v1/os-hosts/properties?all=1", persona).json["resource_properties"]
+        answer = reserve(secretive, requirement, persona)
+        names = {each["property"] for each in listed}
+        if answer.status_code == 201:
+            secretive.send("DELETE", f"/v1/leases/{answer.json['lease']['id']}", persona)
+        return "owner" in shown, "owner" in names, answer.status_code == 201
+
+    assert sees("member") == (True, True, True)
+    assert sees("admin") == (False, False, False)
+
+
+def test_a_manager_believes_an_api_of_the_version_before_about_administrators() -> None:
+    """It does not ask the rule."""
+    assert Caller("root", "admin", is_admin=True).sees_private_properties
+    assert not Caller("u1", "p1").sees_private_properties

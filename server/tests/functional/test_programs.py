@@ -18,10 +18,13 @@ from oslo_upgradecheck.upgradecheck import Code
 
 from blazar.adapters.clock import SystemClock
 from blazar.adapters.db import SqlDatabase, schema
+from blazar.adapters.db.engine import parse_url
 from blazar.cmd import api, db_manage, manager, standalone, status
 from blazar.domain.lease.lease import Lease, Reservation
 from blazar.domain.time import Interval
 from blazar_sandbox import __main__ as sandbox
+
+from .upstream_rows import UpstreamRows
 
 ROOT = Path(__file__).parents[3]
 PROGRAMS = {
@@ -60,10 +63,11 @@ def check(
 ) -> Check:
     """Run ``blazar-status upgrade check``; return its exit code, and the result of each check by name."""
 
-    def run(plugins: str = "physical.host.plugin", connection: str = url) -> Any:
+    def run(plugins: str = "physical.host.plugin", connection: str = url, upstream: str = "") -> Any:
         path = tmp_path / "blazar.conf"
         path.write_text(f"[database]\nconnection = {connection}\n[manager]\nplugins = {plugins}\n")
-        words = ["blazar-status", "--config-file", str(path), "upgrade", "check", "--json"]
+        source = ["--upstream-connection", upstream] if upstream else []
+        words = ["blazar-status", "--config-file", str(path), *source, "upgrade", "check", "--json"]
         monkeypatch.setattr(sys, "argv", words)
         code = status.main()
         found = json.loads(capsys.readouterr().out)["checks"]
@@ -76,7 +80,12 @@ def test_an_installation_that_is_ready(check: Check, url: str) -> None:
     schema.upgrade(url)
     code, found = check()
     assert code == Code.SUCCESS
-    assert set(found) == {"Policy file is YAML", "Database schema", "Kinds that leases need"}
+    assert set(found) == {
+        "Configuration",
+        "Policy file is YAML",
+        "Database schema",
+        "Kinds that leases need",
+    }
 
 
 @pytest.mark.parametrize(
@@ -142,6 +151,29 @@ def test_a_kind_that_leases_need(check: Check, url: str) -> None:
     assert code == Code.FAILURE
     assert "lease-of-instances" in str(found["Kinds that leases need"][1])
     assert check(plugins="physical.host.plugin,virtual.instance.plugin")[0] == Code.SUCCESS
+
+
+def test_what_an_import_would_refuse(check: Check, url: str, tmp_path: Path) -> None:
+    schema.upgrade(url)
+    rows = UpstreamRows(parse_url(f"sqlite:///{tmp_path}/upstream.db"), SystemClock().now())
+    rows.create_tables()
+    rows.host(1)
+    source, name = str(rows.url), "Import from upstream"
+    assert check(upstream=source)[1][name] == (Code.SUCCESS, None)
+    over = rows.lease("TERMINATED", -2, -1)
+    rows.reservation(over, "network", "TERMINATED")
+    code, found = check(upstream=source)
+    assert (code, found[name][0]) == (Code.WARNING, Code.WARNING)
+    assert over in str(found[name][1])
+    active = rows.lease("ACTIVE", -1, 1)
+    rows.reservation(active, "network", "ACTIVE")
+    code, found = check(upstream=source)
+    assert (code, found[name][0]) == (Code.FAILURE, Code.FAILURE)
+    assert active in str(found[name][1])
+    rows.close()
+    code, found = check(upstream="mysql://user:secret@127.0.0.1:1/db")
+    assert (code, found[name][0]) == (Code.FAILURE, Code.FAILURE)
+    assert "secret" not in str(found)
 
 
 def _commands_of_the_page() -> list[list[str]]:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import requests
 
+from blazar.api import microversion
 from blazar.api.app import routes
 from blazar.api.authorization import Authorizer
 from blazar.api.health import Health
@@ -61,6 +62,7 @@ GET    /healthcheck                           -      200  200  200  200  200  20
 
 GET    /v1/leases                             -      401  403  403  403  200  200  200  200  200  200  200
 POST   /v1/leases                             -      401  403  403  403  403  201  201  201  403  201  201
+POST   /v1/availability                       -      401  403  403  403  403  200  200  200  403  200  200
 GET    /v1/leases/{lease_id}                  ours   401  403  403  404  200  200  200  404  404  200  200
 GET    /v1/leases/{lease_id}                  theirs 401  403  403  404  404  404  404  200  200  200  200
 GET    /v1/leases/{lease_id}                  absent 401  403  403  404  404  404  404  404  404  404  404
@@ -70,6 +72,22 @@ PUT    /v1/leases/{lease_id}                  absent 401  403  403  404  404  40
 DELETE /v1/leases/{lease_id}                  ours   401  403  403  404  403  204  204  404  404  204  204
 DELETE /v1/leases/{lease_id}                  theirs 401  403  403  404  404  404  404  204  403  204  204
 DELETE /v1/leases/{lease_id}                  absent 401  403  403  404  404  404  404  404  404  404  404
+
+GET    /v1/capacity                           -      401  403  403  403  200  200  200  200  200  200  200
+GET    /v1/services                           -      401  403  403  403  403  403  403  403  403  200  200
+GET    /v1/quotas                             -      401  403  403  403  403  403  403  403  403  200  200
+GET    /v1/quotas/{project_id}                ours   401  403  403  403  200  200  200  403  403  200  200
+GET    /v1/quotas/{project_id}                theirs 401  403  403  403  403  403  403  200  200  200  200
+GET    /v1/quotas/{project_id}                absent 401  403  403  403  403  403  403  403  403  200  200
+PUT    /v1/quotas/{project_id}                ours   401  403  403  403  403  403  403  403  403  200  200
+PUT    /v1/quotas/{project_id}                theirs 401  403  403  403  403  403  403  403  403  200  200
+PUT    /v1/quotas/{project_id}                absent 401  403  403  403  403  403  403  403  403  200  200
+DELETE /v1/quotas/{project_id}                ours   401  403  403  403  403  403  403  403  403  204  204
+DELETE /v1/quotas/{project_id}                theirs 401  403  403  403  403  403  403  403  403  204  204
+DELETE /v1/quotas/{project_id}                absent 401  403  403  403  403  403  403  403  403  204  204
+GET    /v1/quotas/{project_id}/usage          ours   401  403  403  403  200  200  200  403  403  200  200
+GET    /v1/quotas/{project_id}/usage          theirs 401  403  403  403  403  403  403  200  200  200  200
+GET    /v1/quotas/{project_id}/usage          absent 401  403  403  403  403  403  403  403  403  200  200
 
 GET    /v1/os-hosts                           -      401  403  403  403  403  403  403  403  403  200  200
 POST   /v1/os-hosts                           -      401  403  403  403  403  403  403  403  403  201  201
@@ -96,7 +114,8 @@ DELETE /v1/floatingips/{floatingip_id}        absent 401  403  403  403  403  40
 """Each row has a route, the object in its path, and the status that each persona is answered with.
 
 A lease that a caller may not see is not there (404); a lease that the caller may see, but not change, is
-forbidden (403). A caller who may see no hosts is not told which there are (403)."""
+forbidden (403). A caller who may see no hosts is not told which there are (403). Every id may be
+that of a project, for only Keystone knows which there are."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +135,9 @@ def rows() -> Iterator[Row]:
 
 
 ROWS = list(rows())
+OF_OTHERS = "all_projects=1&all=1&detail=1"
+SINCE_LATER = ("/v1/capacity", "/v1/availability")
+"""Paths that API 1.0 has not."""
 SPOOFED = {
     "X-Identity-Status": "Confirmed",
     "X-User-Id": "root",
@@ -125,6 +147,8 @@ SPOOFED = {
     "OpenStack-System-Scope": "all",
 }
 """Headers that only the authentication layer may set; each request tries them."""
+NEWEST = {microversion.HEADER: f"{microversion.SERVICE_TYPE} {microversion.text(microversion.MAXIMUM)}"}
+"""The version of each request: routes that came later are there."""
 LEASE = {"start_date": "2050-01-01 10:00", "end_date": "2050-01-01 11:00"}
 RESERVATION = {
     "resource_type": "physical:host",
@@ -163,6 +187,8 @@ class Scene:
         for name, rack in (("compute-01", "r1"), ("compute-02", "r1"), ("compute-03", "r3")):
             body = {"name": name, "rack": rack, "gpu": "1"}
             host = self.expect("POST", "/v1/os-hosts", json=body)["host"]
+        for quota in self.expect("GET", "/v1/quotas")["quotas"]:
+            self.expect("DELETE", f"/v1/quotas/{quota['project_id']}")
         self.expect("PATCH", "/v1/os-hosts/properties/gpu", json={"private": False})
         network = {"floating_network_id": self.at.network_id("public")}
         address = {**network, "floating_ip_address": "203.0.113.150"}
@@ -170,6 +196,8 @@ class Scene:
             body = {"name": f"{target}: layoffs", **LEASE, "reservations": [RESERVATION]}
             lease = self.expect("POST", "/v1/leases", user, json=body)["lease"]
             self.ids["lease_id", target] = lease["id"]
+            self.ids["project_id", target] = lease["project_id"]
+            self.expect("PUT", f"/v1/quotas/{lease['project_id']}", json={"limits": {"leases": 99}})
             parts = [lease, *lease["reservations"], *lease["events"]]
             self.secrets[target] = frozenset(
                 [lease["name"], lease["user_id"], *(part["id"] for part in parts)]
@@ -182,6 +210,12 @@ class Scene:
         self.bodies = {
             ("POST", "/v1/leases"): {"name": "another", **LEASE},
             ("PUT", "/v1/leases/{lease_id}"): {"name": "changed"},
+            ("POST", "/v1/availability"): {
+                "lease": {"reservations": [RESERVATION]},
+                "start": {"earliest": "2050-01-01 10:00"},
+                "duration": {"wanted": 60},
+            },
+            ("PUT", "/v1/quotas/{project_id}"): {"limits": {"hosts": 4}},
             ("POST", "/v1/os-hosts"): {"name": "compute-04", "rack": "r4"},
             ("PUT", "/v1/os-hosts/{host_id}"): {"rack": "r5"},
             ("PATCH", "/v1/os-hosts/properties/{property_name}"): {"private": True},
@@ -193,9 +227,17 @@ class Scene:
         assert answer.ok, answer.text
         return answer.json() if answer.content else None
 
-    def send(self, method: str, path: str, user: str | None, **more: Any) -> requests.Response:
+    def send(
+        self,
+        method: str,
+        path: str,
+        user: str | None,
+        version: microversion.Version = microversion.MAXIMUM,
+        **more: Any,
+    ) -> requests.Response:
         token = user if user in (None, "unheard-of") else self.at.token(user)
-        headers = {**SPOOFED, **({"X-Auth-Token": token} if token else {})}
+        asked = {microversion.HEADER: f"reservation {microversion.text(version)}"}
+        headers = {**SPOOFED, **asked, **({"X-Auth-Token": token} if token else {})}
         return self.http.request(method, self.url + path, headers=headers, timeout=30, **more)
 
     def path(self, row: Row) -> str:
@@ -256,9 +298,12 @@ def test_matrix(scene: Scene, row: Row, persona: str, user: str | None) -> None:
     before = scene.at.stored()
     sent = [(row.method, path)]
     if row.method == "GET" and path != "/":
-        sent += [("HEAD", path), ("GET", f"{path}.json"), ("GET", f"{path}?all_projects=1&all=1&detail=1")]
+        sent += [("HEAD", path), ("GET", f"{path}.json"), ("GET", f"{path}?{OF_OTHERS}")]
     for method, spelling in sent:
-        answer = scene.send(method, spelling, user, json=body)
+        # Later versions refuse parameters of lists that they do not know.
+        is_of_1_0 = OF_OTHERS in spelling and row.path not in SINCE_LATER
+        version = microversion.MINIMUM if is_of_1_0 else microversion.MAXIMUM
+        answer = scene.send(method, spelling, user, version, json=body)
         assert answer.status_code == expected, (method, spelling, answer.text)
         require_silence(scene, persona, answer)
     if expected < 400 and row.method != "GET":

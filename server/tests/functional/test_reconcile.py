@@ -15,28 +15,14 @@ from blazar.adapters.db import tables
 from blazar.cmd.db_manage import main
 
 from .sandboxed import Sandboxed, section, until
+from .wishes import HOST, INSTANCES
 
 # openstacksdk warns of its own next releases with every request.
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore::openstack.warnings.RemovedInSDK{release}Warning")
     for release in ("50", "60")
 ]
-HOST = {
-    "resource_type": "physical:host",
-    "min": 1,
-    "max": 1,
-    "hypervisor_properties": "",
-    "resource_properties": "",
-}
-INSTANCES = {
-    "resource_type": "virtual:instance",
-    "vcpus": 1,
-    "memory_mb": 512,
-    "disk_gb": 1,
-    "amount": 1,
-    "affinity": False,
-    "resource_properties": "",
-}
+APART = {**INSTANCES, "affinity": False}
 AGGREGATES = "/compute/v2.1/os-aggregates"
 
 
@@ -111,7 +97,7 @@ def site(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Site]:
 
 def test_where_all_is_well(site: Site) -> None:
     site.lease(HOST)
-    site.lease(INSTANCES, site.floating_ip())
+    site.lease(APART, site.floating_ip())
     before = site.stored()
     for words in (("--dry-run",), ("--repair",)):
         code, out, err = site.run(*words)
@@ -122,7 +108,7 @@ def test_where_all_is_well(site: Site) -> None:
 
 
 def test_what_active_leases_lack(site: Site) -> None:
-    hosts, others = site.lease(HOST), site.lease(INSTANCES, site.floating_ip())
+    hosts, others = site.lease(HOST), site.lease(APART, site.floating_ip())
     host_id, instance_id = hosts["reservations"][0]["id"], others["reservations"][0]["id"]
     (host,) = site.aggregates()[host_id]
     aggregate_id = site.aggregate_id(host_id)
@@ -162,8 +148,8 @@ def test_what_active_leases_lack(site: Site) -> None:
 
 def test_what_no_lease_has(site: Site) -> None:
     empty = site.cloud_state()
-    kept = site.lease(INSTANCES)
-    gone = [site.lease(HOST), site.lease(INSTANCES, site.floating_ip())]
+    kept = site.lease(APART)
+    gone = [site.lease(HOST), site.lease(APART, site.floating_ip())]
     ids = {each["id"] for lease in gone for each in lease["reservations"]}
     for lease in gone:
         site.forget(lease)
@@ -189,7 +175,7 @@ def test_what_no_lease_has(site: Site) -> None:
 
 
 def test_servers_of_users_stay(site: Site) -> None:
-    lease = site.lease(INSTANCES)
+    lease = site.lease(APART)
     reservation_id = lease["reservations"][0]["id"]
     server = site.boot("demo", reservation_id)
     site.forget(lease)
@@ -236,7 +222,7 @@ def test_words_that_are_not_understood(site: Site, words: tuple[str, ...]) -> No
     ],
 )
 def test_a_configuration_that_cannot_be_used(site: Site, more: str, reason: str) -> None:
-    site.lease(INSTANCES)
+    site.lease(APART)
     (site.folder / "blazar.conf").write_text(
         section("database", connection=f"sqlite:///{site.folder}/blazar.db") + more
     )

@@ -266,5 +266,6 @@ def test_what_the_service_is_told_about_the_caller(send: Send, service: Canned) 
             request_id=answer.headers["x-openstack-request-id"],
             global_request_id=request_id,
             token="admin",
+            sees_private=True,
         )
     ]

@@ -17,9 +17,9 @@ from blazar.domain.time import Interval
 from blazar.kinds.floatingip.actions import PAGE as FLOATING_IPS
 from blazar.kinds.floatingip.actions import floatingip_pages
 from blazar.kinds.floatingip.names import ADDRESS, floating_ip_id
-from blazar.kinds.hosts.actions import ALLOCATIONS_PAGE, allocation_pages, host_pages
-from blazar.kinds.hosts.actions import PAGE as HOSTS
-from blazar.kinds.hosts.views import ResourceAllocations
+from blazar.kinds.registered_hosts.actions import ALLOCATIONS_PAGE, allocation_pages, host_pages
+from blazar.kinds.registered_hosts.actions import PAGE as HOSTS
+from blazar.kinds.registered_hosts.views import ResourceAllocations
 from blazar.rpc.codec import Codec
 from blazar.rpc.proxy import remote_service
 from blazar.service.context import Caller

@@ -26,6 +26,7 @@ from schemathesis.specs.openapi.checks import (
 from blazar.api.app import routes
 from blazar.api.authorization import Authorizer
 from blazar.api.health import Health
+from blazar.api.microversion import HEADER, text
 
 from .canned import Canned
 from .conftest import EXTENSIONS, House, configured
@@ -41,6 +42,7 @@ CHECKS = [
     response_schema_conformance,
     status_code_conformance,
 ]
+"""The newest one, which has all routes."""
 SENT: Counter[str] = Counter()
 """Requests by case."""
 
@@ -62,20 +64,32 @@ def described_house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]
     house.database.engine.dispose()
 
 
-def cases() -> list[tuple[str, str, GenerationMode]]:
-    """Every operation, and every one that takes anything also with what its description forbids."""
+def cases() -> list[tuple[str, str, GenerationMode, str]]:
+    """Every operation, and every one that takes anything also with what its description forbids; those that
+    later versions answer differently in these, too."""
     table = routes(Canned(), {}, EXTENSIONS, Authorizer(Enforcer(ConfigOpts())), lambda: Health(healthy=True))
-    right = [(route.method, route.path, GenerationMode.POSITIVE) for route in table]
+    right = [
+        (route.method, route.path, GenerationMode.POSITIVE, text(version))
+        for route in table
+        for version in route.versions
+    ]
     takes_anything = [route for route in table if "{" in route.path or route.body or route.query]
-    return right + [(route.method, route.path, GenerationMode.NEGATIVE) for route in takes_anything]
+    return right + [
+        (route.method, route.path, GenerationMode.NEGATIVE, text(version))
+        for route in takes_anything
+        for version in route.versions
+    ]
 
 
-@pytest.mark.parametrize(("method", "path", "mode"), cases())
-def test_described_requests(described_house: House, method: str, path: str, mode: GenerationMode) -> None:
+@pytest.mark.parametrize(("method", "path", "mode", "version"), cases())
+def test_described_requests(
+    described_house: House, method: str, path: str, mode: GenerationMode, version: str
+) -> None:
     lease = described_house.send("POST", "/v1/leases", "admin", json=LEASE).json["lease"]
     present = {
         "lease_id": lease["id"],
         "host_id": "1",
+        "project_id": "a-project-without-leases",
         "property_name": "gpu",
         "floatingip_id": described_house.floatingip_id,
     }
@@ -91,11 +105,12 @@ def test_described_requests(described_house: House, method: str, path: str, mode
     def sent_and_answered(case: schemathesis.Case[Any]) -> None:
         if mode is GenerationMode.POSITIVE:
             case.path_parameters = {name: present[name] for name in case.path_parameters or {}}
-        SENT[f"{method} {path} {mode.value}"] += 1
-        case.call_and_validate(headers={"X-Auth-Token": "admin"}, checks=CHECKS)
+        SENT[f"{method} {path} {mode.value} {version}"] += 1
+        headers = {"X-Auth-Token": "admin", HEADER: f"reservation {version}"}
+        case.call_and_validate(headers=headers, checks=CHECKS)
 
     sent_and_answered()
-    assert SENT[f"{method} {path} {mode.value}"] >= least(path)
+    assert SENT[f"{method} {path} {mode.value} {version}"] >= least(path)
 
 
 def least(path: str) -> int:
@@ -104,5 +119,5 @@ def least(path: str) -> int:
 
 
 def test_the_thorough_form_sends_20000_requests() -> None:
-    in_all = sum(least(path) for _, path, _ in cases())
+    in_all = sum(least(path) for _, path, _, _ in cases())
     assert in_all * FACTORS["thorough"] / FACTORS[EFFORT] > 20_000

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from oslo_config import cfg
 
+from blazar.api.microversion import MAXIMUM, text
+
 from .canned import Canned
 from .conftest import Send, edge
 
@@ -13,7 +15,7 @@ V1 = {
     "status": "CURRENT",
     "links": [{"href": "http://blazar:1234/v1", "rel": "self"}],
     "min_version": "1.0",
-    "max_version": "1.0",
+    "max_version": text(MAXIMUM),
 }
 
 

@@ -108,6 +108,8 @@ def test_tokens_are_reserved_over_http(licensed: Licensed) -> None:
     lease = demo.call("POST", "/leases", json=tokens(3)).json()["lease"]
     (reservation,) = lease["reservations"]
     assert (reservation["licence"], reservation["amount"]) == ("matlab", 3)
+    told = licensed.blazar("demo", "capacity-show", "--quantity", "licence_tokens")
+    assert [(row["available"], row["total"]) for row in told] == [(2, 5), (5, 5)]
     refused = alt.call("POST", "/leases", json=tokens(3))
     assert refused.status_code == 400
     assert refused.json()["error_message"].startswith("Not enough licence tokens available: ")

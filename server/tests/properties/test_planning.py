@@ -166,7 +166,9 @@ def test_a_shortage_names_a_demand_that_fails_and_counts_rightly(world: World) -
         PlanRequest(request.interval, (demand,), request.cleaning),
     )
     brute = BruteForce(alone)
-    # What the other demands have now is not in the way either: the request would replace it.
+    # What the other demands have now is not in the way either: the request would replace it. No cleaning time
+    # is asked for within it.
+    brute.current = [a for d in request.demands for a in d.current]
     replaced = {d.reservation_id for d in request.demands}
     brute.others = [row for row in brute.others if row.reservation_id not in replaced]
     assert brute.is_possible() == (outcome.cause is Cause.COMBINATION)

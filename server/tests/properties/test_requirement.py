@@ -111,3 +111,22 @@ def test_any_text_is_parsed_or_refused(text: str) -> None:
         parse(text)
     except MalformedRequirements as error:
         assert error.fields["reason"]
+
+
+@given(EXPRESSIONS, st.lists(PROPERTIES, min_size=1, max_size=4))
+@settings(max_examples=examples(400), deadline=None)
+def test_a_requirement_is_written_as_what_it_means(tree: Any, hosts: list[dict[str, PropertyValue]]) -> None:
+    requirement = parse(texts_in(tree))
+    again = parse(requirement.text)
+    for properties in hosts:
+        assert again.matches(properties) == requirement.matches(properties)
+        assert requirement.matches(properties) == all(
+            parse(part.text).matches(properties) for part in requirement.parts
+        )
+
+
+def texts_in(tree: Any) -> Any:
+    """The tree with texts for numbers, as clients usually send them."""
+    if isinstance(tree, list):
+        return [texts_in(node) for node in tree]
+    return tree if isinstance(tree, str) else str(tree)

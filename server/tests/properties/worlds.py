@@ -105,8 +105,11 @@ class BruteForce:
 
     world: World
     others: Sequence[Allocation] = field(init=False)
+    current: Sequence[Allocation] = field(init=False)
+    """What the demands have now."""
 
     def __post_init__(self) -> None:
+        self.current = [a for demand in self.world.request.demands for a in demand.current]
         replaced = {demand.reservation_id for demand in self.world.request.demands}
         self.others = [a for a in self.world.allocations if a.reservation_id not in replaced]
 
@@ -115,7 +118,7 @@ class BruteForce:
         does not lie within what the demands have there now."""
         request = self.world.request
         inside = hours(request.interval)
-        own = [a.interval for d in request.demands for a in d.current if a.resource_id == resource.id]
+        own = [a.interval for a in self.current if a.resource_id == resource.id]
         first, last = inside.start - request.cleaning // HOUR, inside.stop + request.cleaning // HOUR
         if own and self.world.exempts:
             start, end = min(i.start for i in own), max(i.end for i in own)
@@ -322,7 +325,7 @@ def worlds(
             chosen = draw(st.sets(st.sampled_from([resource.id for resource in pool]), min_size=1))
             demand = replace(demand, resources=frozenset(chosen), minimum=min(demand.minimum, len(chosen)))
         if updates and draw(st.sampled_from((False, False, True))):
-            current = draw(holdings(pool, allocations, demand))
+            current = draw(holdings(pool, allocations, demand, is_resized=not wholes_only))
             allocations += current
             keep = draw(st.sampled_from((False, False, True)))
             demand = replace(demand, current=tuple(current), keep_current=keep)
@@ -339,11 +342,18 @@ def worlds(
 
 @st.composite
 def holdings(
-    draw: st.DrawFn, pool: Sequence[Resource], allocations: Sequence[Allocation], demand: Demand
+    draw: st.DrawFn,
+    pool: Sequence[Resource],
+    allocations: Sequence[Allocation],
+    demand: Demand,
+    is_resized: bool = True,
 ) -> list[Allocation]:
-    """What a reservation has already, in an interval of its own; its usage may have been another one."""
+    """What a reservation has already, in an interval of its own; where it may be ``is_resized``, its usage
+    may have been another one."""
     interval = draw(spans())
-    usage = demand.usage if draw(st.sampled_from((True, True, True, False))) else draw(usages())
+    usage = (
+        draw(usages()) if is_resized and draw(st.sampled_from((False, False, False, True))) else demand.usage
+    )
     held: list[Allocation] = []
     for number in range(draw(st.integers(0, 3))):
         resource = draw(st.sampled_from(pool))

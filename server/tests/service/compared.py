@@ -11,10 +11,10 @@ from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.engine.claims import Claims
 from blazar.engine.convergence import converge_now
 from blazar.kinds.floatingip.extension import FloatingIPExtension
-from blazar.kinds.hosts.extension import HostsExtension
+from blazar.kinds.registered_hosts.extension import HostsExtension
 from blazar.service.events import Events
 from blazar.service.ports import Aggregate
-from blazar.service.ports.kind import Parts
+from blazar.service.ports.kind import Dependencies
 from blazar.service.reconciliation import Finding, Reconciliation, ReconciliationSettings
 
 from .world import CLAIM, World, floating_ips, instances, whole_hosts
@@ -45,7 +45,7 @@ class Compared(World):
 
         self.claims = Claims(self.database, self.clock, CLAIM, monotonic=passed)
         self.reconciliation = Reconciliation(
-            Parts(self.database, self.cloud, self.kinds, self.clock),
+            Dependencies(self.database, self.cloud, self.kinds, self.clock),
             extensions,
             self.converge,
             ReconciliationSettings(GRACE, **settings),

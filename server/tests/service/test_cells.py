@@ -13,14 +13,14 @@ import pytest
 from blazar.domain.errors import CloudUnavailable, MultipleHostsFound, Stale
 from blazar.domain.lease.lease import LeaseStatus
 from blazar.domain.resource import Registration
-from blazar.kinds.hosts.commands import RegisterHost
-from blazar.kinds.hosts.errors import HostAlreadyRegistered
-from blazar.kinds.hosts.extension import HostsExtension
-from blazar.kinds.hosts.hosts import FIRST_OWN_ID
-from blazar.kinds.hosts.monitor import MonitorSettings
-from blazar.kinds.hosts.pool import POOL
+from blazar.kinds.registered_hosts.commands import RegisterHost
+from blazar.kinds.registered_hosts.errors import HostAlreadyRegistered
+from blazar.kinds.registered_hosts.extension import HostsExtension
+from blazar.kinds.registered_hosts.hosts import FIRST_OWN_ID
+from blazar.kinds.registered_hosts.monitor import MonitorSettings
+from blazar.kinds.registered_hosts.pool import POOL
 from blazar.service.ports import Database, UnitOfWork
-from blazar.service.ports.kind import Parts
+from blazar.service.ports.kind import Dependencies
 
 from .test_host_registration import LosesAnswers
 from .world import ADMIN, DEMO, World, instances, whole_hosts
@@ -355,12 +355,12 @@ def test_without_a_monitor_upkeep_finds_the_cloud_ids_and_asks_once() -> None:
     del world.cloud.state.hypervisors["host3"]
     forget_cloud_ids(world)
     extension = HostsExtension()
-    parts = Parts(world.database, world.cloud, world.kinds, world.clock)
+    dependencies = Dependencies(world.database, world.cloud, world.kinds, world.clock)
     for _ in range(3):
-        extension.upkeep(parts)
+        extension.upkeep(dependencies)
     assert cloud_ids(world) == {FIRST: uuid_of(world, FIRST), SECOND: uuid_of(world, SECOND), "host3": None}
     assert world.cloud.calls.count("hypervisors") == 1
-    HostsExtension(monitoring=MonitorSettings()).upkeep(parts)
+    HostsExtension(monitoring=MonitorSettings()).upkeep(dependencies)
     assert world.cloud.calls.count("hypervisors") == 1
 
 
@@ -368,15 +368,15 @@ def test_a_cloud_id_that_cannot_be_stored_is_stored_the_next_time() -> None:
     world = World(hosts=1)
     forget_cloud_ids(world)
     extension = HostsExtension()
-    parts = Parts(world.database, world.cloud, world.kinds, world.clock)
+    dependencies = Dependencies(world.database, world.cloud, world.kinds, world.clock)
 
     def change(call: str) -> None:
         world.cloud.before = lambda call: None
         world.hosts.set_capabilities("1", {"rack": "r1"})
 
     world.cloud.before = change
-    extension.upkeep(parts)
+    extension.upkeep(dependencies)
     assert cloud_ids(world) == {FIRST: None}
-    extension.upkeep(parts)
+    extension.upkeep(dependencies)
     assert cloud_ids(world) == {FIRST: uuid_of(world, FIRST)}
     assert world.hosts.get("1", DEMO).capabilities == {"rack": "r1"}

@@ -581,7 +581,7 @@ def test_two_managers_do_not_tell_the_same() -> None:
     for n in range(2):
         world.create(str(n))
     world.advance(minutes=61)
-    other, counts = reporting.Reporting(ledger, world.reporting[0]._parts), []
+    other, counts = reporting.Reporting(ledger, world.reporting[0]._dependencies), []
     tell = ledger.tell
 
     def tell_slowly(report: Report, documents: Documents, identity: Identity) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from blazar.domain.errors import CloudUnavailable, NotFound, OutcomeUnknown
 from blazar.domain.resource import Registration
-from blazar.kinds.hosts.commands import RegisterHost
-from blazar.kinds.hosts.errors import CantDeleteHost, HostAlreadyRegistered, HostHavingServers
+from blazar.kinds.registered_hosts.commands import RegisterHost
+from blazar.kinds.registered_hosts.errors import CantDeleteHost, HostAlreadyRegistered, HostHavingServers
 from blazar.service.ports import Database, UnitOfWork
 
 from .test_crashes import dies_at_each_step

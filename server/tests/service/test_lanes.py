@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -28,6 +29,9 @@ class Recorder(NoMetrics):
 
     def event_run(self, event_type: str, outcome: str, late: float, seconds: float) -> None:
         self.runs.append((event_type, outcome, late))
+
+    def ends(self) -> int:
+        return [event_type for event_type, _, _ in self.runs].count("end_lease")
 
     def reconciled(self) -> int:
         return [event_type for event_type, _, _ in self.runs].count("reconcile")
@@ -70,9 +74,44 @@ class Place:
 
     def wait_for(self, leases: list[Lease], status: LeaseStatus, seconds: float) -> None:
         end = time.monotonic() + seconds
-        while any(self.world.lease(lease).status is not status for lease in leases):
-            assert time.monotonic() < end, [str(self.world.lease(lease).status) for lease in leases]
+        for lease in leases:
+            while self.world.lease(lease).status is not status:
+                assert time.monotonic() < end, [str(self.world.lease(each).status) for each in leases]
+                time.sleep(0.01)
+
+    def wait_until(self, holds: Callable[..., bool], seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while not holds():
+            assert time.monotonic() < end
             time.sleep(0.01)
+
+
+def undying(place: Place, number: int) -> list[Lease]:
+    """Return leases that are to end now, on hosts whose servers cannot be deleted."""
+    leases = place.started(number)
+    for host in range(1, number + 1):
+        place.world.cloud.boot(f"undying-{host}", f"host{host}")
+        place.world.cloud.state.undying.add(f"undying-{host}")
+    place.clock.ahead += timedelta(minutes=61)
+    return leases
+
+
+@contextmanager
+def hanging_retries(place: Place) -> Iterator[threading.Event]:
+    """Let each retry hang at its first call of the cloud. The event tells that one does."""
+    is_hanging, go = threading.Event(), threading.Event()
+
+    def hang(call: str) -> None:
+        if threading.current_thread().name.startswith("retry"):
+            is_hanging.set()
+            go.wait(60)
+
+    place.world.cloud.before = hang
+    try:
+        yield is_hanging
+    finally:
+        place.world.cloud.before = lambda call: None
+        go.set()
 
 
 @pytest.fixture
@@ -96,73 +135,53 @@ def stop(place: Place) -> None:
 
 
 def test_leases_that_cannot_end_hold_up_no_start(crowded: Place) -> None:
+    """A hundred retries are due, and each worker of theirs hangs in the cloud."""
     place = crowded
-    stuck = place.started(STUCK)
-    for number in range(1, STUCK + 1):
-        place.world.cloud.boot(f"undying-{number}", f"host{number}")
-        place.world.cloud.state.undying.add(f"undying-{number}")
-    place.clock.ahead += timedelta(minutes=61)
-    place.world.cloud.before = lambda call: time.sleep(0.3) if call == "servers_on" else None
+    stuck = undying(place, STUCK)
     loop = place.loop()
     loop.start()
     place.wait_for(stuck, LeaseStatus.TERMINATING, 60)
     for _ in range(2):
-        lease = place.late(f"host{STUCK + 1}")
-        loop.nudge()
-        place.wait_for([lease], LeaseStatus.ACTIVE, 3)
+        done = place.metrics.ends()
+        with hanging_retries(place) as is_hanging:
+            place.clock.ahead += timedelta(minutes=1)
+            loop.nudge()
+            assert is_hanging.wait(20)
+            lease = place.late(f"host{STUCK + 1}")
+            loop.nudge()
+            place.wait_for([lease], LeaseStatus.ACTIVE, 3)
         place.world.delete(lease)
         loop.nudge()
-        time.sleep(2)
+        place.wait_until(lambda done=done: place.metrics.ends() >= done + STUCK, 20)
 
 
 def test_a_stuck_lane_leaves_the_workers_of_the_others_alone(place: Place) -> None:
-    """Every retry hangs in the cloud."""
-    hang = threading.Event()
-
-    def hangs(call: str) -> None:
-        if threading.current_thread().name.startswith("retry"):
-            hang.wait(10)
-
-    place.world.cloud.before = hangs
-    stuck = place.started(3)
-    for number in (1, 2, 3):
-        place.world.cloud.boot(f"undying-{number}", f"host{number}")
-        place.world.cloud.state.undying.add(f"undying-{number}")
-    place.clock.ahead += timedelta(minutes=61)
-    loop = place.loop(workers=1)
-    loop.start()
-    place.wait_for(stuck, LeaseStatus.TERMINATING, 20)
-    time.sleep(1.2)
-    lease = place.late("host4")
-    loop.nudge()
-    place.wait_for([lease], LeaseStatus.ACTIVE, 3)
-    hang.set()
+    """There is one worker for each lane, and the one of the retries hangs in the cloud."""
+    stuck = undying(place, 3)
+    with hanging_retries(place) as is_hanging:
+        loop = place.loop(workers=1)
+        loop.start()
+        place.wait_for(stuck, LeaseStatus.TERMINATING, 20)
+        place.clock.ahead += timedelta(minutes=1)
+        loop.nudge()
+        assert is_hanging.wait(20)
+        lease = place.late("host4")
+        loop.nudge()
+        place.wait_for([lease], LeaseStatus.ACTIVE, 3)
 
 
 def test_a_backlog_of_retries_hides_no_start_that_the_loop_is_told_of(place: Place) -> None:
     """The database is asked again although there is work left of the last time."""
-    stuck = place.started(3)
-    for number in (1, 2, 3):
-        place.world.cloud.boot(f"undying-{number}", f"host{number}")
-        place.world.cloud.state.undying.add(f"undying-{number}")
-    place.clock.ahead += timedelta(minutes=61)
+    stuck = undying(place, 3)
     place.world.run_due()
     place.clock.ahead += timedelta(minutes=1)
-    go, hangs = threading.Event(), threading.Event()
-
-    def hang(call: str) -> None:
-        if threading.current_thread().name.startswith("retry"):
-            hangs.set()
-            go.wait(20)
-
-    place.world.cloud.before = hang
-    loop = place.loop(workers=1, longest_sleep=3600)
-    loop.start()
-    assert hangs.wait(20)  # one is retried, and two wait
-    lease = place.late("host4")
-    loop.nudge()
-    place.wait_for([lease], LeaseStatus.ACTIVE, 20)
-    go.set()
+    with hanging_retries(place) as is_hanging:
+        loop = place.loop(workers=1, longest_sleep=3600)
+        loop.start()
+        assert is_hanging.wait(20)  # one is retried, and two wait
+        lease = place.late("host4")
+        loop.nudge()
+        place.wait_for([lease], LeaseStatus.ACTIVE, 20)
     assert place.world.lease(stuck[0]).status is LeaseStatus.TERMINATING
 
 
@@ -171,14 +190,15 @@ def test_what_cannot_end_is_looked_at_every_half_minute(place: Place) -> None:
     lease = world.create(end=60)
     world.run_due()
     world.cloud.boot("undying", "host1")
-    world.cloud.state.undying.add("undying")
+    world.cloud.state.hanging.add("undying")
     world.advance(minutes=60)
     world.cloud.calls.clear()
     world.advance(minutes=60)
     looks = world.cloud.calls.count("servers_on")
     assert 3600 / 30 <= looks < 3600 / 30 + 20
+    assert set(world.cloud.calls) == {"servers_on"}
     assert world.lease(lease).status is LeaseStatus.TERMINATING
-    world.cloud.state.undying.clear()
+    world.cloud.state.servers.clear()
     world.advance(seconds=61)
     assert world.lease(lease).status is LeaseStatus.TERMINATED
 

@@ -8,7 +8,10 @@ from datetime import timedelta
 import pytest
 
 from blazar.domain.errors import (
+    BlazarError,
     CantUpdateParameter,
+    CloudRefused,
+    CloudUnavailable,
     InvalidInput,
     InvalidStatus,
     MalformedParameter,
@@ -642,3 +645,19 @@ def test_a_restart_puts_missing_cloud_objects_of_active_leases_back(world):
     assert world.cloud.hosts_in(lease.reservations[0].id) == ("host1",)
     assert "mine" in world.cloud.state.servers
     assert world.lease(lease).status is LeaseStatus.ACTIVE
+
+
+@pytest.mark.parametrize("failure", [CloudRefused, CloudUnavailable])
+def test_a_lease_is_ended_while_keystone_does_not_tell_of_its_trust(failure: type[BlazarError]) -> None:
+    world = World()
+    lease = world.create(before_end="snapshot")
+    world.run_due()
+
+    def silent(call: str) -> None:
+        if call == "is_trust_valid":
+            raise failure(service="Keystone", reason="it does not tell")
+
+    world.cloud.before = silent
+    ended = world.update(lease, end=NOW)
+    assert (ended.interval.end, ended.trust_id) == (world.in_minutes(1), lease.trust_id)
+    assert lease.trust_id is not None

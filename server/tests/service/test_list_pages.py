@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from blazar.kinds.hosts.commands import RegisterHost
-from blazar.kinds.hosts.views import AllocationsPage, of_rows, to_rows
+from blazar.kinds.registered_hosts.commands import RegisterHost
+from blazar.kinds.registered_hosts.views import AllocationsPage, of_rows, to_rows
 from blazar.service.pages import ResourcePage
 
 from .world import ADMIN, World, instances, whole_hosts
@@ -38,7 +39,8 @@ def paged(ask: Any, limit: int) -> Iterator[Sequence[Any]]:
 @LIMITS
 def test_the_pages_of_hosts_are_the_list(world: World, limit: int) -> None:
     pages = list(paged(lambda page: world.hosts.list(ADMIN, page), limit))
-    assert [host for page in pages for host in page] == world.hosts.list(ADMIN)
+    listed = [replace(host, traits=frozenset(), inventory={}) for host in world.hosts.list(ADMIN)]
+    assert [host for page in pages for host in page] == listed
     assert [host.id for page in pages for host in page] == [str(n) for n in range(1, 13)]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -16,8 +16,8 @@ from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.engine.convergence import BUSY
 from blazar.kinds.host import HostKind
 from blazar.service.commands import ReservationChange
-from blazar.service.ports import Flavor
-from blazar.service.ports.kind import Kind
+from blazar.service.ports import Flavor, Look
+from blazar.service.ports.kind import Kind, Work
 from blazar.service.reconciliation import (
     AFTER_OTHERS,
     FEW,
@@ -45,6 +45,34 @@ def test_nothing_differs_where_all_is_well(world: Compared) -> None:
     before = world.contents()
     assert list(world.repair()) == []
     assert world.contents() == before
+
+
+class Walked(list[Any]):
+    """A list that counts how often it is walked through."""
+
+    walks = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        self.walks += 1
+        return super().__iter__()
+
+    def __reversed__(self) -> Iterator[Any]:
+        self.walks += 1
+        return super().__reversed__()
+
+
+def test_what_the_cloud_has_is_walked_through_once_for_all_leases(world: Compared) -> None:
+    leases = [world.active("host", "instances"), world.active("instances")]
+    look = Look(world.cloud, world.database)
+    aggregates = Walked(world.cloud.compute.aggregates())
+    look.once("aggregates", lambda: aggregates)
+    for lease in leases:
+        for reservation in lease.reservations:
+            kind = world.kinds[reservation.resource_type]
+            occupied = {a.resource_id for a in reservation.allocations}
+            resources = {r.id: r for r in look.registered(kind.pool) if r.id in occupied}
+            assert list(kind.differences(Work(lease, reservation, resources), look)) == []
+    assert aggregates.walks == 1
 
 
 # what active leases lack

@@ -10,10 +10,10 @@ import pytest
 from blazar.domain.lease.healing import UNSUITABLE
 from blazar.domain.lease.lease import Lease
 from blazar.domain.resource import Inventory, Registration
-from blazar.kinds.hosts import monitor
+from blazar.kinds.registered_hosts import monitor
 from blazar.service.ports import Flavor
 
-from .test_healing import WHOLE, fail, flags
+from .failures import WHOLE, fail, flags
 from .world import DEMO, World, instances, servers
 
 LARGE = '[">=", "$vcpus", "8"]'

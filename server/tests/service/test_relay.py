@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from random import Random
+
 import pytest
 
 from blazar.adapters.memory import MemoryDatabase
-from blazar.domain.errors import CloudUnavailable
+from blazar.domain.errors import CloudUnavailable, Stale
 from blazar.engine.relay import HOLD, Relay
 from blazar.service.ports import Notification
 
@@ -76,3 +79,42 @@ def test_those_of_a_manager_that_died_are_delivered_by_another(database: MemoryD
     assert relay.deliver() == 0
     clock.pause(HOLD.total_seconds())
     assert relay.deliver() == 4
+
+
+def test_the_order_holds_whatever_becomes_of_managers_and_broker() -> None:
+    """Two managers, one of which hangs in the broker or dies at any notification: each notification comes at
+    least once, and never one before those that were there first."""
+    for seed in range(200):
+        random, clock, database = Random(seed), MovedClock(), MemoryDatabase()
+        receiver = Receiver()
+        one, other = (Relay(database, receiver, clock) for _ in range(2))
+        names = [str(number) for number in range(30)]
+        waiting = list(names)
+
+        def step(relay: Relay) -> None:
+            with suppress(CloudUnavailable, Stale):
+                relay.deliver()
+
+        def meanwhile(random: Random = random, clock: MovedClock = clock, other: Relay = other) -> None:
+            if random.random() < 0.1:
+                clock.pause(HOLD.total_seconds() * random.random() * 1.5)
+            if random.random() < 0.3:
+                step(other)
+
+        for _ in range(300):
+            now = clock.now()
+            if waiting and random.random() < 0.5:
+                name = waiting.pop(0)
+                database.transact(lambda u, name=name, now=now: u.outbox.put(name, {}, now))
+            receiver.meanwhile = meanwhile
+            receiver.fails_from = len(receiver.heard) + random.choice((0, 1, 2)) if waiting else None
+            if random.random() < 0.05:  # a manager that dies after it has sent some
+                taken = database.transact(lambda u, now=now: u.outbox.take(100, now, now + HOLD))
+                receiver.heard += [each.event_type for each in taken[: random.randrange(4)]]
+            step(one)
+            clock.pause(10)
+        receiver.fails_from = None
+        clock.pause(2 * HOLD.total_seconds())
+        step(one)
+        assert depth(database) == 0
+        assert list(dict.fromkeys(receiver.heard)) == names

@@ -10,7 +10,7 @@ import pytest
 from blazar.adapters.memory.cloud import FREEPOOL
 from blazar.domain.errors import TooLate
 from blazar.kinds.floatingip.commands import RegisterFloatingIP
-from blazar.kinds.hosts.commands import RegisterHost
+from blazar.kinds.registered_hosts.commands import RegisterHost
 from blazar.service.commands import ReservationRequest
 
 from .world import DEMO, PUBLIC, World

@@ -87,7 +87,7 @@ class Place:
         self.database = FailingDatabase(self.world.database)
         self.world.restart()
         self.world.events._database = self.database
-        settings = EngineSettings(2, claim=timedelta(seconds=0.3), longest_sleep=timedelta(seconds=0.02))
+        settings = EngineSettings(2, claim=timedelta(seconds=0.15), longest_sleep=timedelta(seconds=0.02))
         self.loop = EventLoop(self.database, self.world.events, self.clock, settings)
         self.receiver = Receiver()
         self.relay = Relay(self.database, self.receiver, self.clock, interval=timedelta(seconds=0.02))

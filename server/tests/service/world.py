@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
@@ -23,13 +24,14 @@ from blazar.kinds.floatingip.commands import RegisterFloatingIP
 from blazar.kinds.floatingip.extension import FloatingIPExtension
 from blazar.kinds.floatingip.floatingips import FloatingIPs
 from blazar.kinds.host import HostKind
-from blazar.kinds.hosts.allocations import Allocations
-from blazar.kinds.hosts.commands import RegisterHost
-from blazar.kinds.hosts.extension import HostsExtension
-from blazar.kinds.hosts.hosts import Hosts, HostSettings
-from blazar.kinds.hosts.monitor import HostMonitor, MonitorSettings
 from blazar.kinds.instance import InstanceKind
+from blazar.kinds.registered_hosts.allocations import Allocations
+from blazar.kinds.registered_hosts.commands import RegisterHost
+from blazar.kinds.registered_hosts.extension import HostsExtension
+from blazar.kinds.registered_hosts.hosts import Hosts, HostSettings
+from blazar.kinds.registered_hosts.monitor import HostMonitor, MonitorSettings
 from blazar.service.admission import PlanningSettings
+from blazar.service.availability import AvailabilityUseCases
 from blazar.service.calendars import Calendars
 from blazar.service.commands import NOW, CreateLease, ReservationRequest, UpdateLease
 from blazar.service.context import Caller
@@ -38,7 +40,8 @@ from blazar.service.healing import Healing, HealingSettings
 from blazar.service.leases import LeaseSettings
 from blazar.service.ports import ClaimedEvent, Database, Flavor, Subnet, UnitOfWork
 from blazar.service.ports.enforcement import UsageFilter
-from blazar.service.ports.kind import Parts
+from blazar.service.ports.kind import Dependencies
+from blazar.service.quotas import QuotaSettings
 from blazar.service.usage_reports import UsageReports
 from blazar.service.use_cases import UseCases
 
@@ -127,7 +130,9 @@ class World:
         floating_ips: int = 0,
         filters: Sequence[UsageFilter] = (),
         exempt: Collection[str] = (),
+        quota: QuotaSettings | None = None,
     ) -> None:
+        self.quota = quota
         self.filters = filters
         self.exempt = exempt
         self.clock = MovedClock()
@@ -148,31 +153,40 @@ class World:
         for n in range(1, floating_ips + 1):
             self.register_floating_ip(address(n))
 
+    def beside(self) -> World:
+        """Return another manager on the same database and cloud."""
+        other = copy(self)
+        other.restart()
+        return other
+
     def restart(self) -> None:
         self.kinds = {
             kind.resource_type: kind for kind in (HostKind(), InstanceKind(), FlavorKind(), FloatingIPKind())
         }
-        calendars = Calendars(self.database, self.clock)
-        parts = Parts(self.database, self.cloud, self.kinds, self.clock)
+        self.calendars = Calendars(self.database, self.clock)
+        dependencies = Dependencies(self.database, self.cloud, self.kinds, self.clock)
         use_cases = UseCases(
-            parts,
+            dependencies,
             (HostsExtension(HostSettings(FREEPOOL)), FloatingIPExtension()),
-            calendars,
+            self.calendars,
             self.selection,
             LeaseSettings(delete_wait=timedelta(0)),
-            nudge=lambda: None,
+            nudge=lambda due=None: None,
             filters=self.filters,
             exempt=self.exempt,
+            quota=self.quota,
         )
+        self.quotas = use_cases.quotas
         self.leases = use_cases.leases
+        self.availability: AvailabilityUseCases = use_cases.noun("availability")
         self.hosts: Hosts = use_cases.noun("hosts")
         self.allocations: Allocations = use_cases.noun("allocations")
         self.floatingips: FloatingIPs = use_cases.noun("floatingips")
         reports = UsageReports(self.filters, self.kinds, self.exempt)
         self.events = Events(self.database, self.cloud, self.kinds, self.clock, self.start_retry, reports)
-        self.reporting = [Reporting(each, parts) for each in self.filters]
+        self.reporting = [Reporting(each, dependencies) for each in self.filters]
         self.healing = Healing(
-            self.database, calendars, self.kinds, self.clock, self.healing_settings, lambda: None
+            self.database, self.calendars, self.kinds, self.clock, self.healing_settings, lambda: None
         )
         monitor = HostMonitor(self.database, self.cloud, self.kinds, self.clock, self.monitor_settings)
         self.monitoring = Monitoring(self.database, monitor, self.healing, self.clock)

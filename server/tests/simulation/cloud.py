@@ -4,6 +4,7 @@ hang, and are refused; and servers that take their time to die."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from blazar.adapters.memory.cloud import MemoryCloud
@@ -16,6 +17,7 @@ LATENCY = 0.05
 FACETS = {"compute": "Nova", "placement": "Placement", "identity": "Keystone", "network": "Neutron"}
 LOOKS = (
     "find",
+    "hypervisors",
     "servers_on",
     "servers_of",
     "aggregate",
@@ -55,10 +57,17 @@ class Servers:
         if self._world.weather.strike("server", by) or (is_first and self._is_stubborn()):
             length = self._world.dice.uniform(5, 100)
             self.stubborn_until[server_id] = self._world.scheduler.now + round(length * SECOND)
+            if self._world.dice.random() < 0.5:
+                self._hang(server_id)
             return
         self.dying.add(server_id)
         delay = self._world.dice.choice((0.0, 0.5, 3.0, 12.0)) * self._world.dice.random()
         self._world.scheduler.after(delay, lambda: self._die(server_id))
+
+    def _hang(self, server_id: str) -> None:
+        """Show the server as one that is being deleted. It may have to be asked for once more all the
+        same."""
+        self._state.servers[server_id] = replace(self._state.servers[server_id], is_being_deleted=True)
 
     def _is_stubborn(self) -> bool:
         return not self._world.weather.is_over and self._world.dice.random() < 0.1
@@ -133,6 +142,8 @@ class Facet:
             raise
         world.tell(name, "ok" if not is_quiet else short(result), is_quiet)
         world.step(process, LATENCY)
+        if method == "hypervisors":
+            result = self._as_seen(result)
         if world.weather.strike("answer", process):
             world.tell(name, "the answer is lost")
             raise CloudUnavailable(service=self._service, reason="the connection was lost")
@@ -145,6 +156,15 @@ class Facet:
         result = getattr(self._inner, method)(*args, **kwargs)
         self._cloud.changed(method, args)
         return result
+
+    def _as_seen(self, hypervisors: Any) -> Any:
+        """Return what a Nova sees that has lost its broker, or its cells."""
+        trouble = self._cloud.world.weather.strike("list", self._cloud.process)
+        if trouble is None:
+            return hypervisors
+        self._cloud.world.tell("hypervisors", trouble.kind)
+        is_silent = trouble.kind == "nova takes all for down"
+        return [replace(each, is_up=False) for each in hypervisors] if is_silent else []
 
     def _fail(
         self, trouble: Any, name: str, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -37,7 +37,17 @@ ATTEMPTS = 8
 LATENCY = 0.002
 GONE = object()
 MISSING = object()
-REPOSITORIES = ("leases", "resources", "events", "outbox", "calls", "duties", "reports")
+REPOSITORIES = (
+    "leases",
+    "resources",
+    "events",
+    "outbox",
+    "calls",
+    "duties",
+    "reports",
+    "presences",
+    "quotas",
+)
 Key = tuple[str, Any]
 
 

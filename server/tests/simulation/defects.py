@@ -15,11 +15,14 @@ from blazar.adapters.memory.compute import MemoryCompute
 from blazar.adapters.memory.events import MemoryEvents
 from blazar.adapters.memory.leases import MemoryLeases
 from blazar.adapters.memory.resources import MemoryResources
+from blazar.domain.failure import FailureReason
 from blazar.domain.lease import change
 from blazar.domain.lease.event import EventType
 from blazar.domain.lease.lease import Lease
 from blazar.engine.threads import LongLivedThread
-from blazar.kinds.hosts.hosts import Hosts
+from blazar.kinds.registered_hosts import monitor
+from blazar.kinds.registered_hosts.hosts import Hosts
+from blazar.kinds.registered_hosts.monitor import HostMonitor
 from blazar.service.health import ThreadState
 
 HOSTS = ("physical:host",)
@@ -84,6 +87,18 @@ def _no_rows(allocations: Any) -> Any:
     return lambda self, pool, **wanted: []
 
 
+def _never_held_back(is_held_back: Any) -> Any:
+    return lambda self, hosts, seen, now: False
+
+
+def _always_down(reason: Any) -> Any:
+    return lambda seen: FailureReason.DOWN if seen.service_name == "host1" else reason(seen)
+
+
+def _never_over(observed: Any) -> Any:
+    return lambda failure, *args: observed(failure, *args) or failure
+
+
 def bound(lease: Lease) -> Lease:
     """Return the lease with all of its allocations bound."""
     reservations = tuple(
@@ -115,14 +130,21 @@ DEFECTS: Mapping[str, Defect] = {
         "no provider is taken from nova-compute", Hosts, "unregister", _with_provider
     ),
     "health calls dead threads alive": Defect(
-        "health tells of dead threads", LongLivedThread, "health", _all_well, seed=7
+        "health tells of dead threads", LongLivedThread, "health", _all_well, seed=12
     ),
     "an end in this minute is refused": Defect(
-        "a lease that has begun can be ended", change, "end_now", _in_this_minute, seed=3
+        "a lease that has begun can be ended", change, "end_now", _in_this_minute, seed=11
     ),
     "properties are changed under leases": Defect(
         "what is promised is there as it was asked for", MemoryResources, "allocations", _no_rows
     ),
+    "any number of failures is believed": Defect(
+        "too many failures at once are not believed", HostMonitor, "_is_held_back", _never_held_back
+    ),
+    "a host that works is taken for failed": Defect(
+        "no host is called failed that did not fail", monitor, "_reason", _always_down
+    ),
+    "a failure is never over": Defect("no host is lost", monitor, "observed", _never_over),
     "starts are not found": Defect("nothing waits for ever", MemoryEvents, "due", _no_start),
     "an update keeps the old dates": Defect(
         "what is acknowledged is there", MemoryLeases, "save", _old_interval, seed=1

@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -25,8 +26,8 @@ from blazar.domain.errors import (
 )
 from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation
 from blazar.kinds.floatingip.commands import RegisterFloatingIP
-from blazar.kinds.hosts.commands import RegisterHost
-from blazar.kinds.hosts.errors import HostAlreadyRegistered
+from blazar.kinds.registered_hosts.commands import RegisterHost
+from blazar.kinds.registered_hosts.errors import HostAlreadyRegistered
 from blazar.service.commands import (
     NOW,
     CreateLease,
@@ -34,6 +35,7 @@ from blazar.service.commands import (
     UpdateLease,
 )
 
+from . import moments
 from .broker import PATIENCE
 from .kinds import KINDS, overused
 from .rules import SKEWED, Rules
@@ -62,6 +64,7 @@ OPERATORS = {
     "set a property": 3,
     "leave a server on a host": 2,
     "make the freepool anew": 1,
+    "let hosts fail": 4,
 }
 STRAY = "stray"
 """How the names of servers begin that belong to no lease."""
@@ -122,10 +125,10 @@ class User:
         self.world = site.world
         self.rules = rules
         self.known: dict[str, Known] = {}
-        self._kinds = kinds
+        self.kinds = kinds
         self._caller = caller_of(name)
         self._leases = site.service(name, self._caller).leases
-        self._ids = Random(f"{self.world.seed}/{name}")
+        self.ids = Random(f"{self.world.seed}/{name}")
         self._verbs: Mapping[str, Callable[[Random], None]] = {
             "create": self.create,
             "resize": self.resize,
@@ -138,6 +141,7 @@ class User:
             "delete": self.delete,
             "boot": self.boot,
             "kill a server": self.kill_server,
+            **moments.verbs_of(self),
         }
 
     def act(self, actions: Sequence[Action]) -> None:
@@ -148,8 +152,8 @@ class User:
     # actions
 
     def create(self, random: Random) -> None:
-        lease_id = str(UUID(int=self._ids.getrandbits(128), version=4))
-        kinds = random.sample(self._kinds, min(len(self._kinds), random.choice((1, 1, 1, 2))))
+        lease_id = str(UUID(int=self.ids.getrandbits(128), version=4))
+        kinds = random.sample(self.kinds, min(len(self.kinds), random.choice((1, 1, 1, 2))))
         start = random.choice(
             (0, 0, 0, 1, 2, self._minutes_to_an_end(random), self._minutes_to_an_end(random))
         )
@@ -162,9 +166,14 @@ class User:
             tuple(KINDS[kind].request(random) for kind in kinds),
             lease_id,
         )
+        self.create_as(command)
+
+    def create_as(self, command: CreateLease) -> None:
+        kinds = " ".join(request.resource_type for request in command.reservations)
+        start, end = ("now" if each == NOW else _short(each) for each in (command.start, command.end))
         self._ask(
-            lease_id,
-            f"create {' '.join(kinds)} in {start} to {end} min",
+            str(command.id),
+            f"create {kinds} from {start} to {end}",
             lambda: self._leases.create(command, self._caller),
         )
 
@@ -173,7 +182,7 @@ class User:
         if lease is not None:
             reservation = random.choice(lease.reservations)
             change = KINDS[reservation.resource_type].change(random, reservation)
-            self._update(lease, UpdateLease(reservations=(ReservationChange(reservation.id, change),)))
+            self.update(lease, UpdateLease(reservations=(ReservationChange(reservation.id, change),)))
             if random.random() < 0.5:
                 self.world.scheduler.sleep(8 * random.random())
                 self.boot(random)
@@ -187,36 +196,36 @@ class User:
         if lease is not None:
             reservation = lease.reservations[0]
             change = KINDS[reservation.resource_type].change(random, reservation)
-            self._update(lease, UpdateLease(reservations=(ReservationChange(reservation.id, change),)))
+            self.update(lease, UpdateLease(reservations=(ReservationChange(reservation.id, change),)))
 
     def move_end(self, random: Random) -> None:
         lease = self._some_lease(random)
         if lease is not None:
             minutes = random.choice((-2, -1, 1, 1, 2, 4))
-            self._update(lease, UpdateLease(end=lease.interval.end + timedelta(minutes=minutes)))
+            self.update(lease, UpdateLease(end=lease.interval.end + timedelta(minutes=minutes)))
 
     def move_warning(self, random: Random) -> None:
         lease = self._some_lease(random)
         if lease is not None:
             before = lease.interval.end - timedelta(minutes=random.choice((1, 2)))
-            self._update(lease, UpdateLease(before_end=before))
+            self.update(lease, UpdateLease(before_end=before))
 
     def move_start(self, random: Random) -> None:
         lease = self._some_lease(random)
         if lease is not None:
             minutes = random.choice((-1, 1))
-            self._update(lease, UpdateLease(start=lease.interval.start + timedelta(minutes=minutes)))
+            self.update(lease, UpdateLease(start=lease.interval.start + timedelta(minutes=minutes)))
 
     def rename(self, random: Random) -> None:
         lease = self._some_lease(random)
         if lease is not None:
-            self._update(lease, UpdateLease(name=f"name{random.randrange(100)}"))
+            self.update(lease, UpdateLease(name=f"name{random.randrange(100)}"))
 
     def end_now(self, random: Random) -> None:
         lease = self._some_lease(random)
         if lease is not None:
             has_begun = lease.interval.start <= self.world.now() - SKEWED
-            self._update(lease, UpdateLease(end=NOW), must_be_done=has_begun)
+            self.update(lease, UpdateLease(end=NOW), must_be_done=has_begun)
 
     def delete(self, random: Random) -> None:
         lease = self._some_lease(random)
@@ -251,7 +260,7 @@ class User:
 
     # what was asked, and what came of it
 
-    def _update(self, lease: Lease, command: UpdateLease, must_be_done: bool = False) -> None:
+    def update(self, lease: Lease, command: UpdateLease, must_be_done: bool = False) -> None:
         fields = [f"{name}={_short(value)}" for name, value in _set(command)]
         self._ask(
             lease.id,
@@ -318,20 +327,12 @@ class User:
 
     def _require_room(self, lease: Lease, host: str) -> None:
         over = overused(self.site, host)
-        owners = {
-            self.rules.booted[s.id].lease_id
-            for s in self.site.cloud.state.servers.values()
-            if s.host == host and s.id in self.rules.booted
-        }
-        ended = [
-            i
-            for i in owners
-            if (found := self.site.leases().get(i)) is None or found.interval.end <= self.world.now()
-        ]
-        if over and ended:
+        if over:
+            on_host = (s.id for s in self.site.cloud.state.servers.values() if s.host == host)
+            there = {booted.lease_id for i in on_host if (booted := self.rules.booted.get(i))}
             self.rules.fail(
                 "a running lease has room for its servers",
-                f"{host} lacks {over} for lease {lease.id}, for servers of {ended} are on it",
+                f"{host} lacks {over} for lease {lease.id}, for servers of {sorted(there)} are on it",
             )
 
     def _some_lease(self, random: Random) -> Lease | None:
@@ -362,10 +363,12 @@ class Operator:
         service = site.service("operator", ADMIN)
         self._hosts, self._floating_ips = service.noun("hosts"), service.noun("floatingips")
         self._verbs: Mapping[str, Callable[[int, Random], None]] = {
-            "take a host away and back": self._take_away,
+            "take a host away and back": self.take_away,
             "set a property": self._set_property,
             "leave a server on a host": self._leave_server,
             "make the freepool anew": self._make_freepool_anew,
+            "let hosts fail": self._let_fail,
+            "take a host away and crash": partial(moments.take_away_and_crash, self),
         }
 
     def set_up(self) -> None:
@@ -387,10 +390,11 @@ class Operator:
         """Bring every host back: nothing stands in the way any more, for servers of no lease are moved
         away."""
         for host in HOSTS:
+            self.site.set_service(host)
             self._move_strays_from(host)
             self._insist(f"register {host}", lambda h=host: self._register(h))
 
-    def _take_away(self, number: int, random: Random) -> None:
+    def take_away(self, number: int, random: Random) -> None:
         host_id = str(number + 1)
         if self._try(f"unregister {HOSTS[number]}", lambda: self._hosts.unregister(host_id)):
             self.world.scheduler.sleep(20 * random.random())
@@ -401,12 +405,25 @@ class Operator:
         for host in random.sample(HOSTS, random.choice((1, 1, 3))):
             seconds = 120 * random.random()
             if host in self.site.in_freepool():
-                server_id = f"{STRAY}{len(self.site.servers.stubborn_until)}"
-                self.site.cloud.boot(server_id, host, "strangers")
-                stubborn = self.world.scheduler.now + round(seconds * SECOND)
-                self.site.servers.stubborn_until[server_id] = stubborn
-                self.site.strays[server_id] = self.world.now()
-                self.world.tell(f"boot {server_id}", f"on {host}; it stays for {seconds:.0f} s")
+                moments.leave(self.site, host, seconds)
+
+    def _let_fail(self, number: int, random: Random) -> None:
+        """Hosts that are down or disabled for a while, at the same moment. Some of them come and go."""
+        is_up = random.random() < 0.3
+        for host in random.sample(HOSTS, random.choice((1, 1, 1, 2, 3, len(HOSTS)))):
+            moment = 0.0
+            for _ in range(random.choice((1, 1, 4))):
+                self._at(moment, host, is_up, not is_up)
+                moment += random.choice((2, 20, 90)) * random.random()
+                self._at(moment, host, is_up=True, is_enabled=True)
+                moment += 20 * random.random()
+
+    def _at(self, delay: float, host: str, is_up: bool, is_enabled: bool) -> None:
+        def happen() -> None:
+            if not self.world.weather.is_over:
+                self.site.set_service(host, is_up, is_enabled)
+
+        self.world.scheduler.after(delay, happen)
 
     def _make_freepool_anew(self, number: int, random: Random) -> None:
         """An aggregate of the same name with the same hosts, and another id. Operators do it when nothing is

@@ -3,7 +3,7 @@ sentence."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import combinations
@@ -12,12 +12,12 @@ from typing import Any
 from blazar.adapters.memory.cloud import FREEPOOL
 from blazar.domain.lease.event import EventStatus
 from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation
-from blazar.domain.resource import Allocation
+from blazar.domain.resource import Allocation, Registration
 from blazar.domain.time import floor_minute
 
 from .database import Key, Written
 from .kinds import KINDS, ON_SSD
-from .site import CAPACITY, HOSTS, SKEW, Site
+from .site import CAPACITY, FAILED_AT_ONCE, HOSTS, SKEW, Site
 
 OVER = (LeaseStatus.TERMINATING, LeaseStatus.TERMINATED, LeaseStatus.DELETING)
 RUNNING = (LeaseStatus.PENDING, LeaseStatus.STARTING, LeaseStatus.ACTIVE)
@@ -26,6 +26,8 @@ SKEWED = timedelta(seconds=2)
 UNSEEN = timedelta(seconds=30)
 """How long a server may be on a host before it must have been seen: between a look and what follows from it a
 process may stand still, as long as its claim holds."""
+LOOKED = timedelta(seconds=120)
+"""How old what a look has seen may be when it is stored: a process may stand still, and requests may hang."""
 LATE = timedelta(seconds=45)
 """By how much an event may be late in a site where nothing goes wrong: a claim of a dead manager, and a
 retry."""
@@ -69,7 +71,10 @@ class Rules:
                     self._require_properties(row.after)
                     self._require_no_early_end(row.before, row.after)
                     self._require_settled(row.before, row.after)
+            elif table == "registrations" and row.after is not None:
+                self._require_real_failure(row.before, row.after)
         if any(table == "registrations" for table, _ in changes):
+            self._require_few_failures()
             for lease in self.site.leases().values():
                 self._require_properties(lease)
 
@@ -109,6 +114,24 @@ class Rules:
                         "what is promised is there as it was asked for",
                         f"lease {lease.id} has {allocation.resource_id}: {registration}",
                     )
+
+    def _require_real_failure(self, before: Registration | None, after: Registration) -> None:
+        """A monitor that sees nothing must not evacuate the cloud."""
+        failure = after.failure
+        if failure is None or not failure.is_present or (before and before.failure == failure):
+            return
+        host = str(after.facts["service_name"])
+        until = self.site.failed_until.get(host)
+        if self.site.is_whole(host) and (until is None or until < self.site.world.now() - LOOKED):
+            self.fail(
+                "no host is called failed that did not fail", f"{host}: {failure}; it failed until {until}"
+            )
+
+    def _require_few_failures(self) -> None:
+        failures = {r.name: r.failure for r in self.site.registrations().values()}
+        present = sorted(name for name, failure in failures.items() if failure and failure.is_present)
+        if len(present) > FAILED_AT_ONCE:
+            self.fail("too many failures at once are not believed", f"{present} are called failed")
 
     def _require_no_early_end(self, before: Lease | None, after: Lease) -> None:
         if before is None or after.status not in RUNNING:
@@ -167,6 +190,8 @@ class Rules:
     def _cloud_changed(self, method: str, args: tuple[Any, ...]) -> None:
         if method == "remove_reservation_provider":
             self.fail("no provider is taken from nova-compute", f"that of {args[0]} is removed")
+        if method in ("delete_server_group", "delete_trust"):
+            self._require_unused(args[0])
         if method != "add_host":
             return
         aggregate = self.site.cloud.state.aggregates.get(args[0])
@@ -183,6 +208,13 @@ class Rules:
                     "no host is given while the last tenant's servers are on it",
                     f"{args[1]} joins reservation {aggregate.name}, and {server.id} is on it",
                 )
+
+    def _require_unused(self, made: str) -> None:
+        """What was made for a lease stays as long as the stored lease refers to it, and is not over."""
+        for lease in self.site.leases().values():
+            groups = (r.cloud_state.get("server_group_id") for r in lease.reservations)
+            if lease.status not in OVER and made in (lease.trust_id, *groups):
+                self.fail("what a lease refers to stays", f"{made} of lease {lease.id} is removed")
 
     # when nothing goes wrong any more
 
@@ -223,14 +255,22 @@ class Rules:
                     self._require_reservation(lease, reservation)
         self._require_nothing_else()
 
+    def is_healthy(self) -> bool:
+        return next(self._ailments(), None) is None
+
     def require_health(self) -> None:
         """No trouble that has passed leaves a lease in ERROR, or degraded after all was compared anew."""
+        for rule, told in self._ailments():
+            self.fail(rule, told)
+
+    def _ailments(self) -> Iterator[tuple[str, str]]:
         for lease in self.site.leases().values():
+            told = f"lease {lease.id}: {lease.status_reason}"
             if lease.status is LeaseStatus.ERROR:
-                self.fail("no passing trouble ends in ERROR", f"lease {lease.id}: {lease.status_reason}")
+                yield "no passing trouble ends in ERROR", told
             is_lacking = lease.degraded or any(r.missing_resources for r in lease.reservations)
             if lease.status is LeaseStatus.ACTIVE and is_lacking:
-                self.fail("what is whole is not called degraded", f"lease {lease.id}: {lease.status_reason}")
+                yield "what is whole is not called degraded", told
 
     def _require_reservation(self, lease: Lease, reservation: Reservation) -> None:
         if not all(a.bound for a in reservation.allocations):
@@ -282,8 +322,14 @@ class Rules:
             self.fail("nothing waits for ever", f"{len(waiting)} notifications are not delivered")
         if self.site.in_freepool() != frozenset(HOSTS):
             self.fail("no host is lost", f"only {sorted(self.site.in_freepool())} are in the freepool")
+
+    def can_all_be_reserved(self) -> bool:
+        return all(each.can_be_reserved for each in self.site.registrations().values())
+
+    def require_reservable(self) -> None:
+        """All hosts are up again, and leases may get each."""
         for registration in self.site.registrations().values():
-            if not registration.reservable:
+            if not registration.can_be_reserved:
                 self.fail("no host is lost", f"{registration.name} cannot be reserved")
 
 

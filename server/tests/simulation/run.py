@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from random import Random
 
-from . import people, troubles
+from . import moments, people, troubles
 from .kinds import KINDS
 from .people import Action, Operator, User
 from .rules import Rules
@@ -27,6 +27,9 @@ CALM = 240
 """Seconds after which nothing may wait any more when nothing goes wrong."""
 COMPARED = 75
 """Seconds in which every active lease is compared with the cloud once."""
+RECOVERED = 400
+"""Seconds in which the turn of a dead manager to look at hosts is over, and hosts that are back pass their
+probation."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +64,10 @@ def draw(seed: int, without: Sequence[str] = (), kinds: Sequence[str] = tuple(KI
     """Draw the plan of a seed."""
     random = Random(seed)
     chosen = tuple(sorted(random.sample(tuple(kinds), random.randint(1, min(len(kinds), 2)))))
-    actions = people.draw(random, ACTS, chosen)
+    rare = Random(f"{seed}/moments")
+    actions = moments.added(rare, people.draw(random, ACTS, chosen))
     found = troubles.draw(random, ACTS, MANAGERS, (*USERS, "operator"), without)
+    found = moments.troubled(rare, found, ACTS, without)
     return Plan(str(seed), tuple(actions), tuple(found), chosen)
 
 
@@ -126,9 +131,9 @@ class _Course:
     def compare(self) -> None:
         self.site.restart()
         self.world.scheduler.run(90)
-        self._check(
-            self.rules.require_no_waiting, self.rules.require_what_was_promised, self.rules.require_health
-        )
+        self._check(self.rules.require_no_waiting, self.rules.require_what_was_promised)
+        self._settle(0, RECOVERED, self.rules.is_healthy)
+        self._check(self.rules.require_health)
         for user in self.users:
             self._check(user.require_all_known)
 
@@ -152,6 +157,8 @@ class _Course:
         left = max(0.0, (latest - self.world.scheduler.now) / SECOND)
         self._settle(left, left + 150, self.rules.is_everything_over)
         self._check(self.rules.require_everything_over, self.rules.require_what_was_promised)
+        self._settle(0, RECOVERED, self.rules.can_all_be_reserved)
+        self._check(self.rules.require_reservable)
         for user in self.users:
             self._check(user.require_all_known)
 

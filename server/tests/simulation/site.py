@@ -43,7 +43,14 @@ CONF = {
     ("manager", "event_workers"): 4,
     ("manager", "delete_wait"): 3,
     ("manager", "reconcile_seconds"): 60,
+    ("physical:host", "enable_polling_monitor"): True,
+    ("physical:host", "polling_interval"): 15,
+    ("physical:host", "down_seconds_before_moving"): 20,
+    ("physical:host", "recovery_seconds"): 10,
+    ("physical:host", "max_failed_percent"): 40,
 }
+FAILED_AT_ONCE = 2
+"""So many of the hosts may fail at once; more are not believed."""
 
 
 class Site:
@@ -56,7 +63,11 @@ class Site:
         self.servers = Servers(world, self.cloud)
         self.strays: dict[str, datetime] = {}
         """Servers that belong to no lease, and when they were booted."""
+        self.failed_until: dict[str, datetime] = {}
+        """When hosts were last down or disabled."""
         self.broker = Broker(world)
+        self.heard: dict[str, Callable[[], None]] = {}
+        """What a manager does when Nova announces something, by the manager's name."""
         self.changed: Callable[[str, tuple[Any, ...]], None] = lambda method, args: None
         self.managers: dict[str, Process] = {}
         self.threads: dict[str, Callable[[], Sequence[ThreadHealth]]] = {}
@@ -110,7 +121,15 @@ class Site:
         )
         database = SimulatedDatabase(self.database, process)
         plugins = load_plugins(self._conf)
-        manager = Manager(self._conf, database, cloud, plugins, clock, _Notifier(world, process))
+        manager = Manager(
+            self._conf,
+            database,
+            cloud,
+            plugins,
+            clock,
+            _Notifier(world, process),
+            announcements=_Announcements(self, process),
+        )
         try:
             manager.start()
         except Exception as failure:  # noqa: BLE001 - the edge of the process: it ends, and is started again
@@ -170,6 +189,23 @@ class Site:
         elif task.process is self.outside or task.process.name in USERS:
             raise failure
 
+    # hosts
+
+    def set_service(self, host: str, is_up: bool = True, is_enabled: bool = True) -> None:
+        """Let a host fail, or come back. Nova announces it to one of the managers, or to none."""
+        if not self.is_whole(host):
+            self.failed_until[host] = self.world.now()
+        self.cloud.set_service(host, is_up, is_enabled)
+        self.world.tell(f"{host} is {'up' if is_up else 'down'}{'' if is_enabled else ', disabled'}", "")
+        listening = sorted(name for name in self.heard if not self.managers[name].dead)
+        if listening and self.world.dice.random() < 0.7:
+            self.heard[self.world.dice.choice(listening)]()
+
+    def is_whole(self, host: str) -> bool:
+        """Return whether a host is up and enabled."""
+        found = next(each for each in self.cloud.state.hypervisors.values() if each.service_name == host)
+        return found.is_up and found.is_enabled
+
     # what can be seen of the site from outside
 
     def leases(self) -> Mapping[str, Lease]:
@@ -211,6 +247,20 @@ class _Notifier:
             if trouble.kind == "broker away":
                 raise CloudUnavailable(service="broker", reason="connection refused")
             raise unforeseen(self._world.weather.random_of(trouble), "the channel is closed")
+
+
+class _Announcements:
+    """The Announcements port of one process."""
+
+    def __init__(self, site: Site, process: Process) -> None:
+        self._site = site
+        self._process = process
+
+    def listen(self, heard: Callable[[], None]) -> None:
+        self._site.heard[self._process.name] = heard
+
+    def stop(self) -> None:
+        del self._site.heard[self._process.name]
 
 
 def caller_of(name: str) -> Caller:

@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from effort import EFFORT
 
 from .defects import DEFECTS, Defect, put_in
+from .mends import MENDS, MOST, first_found
 from .run import Report, draw, run, shrink
 
 TESTS = Path(__file__).parent.parent
@@ -54,6 +56,13 @@ def first_broken(defect: Defect) -> Report:
 def test_a_defect_is_found(name):
     with put_in(DEFECTS[name]):
         first_broken(DEFECTS[name])
+
+
+if EFFORT == "thorough":  # it may take some hundred seeds
+
+    @pytest.mark.parametrize("name", MENDS)
+    def test_a_defect_of_order_is_found_when_its_mend_is_taken_out(name):
+        assert first_found(MENDS[name], MENDS[name].seed, MOST) is not None
 
 
 def test_a_failing_run_is_made_short():

@@ -28,6 +28,8 @@ AREAS = {
     "message late": "message",
     "message twice": "message",
     "answer lost": "reply",
+    "nova takes all for down": "list",
+    "nova lists nothing": "list",
     "servers do not die": "server",
     "broker away": "notifier",
     "unforeseen broker error": "notifier",

@@ -334,7 +334,7 @@ def busy_hosts() -> Hosts:
         (Demand("r", 6, 9), "5 hosts match, 2 of them are free."),
         (Demand("r", 1, 1, resources=frozenset("1")), "1 host matches, none of them are free; "
          "first possible start 2031-03-01 10:00."),
-        (Demand("r", 6, 9, noun="floating IPs"), "5 floating IPs match, 2 of them are free."),
+        (Demand("r", 6, 9, plural="floating IPs"), "5 floating IPs match, 2 of them are free."),
         (Demand("r", 1, 1, requirement=parse('["==", "$gpu", "x"]')),
          "no host matches (none has the property gpu)."),
         (Demand("r", 1, 1, required_traits=frozenset({"GPU"})), "no host matches."),

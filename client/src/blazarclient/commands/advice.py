@@ -5,6 +5,9 @@ The first line is the service's own explanation. A second line says what the use
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import requests
 from keystoneauth1 import exceptions as ksa
 
@@ -14,6 +17,8 @@ from blazarclient.kinds.registry import installed_kinds, registered_resources
 
 SHORTAGE = "Not enough "
 """How the sentence of a shortage begins; its status depends on the version of the API."""
+EXCEEDED = "Quota exceeded for "
+"""How the sentence begins that tells that a limit of the project is reached."""
 
 
 def describe_error(error: Exception, command: str = "") -> str:
@@ -24,7 +29,14 @@ def describe_error(error: Exception, command: str = "") -> str:
     request_id = details.get("request_id")
     if request_id and getattr(error, "code", 0) >= 500:
         text += f" (request id {request_id})"
-    return f"{text}\n{advice}" if advice else text
+    return "\n".join([text, *_parts(details.get("reasons") or ()), *([advice] if advice else [])])
+
+
+def _parts(reasons: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return how many resources each part of a requirement leaves by itself, where the service tells."""
+    parts = [part for reason in reasons for part in reason.get("parts") or ()]
+    head = ["What each part of the requirement leaves by itself:"] if parts else []
+    return [*head, *(f"{part['matched']:6}  {part['part']}" for part in parts)]
 
 
 def _noun(command: str) -> str:
@@ -63,6 +75,8 @@ def _general_advice(error: Exception, names: CommandNames) -> str:
             return f"Use the id: {names.call(names.noun, 'list')} shows it."
         case exception.BlazarClientException() if SHORTAGE in str(error):
             return f"See what is free when with {names.call('calendar', 'show')}."
+        case exception.BlazarClientException() if EXCEEDED in str(error):
+            return f"See your limits and what your leases use with {names.call('usage', 'show')}."
         case exception.BlazarClientException():
             return _advice_for_status(error.code, names)
         case _:

@@ -22,6 +22,8 @@ from blazarclient.wire_time import NOW, to_wire
 
 FILE_SUFFIXES = (".yaml", ".yml", ".json")
 DEFAULT_DURATION = timedelta(hours=24)
+EARLIEST = "earliest"
+DRY_RUN = "Nothing was made. The lease would be:"
 
 
 @dataclass(frozen=True)
@@ -29,8 +31,11 @@ class Period:
     """The times of a lease in the format of requests."""
 
     start: str
-    end: str
+    end: str | None
     before_end: str | None
+    duration: int | None = None
+    """In minutes, for a lease that starts as early as can be."""
+    latest_end: str | None = None
 
 
 class CreateLease(ShowCommand):
@@ -67,6 +72,16 @@ class CreateLease(ShowCommand):
             ".yaml, .yml or .json, -f does the same",
         )
         _take_file_for_format(parser)
+        parser.add_argument(
+            "--dry-run",
+            action="store_true",
+            help="Make nothing: show the lease as it would be, or why it cannot be had",
+        )
+        parser.add_argument(
+            "--explain",
+            action="store_true",
+            help="Where there is not enough, show how many resources each part of the requirement leaves",
+        )
         add_wait_options(parser, "Wait until the lease is ACTIVE")
         return parser
 
@@ -88,11 +103,23 @@ class CreateLease(ShowCommand):
                 "--reservation resource_type=physical:host,min=1,max=1"
             )
         events = [*lease_file.events, *(_event(text, time_parser) for text in parsed_args.event)]
-        lease = self.reservation.lease.create(
-            name, period.start, period.end, reservations, events, period.before_end
-        )
-        self.announce("Created a new lease:", parsed_args)
-        if parsed_args.wait:
+        if parsed_args.dry_run or parsed_args.explain or period.duration is not None:
+            lease = self.reservation.lease.create_since_1_3(
+                name,
+                reservations,
+                period.start,
+                period.end,
+                duration=period.duration,
+                latest_end=period.latest_end,
+                before_end=period.before_end,
+                dry_run=parsed_args.dry_run,
+            )
+        else:
+            lease = self.reservation.lease.create(
+                name, period.start, period.end or NOW, reservations, events, period.before_end
+            )
+        self.announce(DRY_RUN if parsed_args.dry_run else "Created a new lease:", parsed_args)
+        if parsed_args.wait and not parsed_args.dry_run:
             lease = self._wait_until_active(lease, parsed_args)
         return self.format_row(lease, parsed_args)
 
@@ -137,7 +164,16 @@ def _take_file_for_format(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_times(parser: argparse.ArgumentParser) -> None:
+    start = parser.add_mutually_exclusive_group()
+    start.add_argument(
+        "--earliest",
+        action="store_true",
+        help="Start as soon as there is enough for the duration, and quotas allow it",
+    )
     parser.add_argument(
+        "--latest-end", metavar="<time>", help="With --earliest: when the lease has to be over"
+    )
+    start.add_argument(
         "--start-date",
         metavar="START",
         help="Time (YYYY-MM-DD HH:MM), ISO 8601, or words like 'tomorrow 9:00', 'friday noon', 'in 2 hours', "
@@ -165,6 +201,10 @@ def _period(parsed_args: argparse.Namespace, lease_file: LeaseFile, time_parser:
 
     Raises InvalidInput if start, before-end and end are not in this order.
     """
+    if parsed_args.earliest:
+        return _earliest(parsed_args, lease_file, time_parser)
+    if parsed_args.latest_end:
+        raise InvalidInput("--latest-end is for leases with --earliest")
     start_text = parsed_args.start_date or lease_file.start_date or NOW
     end_text, duration_text = parsed_args.end_date, parsed_args.duration
     if not end_text and not duration_text:
@@ -189,6 +229,23 @@ def _period(parsed_args: argparse.Namespace, lease_file: LeaseFile, time_parser:
         NOW if start_text.strip().lower() == NOW else to_wire(start),
         to_wire(end),
         None if before_end is None else to_wire(before_end),
+    )
+
+
+def _earliest(parsed_args: argparse.Namespace, lease_file: LeaseFile, time_parser: TimeParser) -> Period:
+    """Return the times of a lease that starts as early as can be. Raises InvalidInput for times that need a
+    known start."""
+    if parsed_args.end_date or parsed_args.before_end_date:
+        raise InvalidInput("with --earliest give --duration, and --latest-end, but no other time")
+    text = parsed_args.duration or lease_file.duration
+    duration = parse_duration(text) if text else DEFAULT_DURATION
+    latest = parsed_args.latest_end
+    return Period(
+        EARLIEST,
+        None,
+        None,
+        duration // timedelta(minutes=1),
+        None if latest is None else to_wire(time_parser.parse(latest)),
     )
 
 

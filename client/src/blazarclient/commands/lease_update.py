@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from datetime import UTC, datetime
+from typing import Any
 
 from blazarclient.commands import lookup
 from blazarclient.commands.base import ReservationCommand, add_time_zone_option
@@ -33,6 +34,9 @@ class SetLease(ReservationCommand):
             help="Reservation values to update. The reservation must be selected with the "
             "id=<reservation-id> key-value pair.",
         )
+        parser.add_argument(
+            "--dry-run", action="store_true", help="Change nothing: tell whether the change could be made"
+        )
         end = parser.add_mutually_exclusive_group()
         end.add_argument("--prolong-for", help="Time to prolong lease for, like 90m, 4h, 2d")
         end.add_argument("--prolong_for", dest="prolong_for", help=argparse.SUPPRESS)
@@ -57,11 +61,20 @@ class SetLease(ReservationCommand):
         }
         reservations = [parse_reservation_update(parse_pairs(text)) for text in parsed_args.reservation]
         leases = self.reservation.lease
-        lease_id = lookup.lease_id(parsed_args.lease, leases.list)
+        lease_id = lookup.lease_id(parsed_args.lease, leases)
         if not any(changes.values()) and not reservations:
             self.print_note("Nothing to change: give --name, --prolong-for, --end-date or the like.")
+        if parsed_args.dry_run:
+            self._tell(leases.preview_update(lease_id, reservations=reservations, **changes))
+            return
         leases.update(lease_id, reservations=reservations, **changes)
         self.print_result(f"Updated lease: {parsed_args.lease}")
+
+    def _tell(self, shown: dict[str, Any] | str) -> None:
+        """Tell what a dry run has shown."""
+        if not isinstance(shown, str):
+            start, end = (to_wire(from_wire(shown[key])) for key in ("start_date", "end_date"))
+            self.print_result(f"Nothing was changed. The lease would last from {start} to {end} UTC.")
 
 
 class ExtendLease(ReservationCommand):
@@ -85,7 +98,7 @@ class ExtendLease(ReservationCommand):
         duration = _to_seconds(parsed_args.duration)
         end = time_parser.parse(parsed_args.until) if parsed_args.until else None
         leases = self.reservation.lease
-        lease_id = lookup.lease_id(parsed_args.lease, leases.list)
+        lease_id = lookup.lease_id(parsed_args.lease, leases)
         if end is None:
             changed = leases.update(lease_id, prolong_for=duration)
         else:

@@ -29,7 +29,7 @@ class WaitForLease(ReservationCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         leases = self.reservation.lease
-        lease_id = lookup.lease_id(parsed_args.lease, leases.list)
+        lease_id = lookup.lease_id(parsed_args.lease, leases)
         outcome = wait_with_progress(self, lease_id, (parsed_args.status,), parsed_args.wait_timeout)
         self._exit_code = EXIT_CODES[outcome.result]
         if not self._exit_code:

@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from blazarclient import exception
 from blazarclient.kinds.base import UUID, RegisteredResource
 from blazarclient.parsing.errors import nearest
+from blazarclient.v1.leases import Leases
 
 Row = dict[str, Any]
 ListRows = Callable[[], Sequence[Row]]
+LEASES_TO_SUGGEST = 1000
 
 
-def lease_id(reference: str, list_leases: ListRows) -> str:
-    """Return the id of a lease: a UUID is an id, and everything else is a name."""
-    return _find(reference, UUID, "lease", "name", list_leases)
+def lease_id(reference: str, leases: Leases) -> str:
+    """Return the id of a lease: a UUID is an id, and everything else is a name, which the service looks for.
+
+    Only where there is none, further leases are fetched, for the name that may have been meant."""
+    if UUID.match(reference):
+        return reference
+    found = leases.list(name=reference)
+    return _only(
+        reference, "lease", "name", found or leases.list(sort="created_at:desc", limit=LEASES_TO_SUGGEST)
+    )
 
 
 def resource_id(reference: str, resource: RegisteredResource, list_resources: ListRows) -> str:
     """Return the id of a registered resource: text of the id's pattern is an id, everything else a name."""
-    return _find(reference, resource.id_pattern, resource.noun, resource.name_key, list_resources)
+    if resource.id_pattern.match(reference):
+        return reference
+    return _only(reference, resource.noun, resource.name_key, list_resources())
 
 
 def not_found(reference: str, noun: str, names: Sequence[str]) -> exception.BlazarClientException:
@@ -33,10 +43,7 @@ def not_found(reference: str, noun: str, names: Sequence[str]) -> exception.Blaz
     )
 
 
-def _find(reference: str, id_pattern: re.Pattern[str], noun: str, key: str, list_rows: ListRows) -> str:
-    if id_pattern.match(reference):
-        return reference
-    candidates = list_rows()
+def _only(reference: str, noun: str, key: str, candidates: Sequence[Row]) -> str:
     found = [row for row in candidates if row.get(key) == reference]
     if len(found) > 1:
         raise exception.NoUniqueMatch(

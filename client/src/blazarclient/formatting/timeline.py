@@ -7,12 +7,14 @@ fits. Terminals get colours, and UTF-8 output gets line characters; other output
 from __future__ import annotations
 
 import argparse
+import math
 import shutil
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
-from typing import Any, TextIO
+from typing import Any, ClassVar, TextIO
 
 from cliff.formatters import base
 from rich.cells import cell_len, set_cell_size
@@ -63,11 +65,13 @@ class Timeline:
     zone: tzinfo
 
 
-class TimelineFormatter(base.ListFormatter):
-    """Prints the timeline that the command stored in its parsed arguments."""
+class TextFormatter(base.ListFormatter, ABC):
+    """Prints what a command stored in its parsed arguments, drawn to the width of the terminal."""
+
+    title: ClassVar[str]
 
     def add_argument_group(self, parser: argparse.ArgumentParser) -> None:
-        group = parser.add_argument_group("timeline")
+        group = parser.add_argument_group(self.title)
         group.add_argument("--width", type=int, metavar="<columns>", help="Width (default: the terminal's)")
 
     def emit_list(
@@ -81,10 +85,27 @@ class TimelineFormatter(base.ListFormatter):
         console = Console(file=stdout, width=max(width, MINIMUM_WIDTH), highlight=False, legacy_windows=False)
         unicode = (getattr(stdout, "encoding", None) or "ascii").lower().replace("-", "") == "utf8"
         coloured = console.is_terminal and console.color_system is not None
-        for line in render(parsed_args.timeline, console.width, unicode=unicode, coloured=coloured):
+        for line in self.lines(parsed_args, console.width, unicode=unicode, coloured=coloured):
             if not unicode:
                 line.plain = line.plain.encode("ascii", "replace").decode()
             console.print(line, overflow="crop", no_wrap=True, soft_wrap=not console.is_terminal)
+
+    @abstractmethod
+    def lines(
+        self, parsed_args: argparse.Namespace, width: int, *, unicode: bool, coloured: bool
+    ) -> list[Text]:
+        """Return the lines, none wider than `width`."""
+
+
+class TimelineFormatter(TextFormatter):
+    """Prints the timeline that the command stored in its parsed arguments."""
+
+    title = "timeline"
+
+    def lines(
+        self, parsed_args: argparse.Namespace, width: int, *, unicode: bool, coloured: bool
+    ) -> list[Text]:
+        return render(parsed_args.timeline, width, unicode=unicode, coloured=coloured)
 
 
 def render(timeline: Timeline, width: int, *, unicode: bool, coloured: bool) -> list[Text]:
@@ -92,9 +113,9 @@ def render(timeline: Timeline, width: int, *, unicode: bool, coloured: bool) -> 
     if not timeline.rows:
         return [Text("Nothing to show: there is no host, and no lease in this time.")]
     label_width = min(max(cell_len(row.name) for row in timeline.rows), max(10, width // 4))
-    scale = _Scale(timeline, width - label_width - 2)
+    scale = Scale(timeline, width - label_width - 2)
     separator = " │" if unicode else " |"
-    lines = [_centred_title(timeline), _axis(scale, label_width + 2)]
+    lines = [centred_title(timeline), axis(scale, label_width + 2)]
     for row in timeline.rows:
         for number, bars in enumerate(_stack(row.bars) or [[]]):
             head = set_cell_size(row.name if number == 0 else "", label_width)
@@ -105,7 +126,7 @@ def render(timeline: Timeline, width: int, *, unicode: bool, coloured: bool) -> 
     return lines
 
 
-class _Scale:
+class Scale:
     """Converts times to columns."""
 
     def __init__(self, timeline: Timeline, width: int) -> None:
@@ -117,6 +138,13 @@ class _Scale:
         column = (time - self.timeline.start).total_seconds() / self._seconds
         return max(0, min(self.width, round(column)))
 
+    def columns_of(self, start: datetime, end: datetime) -> tuple[int, int]:
+        """Return the first column that the time touches, and the one behind the last."""
+        first, last = (
+            (moment - self.timeline.start).total_seconds() / self._seconds for moment in (start, end)
+        )
+        return max(0, int(first)), min(self.width, math.ceil(last))
+
     @property
     def column_length(self) -> timedelta:
         return timedelta(seconds=self._seconds)
@@ -127,12 +155,13 @@ class _Scale:
         return next((step for step in _STEPS if step >= minimum), _STEPS[-1])
 
 
-def _centred_title(timeline: Timeline) -> Text:
+def centred_title(timeline: Timeline) -> Text:
+    """Return the line with start and end."""
     start, end = (time.astimezone(timeline.zone) for time in (timeline.start, timeline.end))
     return Text(f"{start:%a %Y-%m-%d %H:%M} to {end:%a %Y-%m-%d %H:%M} {end.tzname() or ''}".rstrip())
 
 
-def _axis(scale: _Scale, indent: int) -> Text:
+def axis(scale: Scale, indent: int) -> Text:
     """Return the axis, with marks at round local times."""
     step = scale.step()
     zone = scale.timeline.zone
@@ -181,7 +210,7 @@ def _stack(bars: Sequence[Bar]) -> list[list[Bar]]:
     return lines
 
 
-def _draw_line(bars: Sequence[Bar], scale: _Scale, unicode: bool, coloured: bool) -> Text:
+def _draw_line(bars: Sequence[Bar], scale: Scale, unicode: bool, coloured: bool) -> Text:
     line = Text()
     position = 0
     for bar in bars:
@@ -199,7 +228,7 @@ def _draw_line(bars: Sequence[Bar], scale: _Scale, unicode: bool, coloured: bool
     return line
 
 
-def _draw_bar(bar: Bar, width: int, scale: _Scale, unicode: bool, coloured: bool) -> str:
+def _draw_bar(bar: Bar, width: int, scale: Scale, unicode: bool, coloured: bool) -> str:
     """Return a bar of this width: its name between edges, or between arrows beyond the window."""
     left = "<" if bar.start < scale.timeline.start else "["
     right = ">" if bar.end > scale.timeline.end else "]"
@@ -216,7 +245,7 @@ def _shortened(label: str, width: int, unicode: bool) -> str:
     return set_cell_size(label, width - 1) + mark if width > 2 else ""
 
 
-def _legend(timeline: Timeline, scale: _Scale) -> str:
+def _legend(timeline: Timeline, scale: Scale) -> str:
     column = format_duration(scale.column_length)
     bars = sum(len(row.bars) for row in timeline.rows)
     resources = Counter(row.noun for row in timeline.rows if row.noun)

@@ -13,9 +13,11 @@ import requests
 from keystoneauth1 import adapter
 from openstack import exceptions, resource
 
-from blazarclient.transport import error_message
+from blazarclient.transport import VERSION_HEADER, error_message, version_header
+from blazarclient.v1.paging import NOT_ACCEPTABLE, PAGES, next_query
 
 HEADERS = {"Accept": "application/json"}
+LIST_HEADERS = {**HEADERS, VERSION_HEADER: version_header(PAGES)}
 Rows = list[dict[str, Any]]
 T = TypeVar("T")
 
@@ -67,7 +69,9 @@ class ServiceResource(resource.Resource):
         seen: set[str] = set()
         while path is not None:
             query = {key: value for key, value in query.items() if value is not None}
-            response = session.request(path, "GET", params=query, headers=HEADERS, raise_exc=False)
+            response = session.request(path, "GET", params=query, headers=LIST_HEADERS, raise_exc=False)
+            if response.status_code == NOT_ACCEPTABLE:
+                response = session.request(path, "GET", params=query, headers=HEADERS, raise_exc=False)
             raise_for_status(response)
             body = response.json()
             fresh = [row for row in body[cls.resources_key] if cls._identity(row) not in seen]
@@ -80,11 +84,11 @@ class ServiceResource(resource.Resource):
     def _next_page(
         cls, path: str, query: dict[str, Any], body: Any, fresh: Rows, limit: int | None
     ) -> tuple[str | None, dict[str, Any]]:
+        following = next_query(body, str(cls.resources_key))
+        if following is not None:
+            return path, following
         if not fresh:
             return None, {}
-        for link in body.get(f"{cls.resources_key}_links") or body.get("links") or []:
-            if link.get("rel") == "next":
-                return link["href"], {}
         if limit is not None and len(fresh) == limit:
             return path, {**query, "marker": cls._identity(fresh[-1])}
         return None, {}

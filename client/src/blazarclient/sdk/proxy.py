@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from openstack import exceptions, proxy
 
 from blazarclient.clock import Clock, SystemClock
+from blazarclient.kinds.base import UUID
 from blazarclient.kinds.reservations import with_defaults
 from blazarclient.sdk.base import find_resource, resource_id
 from blazarclient.sdk.lease import Lease
@@ -37,9 +38,15 @@ class Proxy(proxy.Proxy):
         def __getattr__(self, name: str) -> Any:
             """Return a method of an installed kind. `reservation(connection, methods)` has their types."""
 
-    def leases(self, *, limit: int | None = None, marker: str | None = None) -> Generator[Lease, None, None]:
-        """Yield the visible leases: those of the caller's project, or all for an administrator."""
-        return Lease.list(self, limit=limit, marker=marker)
+    def leases(
+        self, *, limit: int | None = None, marker: str | None = None, **filters: Any
+    ) -> Generator[Lease, None, None]:
+        """Yield the visible leases: those of the caller's project, or all for an administrator.
+
+        `limit` is the size of a page. `filters` are the parameters of the service's list from microversion
+        1.1 on, for example `status`, `name`, `starts_before` and `sort`; an older service ignores them.
+        """
+        return Lease.list(self, limit=limit, marker=marker, **filters)
 
     def get_lease(self, lease: str | Lease) -> Lease:
         """Return one lease by its id."""
@@ -50,7 +57,10 @@ class Proxy(proxy.Proxy):
 
         If there is none, return None, or raise NotFoundException without `ignore_missing`.
         """
-        return find_resource(self.leases(), ("id", "name"), name_or_id, "lease", ignore_missing)
+        # An older service ignores the filters, and returns all.
+        rows = [] if UUID.match(name_or_id) is None else list(self.leases(id=name_or_id))
+        rows = rows or list(self.leases(name=name_or_id))
+        return find_resource(rows, ("id", "name"), name_or_id, "lease", ignore_missing)
 
     def create_lease(
         self,

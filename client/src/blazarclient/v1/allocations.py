@@ -6,6 +6,7 @@ from typing import Any
 
 from blazarclient.transport import Transport
 from blazarclient.v1.ordering import sort_rows
+from blazarclient.v1.paging import Listed
 
 
 class Allocations:
@@ -22,4 +23,5 @@ class Allocations:
 
     def list(self, resource: str, sort_by: str | None = None) -> list[dict[str, Any]]:
         """Return the reservations on all resources of a collection, sorted by the key `sort_by`."""
-        return sort_rows(self.request_manager.get(f"/{resource}/allocations")[1]["allocations"], sort_by)
+        listed = Listed(self.request_manager, f"/{resource}/allocations", "allocations")
+        return sort_rows([*listed.rows()], sort_by)

@@ -10,13 +10,18 @@ from keystoneauth1.session import Session
 from blazarclient.kinds.registry import installed_kinds
 from blazarclient.transport import SessionTransport, TokenTransport, Transport
 from blazarclient.v1.allocations import Allocations
+from blazarclient.v1.availability import AvailabilityManager
+from blazarclient.v1.capacity import Capacity
 from blazarclient.v1.leases import Leases
+from blazarclient.v1.quotas import Quotas
+from blazarclient.v1.services import Services
 
 _LOG = logging.getLogger(__name__)
 
 
 class Client:
-    """The calls of the API, grouped in attributes: `lease`, `allocation`, and those of the installed kinds.
+    """The calls of the API, in groups: `lease`, `allocation`, `capacity`, `availability`, `quota`, `service`,
+    and those of the installed kinds.
 
     The client takes a keystoneauth `session`; further arguments (`interface`, `region_name`,
     `endpoint_override`, ...) choose the endpoint. The deprecated arguments `blazar_url` and `auth_token`
@@ -39,6 +44,10 @@ class Client:
                 setattr(self, name, manager)
         self.lease = Leases(transport)
         self.allocation = Allocations(transport)
+        self.capacity = Capacity(transport)
+        self.quota = Quotas(transport)
+        self.availability = AvailabilityManager(transport)
+        self.service = Services(transport)
 
     if TYPE_CHECKING:
 

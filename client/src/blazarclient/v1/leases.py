@@ -9,7 +9,10 @@ from typing import Any
 
 from blazarclient import exception
 from blazarclient.transport import Transport
+from blazarclient.v1.availability import MICROVERSION
+from blazarclient.v1.lease_filters import LeaseFilters
 from blazarclient.v1.ordering import sort_rows
+from blazarclient.v1.paging import Listed
 from blazarclient.wire_time import INPUT_FORMAT, OUTPUT_FORMAT
 
 NOTHING_TO_UPDATE = "No values to update passed."
@@ -47,6 +50,37 @@ class Leases:
         }
         return self._lease(self.request_manager.post("/leases", body)[1])
 
+    def create_since_1_3(
+        self,
+        name: str,
+        reservations: Sequence[dict[str, Any]],
+        start: str = "now",
+        end: str | None = None,
+        *,
+        duration: int | None = None,
+        latest_end: str | None = None,
+        before_end: str | None = None,
+        dry_run: bool = False,
+    ) -> dict[str, Any]:
+        """Create a lease as version 1.3 of the API can, and return it.
+
+        It has an `end`, or a `duration` in minutes. With a duration, `start` may be ``earliest``: as soon as
+        there is enough; `latest_end` tells when it has to be over then. With `dry_run` nothing is made: the
+        lease is returned as it would be, without ids.
+        """
+        body = {
+            "name": name,
+            "start_date": start,
+            "end_date": end,
+            "duration": duration,
+            "latest_end": latest_end,
+            "before_end_date": before_end,
+            "reservations": reservations,
+            "dry_run": dry_run,
+        }
+        answer = self.request_manager.request("/leases", "POST", body=body, version=MICROVERSION)
+        return self._lease(answer[1])
+
     def get(self, lease_id: str) -> dict[str, Any]:
         """Return one lease."""
         return self._lease(self.request_manager.get(f"/leases/{lease_id}")[1])
@@ -69,6 +103,36 @@ class Leases:
         more GET. A date takes precedence over `prolong_for` and `defer_by`, and those over `reduce_by` and
         `advance_by`.
         """
+        values = self._values(
+            lease_id, name, prolong_for, reduce_by, end_date, advance_by, defer_by, start_date, reservations
+        )
+        if not values:
+            return NOTHING_TO_UPDATE
+        return self._lease(self.request_manager.put(f"/leases/{lease_id}", values)[1])
+
+    def preview_update(self, lease_id: str, **changes: Any) -> dict[str, Any] | str:
+        """Return the lease as `update` with the same arguments would leave it, without ids, and change
+        nothing. Version 1.3 of the API can do this."""
+        values = self._values(lease_id, **changes)
+        if not values:
+            return NOTHING_TO_UPDATE
+        body = {**values, "dry_run": True}
+        answer = self.request_manager.request(f"/leases/{lease_id}", "PUT", body=body, version=MICROVERSION)
+        return self._lease(answer[1])
+
+    def _values(
+        self,
+        lease_id: str,
+        name: str | None = None,
+        prolong_for: str | None = None,
+        reduce_by: str | None = None,
+        end_date: str | None = None,
+        advance_by: str | None = None,
+        defer_by: str | None = None,
+        start_date: str | None = None,
+        reservations: Sequence[dict[str, Any]] | None = None,
+    ) -> dict[str, Any]:
+        """Return the body of an update."""
         values: dict[str, Any] = {}
         if name:
             values["name"] = name
@@ -78,17 +142,50 @@ class Leases:
             values |= _date("start_date", lease, start_date, later=defer_by, earlier=advance_by)
         if reservations:
             values["reservations"] = reservations
-        if not values:
-            return NOTHING_TO_UPDATE
-        return self._lease(self.request_manager.put(f"/leases/{lease_id}", values)[1])
+        return values
 
     def delete(self, lease_id: str) -> None:
         """Delete a lease. If it is active, its servers are deleted too."""
         self.request_manager.delete(f"/leases/{lease_id}")
 
-    def list(self, sort_by: str | None = None) -> list[dict[str, Any]]:
-        """Return all visible leases; `sort_by` names a key to sort by, on the client's side."""
-        return sort_rows(self.request_manager.get("/leases")[1]["leases"], sort_by)
+    def list(
+        self,
+        sort_by: str | None = None,
+        *,
+        status: str | Sequence[str] | None = None,
+        name: str | None = None,
+        project_id: str | None = None,
+        id: str | Sequence[str] | None = None,
+        resource_type: str | None = None,
+        starts_after: str | None = None,
+        starts_before: str | None = None,
+        ends_after: str | None = None,
+        ends_before: str | None = None,
+        sort: str | None = None,
+        limit: int | None = None,
+    ) -> list[dict[str, Any]]:
+        """Return the visible leases that meet all conditions, at most `limit` of them.
+
+        The service sorts by `sort`: ``created_at`` (the default), ``start_date``, ``end_date`` or ``name``,
+        with ``:desc`` behind it for the last first. `sort_by` names a key to sort the result by, on the
+        client's side. Times are ``YYYY-MM-DD HH:MM`` in UTC. From a service without microversion 1.1, all
+        leases are fetched, and selected here.
+        """
+        filters = LeaseFilters(
+            status,
+            name,
+            project_id,
+            id,
+            resource_type,
+            starts_after,
+            starts_before,
+            ends_after,
+            ends_before,
+            sort,
+        )
+        listed = Listed(self.request_manager, "/leases", "leases", filters.query(), limit)
+        rows = [*listed.rows()]
+        return sort_rows(rows if listed.is_filtered else filters.select(rows)[:limit], sort_by)
 
     @staticmethod
     def _lease(body: Any) -> dict[str, Any]:

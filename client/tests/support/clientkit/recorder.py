@@ -58,6 +58,8 @@ class RecordingCloud:
         self.endpoint = f"{self.origin}/reservation/v1"
         self.answers: dict[tuple[str, str], tuple[int, Any] | list[tuple[int, Any]]] = {}
         self.requests: list[RecordedRequest] = []
+        self.version: str | None = None
+        """The microversion that answers say they have; a service of old says none."""
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
 
     def __enter__(self) -> RecordingCloud:
@@ -97,6 +99,8 @@ class RecordingCloud:
         if url.path.startswith("/reservation"):
             status, body = self._reservation(handler, url.path, url.query, raw)
             headers = {"x-openstack-request-id": "req-11111111-2222-3333-4444-555555555555"}
+            if self.version:
+                headers["OpenStack-API-Version"] = f"reservation {self.version}"
         else:
             status, body, headers = self._identity(handler.command, url.path)
         payload = (

@@ -75,7 +75,19 @@ def commands(recorded: Sequence[RecordedRequest] = (), clock: Clock | None = Non
 
 # How the standalone command calls what `openstack reservation` calls otherwise.
 _STANDALONE_NAMES = (("lease set", "lease update"), ("host set", "host update"))
-_NOUNS = ("lease", "host property", "host", "floatingip", "allocation", "calendar")
+_NOUNS = (
+    "lease",
+    "host property",
+    "host",
+    "floatingip",
+    "allocation",
+    "calendar",
+    "capacity",
+    "availability",
+    "quota",
+    "usage",
+    "service",
+)
 
 
 @contextmanager
@@ -126,7 +138,8 @@ def handlers_restored() -> Iterator[None]:
     """Restore the logging of the process, which both programs change."""
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
-    yield
-    for handler in set(root.handlers) - set(handlers):
-        root.removeHandler(handler)
-    root.setLevel(level)
+    try:
+        yield
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)

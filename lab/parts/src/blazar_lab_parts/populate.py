@@ -36,6 +36,8 @@ def identity(cloud: Cloud, specification: dict[str, Any]) -> None:
         user = _user(cloud, name, service.id, password)
         for role in ("admin", "service"):
             keystone.assign_project_role_to_user(service, user, roles[role])
+        # Only who reads the whole system may see the limits of all projects.
+        keystone.put(f"/system/users/{user.id}/roles/{roles['reader'].id}").raise_for_status()
     for name in PROJECTS:
         project = _project(cloud, name)
         user = _user(cloud, name, project.id, password)

@@ -211,3 +211,28 @@ class Region:
 
     id: str
     description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredLimit:
+    """The limit of all projects that have none of their own, for a resource of a service; -1 for none."""
+
+    id: str
+    service_id: str
+    region_id: str | None
+    resource_name: str
+    default_limit: int
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectLimit:
+    """The limit of one project."""
+
+    id: str
+    service_id: str
+    region_id: str | None
+    resource_name: str
+    resource_limit: int
+    project_id: str
+    description: str = ""

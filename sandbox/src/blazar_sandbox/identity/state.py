@@ -12,7 +12,9 @@ from blazar_sandbox.identity.model import (
     Domain,
     Endpoint,
     Project,
+    ProjectLimit,
     Region,
+    RegisteredLimit,
     Role,
     Scope,
     ScopeKind,
@@ -50,6 +52,8 @@ class Identity:
         self.services: Table[CatalogService] = Table("services", CatalogService)
         self.endpoints: Table[Endpoint] = Table("endpoints", Endpoint)
         self.regions: Table[Region] = Table("regions", Region)
+        self.registered_limits: Table[RegisteredLimit] = Table("registered_limits", RegisteredLimit)
+        self.limits: Table[ProjectLimit] = Table("limits", ProjectLimit)
         self._users_by_name = Index(self.users, lambda user: ((user.domain_id, user.name.lower()),))
         self._projects_by_name = Index(
             self.projects, lambda project: ((project.domain_id, project.name.lower()),)
@@ -161,6 +165,9 @@ class Identity:
         for key, trust in list(self.trusts.items()):
             if trust.project_id == project_id:
                 self.trusts.drop(key)
+        for key, limit in list(self.limits.items()):
+            if limit.project_id == project_id:
+                self.limits.drop(key)
         self.projects.drop(project_id)
 
     def delete_role(self, role_id: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from importlib import metadata
 from typing import Literal
 
 from prometheus_client import (
@@ -23,6 +24,7 @@ from blazar.service.health import ManagerHealth, ThreadHealth, ThreadState
 
 SHORT = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
 LONG = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
+VERSION = metadata.version("blazar")
 MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
 """Where this names a folder, all processes that share it are counted together, as prometheus_client does
 it."""
@@ -60,6 +62,9 @@ class PrometheusMetrics:
             "generation_conflicts", "Plans made in vain, for another request was faster"
         )
         self._retries = counter("transaction_retries", "Transactions repeated after a deadlock or the like")
+        self._quota_refusals = counter(
+            "quota_refusals", "Changes of leases refused, for a limit of the project is reached", "limit"
+        )
         self._events = counter("events", "Events worked on, by outcome", "event_type", "outcome")
         self._event_late = seconds(
             "event_late_seconds", "How late the work on an event began", LONG, "event_type"
@@ -94,6 +99,7 @@ class PrometheusMetrics:
             "usage_filter_call_seconds", "How long usage filters took", LONG, "filter", "call"
         )
         self._reports = gauge("usage_reports", "Reports to usage filters that wait to be delivered")
+        gauge("build_info", "Always 1; the label is of interest", "livemax", "version").labels(VERSION).set(1)
 
     def show_health(
         self, read: Callable[[], ManagerHealth], threads: Callable[[], Sequence[ThreadHealth]] = tuple
@@ -129,6 +135,9 @@ class PrometheusMetrics:
 
     def transaction_retried(self) -> None:
         self._retries.inc()
+
+    def quota_exceeded(self, limit: str) -> None:
+        self._quota_refusals.labels(limit).inc()
 
     def event_run(self, event_type: str, outcome: str, late: float, seconds: float) -> None:
         self._events.labels(event_type, outcome).inc()
@@ -196,6 +205,12 @@ class _HealthCollector(Collector):
             "blazar_event_lag_seconds",
             "How late the oldest event is that is due and not being worked on",
             found.event_lag_seconds,
+        )
+        yield GaugeMetricFamily(
+            "blazar_events_waiting", "Events that are due and not being worked on", found.events_waiting
+        )
+        yield GaugeMetricFamily(
+            "blazar_plans_waiting", "Requests that wait for their turn to be planned", found.plans_waiting
         )
         yield GaugeMetricFamily("blazar_outbox", "Notifications that are not delivered yet", found.outbox)
 

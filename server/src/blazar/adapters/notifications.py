@@ -9,12 +9,11 @@ from typing import Any
 from oslo_config import cfg
 
 from blazar import broker
-from blazar.broker import opts, oslo_messaging
+from blazar.broker import oslo_messaging
 from blazar.domain.errors import CloudUnavailable
 from blazar.service.ports import Notification, Notifier
 
 LOG = logging.getLogger(__name__)
-GROUP = "oslo_messaging_notifications"
 RETRIES = 1
 """How often the broker is tried again for one notification; the relay comes back later anyway."""
 
@@ -30,9 +29,7 @@ class MessagingNotifier:
     """The Notifier port on oslo.messaging: drivers and topics are those of [oslo_messaging_notifications]."""
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
-        broker.register(conf)
-        self._transport = _Remembering(oslo_messaging.get_notification_transport(conf))
-        broker.set_defaults(conf)
+        self._transport = _Remembering(broker.notification_transport(conf))
         # The drivers log a traceback and go on; the relay says it in one line and tries again.
         logging.getLogger("oslo_messaging.notify.messaging").setLevel(logging.CRITICAL)
         self._notifier = oslo_messaging.Notifier(
@@ -63,5 +60,4 @@ class _Remembering(oslo_messaging.transport.NotificationTransport):  # type: ign
 
 def chosen_notifier(conf: cfg.ConfigOpts) -> Notifier:
     """Return oslo.messaging's where [oslo_messaging_notifications] driver names one, else the log."""
-    conf.register_opts(dict(opts.list_opts())[GROUP], GROUP)
-    return MessagingNotifier(conf) if any(conf[GROUP].driver) else LogNotifier()
+    return MessagingNotifier(conf) if broker.sends_notifications(conf) else LogNotifier()

@@ -2,12 +2,12 @@
 
 The repositories of SQL and of memory share these rules, and the contract suite compares their result with
 what is read afterwards. Moments are set here: ``created_at`` of what is new, ``updated_at`` of what was
-changed."""
+changed. What is the very object that was read is as it is stored."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -72,7 +72,7 @@ def through_json(value: Any) -> Any:
 def _merged(new: Lease, current: Lease, now: datetime) -> Lease:
     """Return ``new`` with the moments of what is new and of what differs from ``current``."""
     reservations = {reservation.id: reservation for reservation in current.reservations}
-    allocations = {allocation.id: allocation for allocation in current.allocations}
+    allocations = {a.id: a for r in current.reservations for a in (*r.allocations, *r.surplus)}
     events = {event.id: event for event in current.events}
     return replace(
         new,
@@ -88,27 +88,36 @@ def _merged(new: Lease, current: Lease, now: datetime) -> Lease:
 def _reservation(
     new: Reservation, current: Reservation | None, allocations: Mapping[str, Allocation], now: datetime
 ) -> Reservation:
-    stay = (_allocation(each, allocations.get(each.id), now) for each in new.allocations)
+    if new is current:
+        return new
+
+    def stored(those: Iterable[Allocation]) -> tuple[Allocation, ...]:
+        found = (_allocation(each, allocations.get(each.id), now) for each in those)
+        return tuple(sorted(found, key=allocation_key))
+
     new = replace(
         new,
         status_reason=fitting(new.status_reason),
         parameters=through_json(dict(new.parameters)),
         cloud_state=through_json(dict(new.cloud_state)),
-        allocations=tuple(sorted(stay, key=allocation_key)),
+        allocations=stored(new.allocations),
+        surplus=stored(new.surplus),
     )
     if current is None:
         return replace(new, created_at=now, updated_at=None)
     new = replace(new, created_at=current.created_at, updated_at=current.updated_at)
     # Allocations are rows of their own.
-    is_same = replace(new, allocations=()) == replace(current, allocations=())
+    is_same = replace(new, allocations=(), surplus=()) == replace(current, allocations=(), surplus=())
     return new if is_same else replace(new, updated_at=now)
 
 
 def _allocation(new: Allocation, current: Allocation | None, now: datetime) -> Allocation:
-    return replace(new, created_at=now if current is None else current.created_at)
+    return new if new is current else replace(new, created_at=now if current is None else current.created_at)
 
 
 def _event(new: Event, current: Event | None, now: datetime) -> Event:
+    if new is current:
+        return new
     new = replace(new, due=None if new.due == new.time else new.due, reason=fitting(new.reason))
     if current is None:
         return replace(new, created_at=now, updated_at=None)

@@ -13,18 +13,31 @@ from pydantic import TypeAdapter
 
 from blazar.api import microversion, openapi, versions
 from blazar.api.authorization import Authorizer
+from blazar.api.availability import AvailabilityActions
 from blazar.api.caller import identify_with
+from blazar.api.capacity import CapacityActions
 from blazar.api.extension import ApiExtension
 from blazar.api.health import Health, HealthActions, HealthReply
 from blazar.api.leases import LeaseActions
 from blazar.api.metrics import Exposition, with_metrics
+from blazar.api.quotas import QuotaActions
 from blazar.api.request_log import request_log
 from blazar.api.routing import Route, falcon_app
-from blazar.api.schemas.leases import LeaseCreate, LeaseUpdate
+from blazar.api.schemas.availability import AvailabilityRequest
+from blazar.api.schemas.capacity import CapacityQuery
+from blazar.api.schemas.leases import CREATE, UPDATE, LeaseCreate, LeaseUpdate
+from blazar.api.schemas.lists import LeasesQuery
+from blazar.api.schemas.quotas import QuotaUpdate
+from blazar.api.services import ServiceActions
+from blazar.api.views import capacity as capacity_views
 from blazar.api.views import leases as lease_views
+from blazar.api.views import quotas as quota_views
+from blazar.api.views.availability import AvailabilityReply
+from blazar.api.views.services import ServicesReply
 from blazar.service.interface import Service
 from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.ports.kind import Kinds
+from blazar.service.tracing import NO_TRACING, Tracing
 
 Middleware = Callable[[WSGIApplication], WSGIApplication]
 
@@ -32,7 +45,14 @@ VERSIONS = TypeAdapter(versions.VersionsReply)
 VERSION = TypeAdapter(versions.VersionReply)
 HEALTH = TypeAdapter(HealthReply)
 LEASE = TypeAdapter(lease_views.LeaseReply)
+DRY_RUN = TypeAdapter(lease_views.PreviewReply)
 LEASES = TypeAdapter(lease_views.LeasesReply)
+AVAILABILITY = TypeAdapter(AvailabilityReply)
+QUOTA = TypeAdapter(quota_views.QuotaReply)
+QUOTAS = TypeAdapter(quota_views.QuotasReply)
+USAGE = TypeAdapter(quota_views.UsageReply)
+CAPACITY = TypeAdapter(capacity_views.CapacityReply)
+SERVICES = TypeAdapter(ServicesReply)
 
 
 def routes(
@@ -41,11 +61,14 @@ def routes(
     extensions: Iterable[ApiExtension],
     authorizer: Authorizer,
     health: Callable[[], Health],
+    tells_shortages: bool = True,
 ) -> tuple[Route, ...]:
     """Return every path of the API: those of the core, then those that kinds contribute.
 
     ``.json`` behind a path, and HEAD in place of GET, are the same routes."""
     leases = LeaseActions(service, kinds, authorizer)
+    quotas = QuotaActions(service, authorizer)
+    ask = AvailabilityActions(service, authorizer, tells_shortages).ask
     # fmt: off
     core = (
         Route("GET", "/", versions.choices, 300, reply=VERSIONS, public=True),
@@ -53,11 +76,27 @@ def routes(
         Route("GET", "/v1", versions.v1, reply=VERSION, public=True),
         Route("GET", "/healthcheck", HealthActions(health).check, reply=HEALTH, public=True),
 
-        Route("GET",    "/v1/leases", leases.list, reply=LEASES),
-        Route("POST",   "/v1/leases", leases.create, 201, body=LeaseCreate, reply=LEASE),
+        Route("GET",    "/v1/leases", leases.list, reply=LEASES, query=LeasesQuery,
+              later={(1, 1): leases.find}),
+        Route("POST",   "/v1/leases", leases.create, 201, body=LeaseCreate, reply=LEASE,
+              bodies=CREATE, dry_run=DRY_RUN),
         Route("GET",    "/v1/leases/{lease_id}", leases.show, reply=LEASE),
-        Route("PUT",    "/v1/leases/{lease_id}", leases.update, body=LeaseUpdate, reply=LEASE),
+        Route("PUT",    "/v1/leases/{lease_id}", leases.update, body=LeaseUpdate, reply=LEASE,
+              bodies=UPDATE, dry_run=DRY_RUN),
         Route("DELETE", "/v1/leases/{lease_id}", leases.delete, 204),
+
+        Route("POST", "/v1/availability", ask, body=AvailabilityRequest, reply=AVAILABILITY, since=(1, 3)),
+
+        Route("GET",    "/v1/quotas", quotas.list, reply=QUOTAS),
+        Route("GET",    "/v1/quotas/{project_id}", quotas.show, reply=QUOTA),
+        Route("PUT",    "/v1/quotas/{project_id}", quotas.update, body=QuotaUpdate, reply=QUOTA),
+        Route("DELETE", "/v1/quotas/{project_id}", quotas.delete, 204),
+        Route("GET",    "/v1/quotas/{project_id}/usage", quotas.usage, reply=USAGE),
+
+        Route("GET", "/v1/capacity", CapacityActions(service, authorizer).show, query=CapacityQuery,
+              reply=CAPACITY, since=(1, 2)),
+
+        Route("GET", "/v1/services", ServiceActions(service, authorizer).list, reply=SERVICES),
     )
     # fmt: on
     contributed = (route for extension in extensions for route in extension.routes(service, authorizer))
@@ -76,6 +115,7 @@ def make_app(
     health: Callable[[], Health],
     metrics: Metrics = NO_METRICS,
     exposition: Exposition | None = None,
+    tracing: Tracing = NO_TRACING,
 ) -> WSGIApplication:
     """Return the whole API. ``conf`` is for [api]shortage_details and oslo.middleware's own options ([cors]
     and [oslo_middleware]) only.
@@ -83,10 +123,9 @@ def make_app(
     The layers, from the inside out; each stands where it does for a reason:
     """
     authorizer = Authorizer(enforcer)
-    table = routes(service, kinds, extensions, authorizer, health)
-    api: WSGIApplication = falcon_app(
-        table, identify_with(authorizer), tells_shortages=conf.api.shortage_details == "all"
-    )
+    tells_shortages = conf.api.shortage_details == "all"
+    table = routes(service, kinds, extensions, authorizer, health, tells_shortages)
+    api: WSGIApplication = falcon_app(table, identify_with(authorizer), tells_shortages=tells_shortages)
     # Version documents and the health check are answered even while Keystone is away, so without a token.
     app = _either({route.path for route in table if route.public}, api, authenticate(api))
     # One spelling of each path, before any part compares it.
@@ -94,7 +133,7 @@ def make_app(
     # A browser's preflight request carries no token, so CORS stands before the authentication.
     app = _cors(app, conf)
     # All that is inside is logged and counted, refusals by the layers above included ...
-    app = request_log(app, metrics)
+    app = request_log(app, metrics, tracing)
     # ... under the request's id, which every answer carries.
     app = RequestId(app)
     # Prometheus asks often, and is no client.

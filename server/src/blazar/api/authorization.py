@@ -8,6 +8,7 @@ from dataclasses import replace
 from oslo_policy import policy
 
 from blazar.domain.errors import PolicyNotAuthorized
+from blazar.policies import properties
 from blazar.service.context import Caller
 
 
@@ -17,9 +18,12 @@ class Authorizer:
     def __init__(self, enforcer: policy.Enforcer) -> None:
         self._enforcer = enforcer
 
-    def with_admin_known(self, caller: Caller) -> Caller:
-        """Return the caller with ``is_admin`` as the rule ``admin`` says."""
-        return replace(caller, is_admin=self._ask("admin", caller, {}))
+    def with_rights(self, caller: Caller) -> Caller:
+        """Return the caller with ``is_admin`` as the rule ``admin`` says, and with what else a manager has to
+        know."""
+        caller = replace(caller, is_admin=self._ask("admin", caller, {}))
+        sees_private = self.allows(properties.GET_PRIVATE, caller, caller.project_id, caller.user_id)
+        return replace(caller, sees_private=sees_private)
 
     def allows(self, rule: str, caller: Caller, project_id: str | None, user_id: str | None) -> bool:
         """Return whether ``rule`` lets the caller act on what this project and user own.

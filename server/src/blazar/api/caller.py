@@ -40,7 +40,7 @@ def caller_of(environ: Mapping[str, Any], authorizer: Authorizer) -> Caller:
         token=_text(environ, "HTTP_X_AUTH_TOKEN"),
     )
     log_context.bind(caller)
-    return authorizer.with_admin_known(caller)
+    return authorizer.with_rights(caller)
 
 
 def _text(environ: Mapping[str, Any], name: str) -> str | None:

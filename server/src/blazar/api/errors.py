@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
+from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -16,6 +17,7 @@ import falcon
 
 from blazar.api.caller import CALLER
 from blazar.api.microversion import MINIMUM, VERSION, Version
+from blazar.api.views.dates import wire_date
 from blazar.domain import errors
 from blazar.service.context import Caller
 
@@ -40,6 +42,9 @@ SINCE: Mapping[Version, Mapping[type[errors.BlazarError], int]] = {
 }
 """The statuses that a later version changes. API 1.0 keeps 400 for a shortage: its clients end their attempt
 at 400, and repeat what is answered with 409 for ever."""
+
+REASONS: Version = (1, 3)
+"""The version since which a refusal tells its reasons to programs as well."""
 
 RETRY_AFTER = {errors.Busy: 1, errors.Stale: 1, errors.CloudUnavailable: 10}
 """The Retry-After header of errors that are likely to pass, in seconds."""
@@ -117,7 +122,28 @@ def _domain_error(
     for cls, seconds in RETRY_AFTER.items():
         if isinstance(error, cls):
             resp.set_header("Retry-After", str(seconds))
-    _answer(resp, status, shape_a(status, _told(error, req.env.get(CALLER), tells_shortages)))
+    caller, version = req.env.get(CALLER), req.env.get(VERSION, MINIMUM)
+    reasons = _reasons(error, caller, tells_shortages) if version >= REASONS else {}
+    _answer(resp, status, {**shape_a(status, _told(error, caller, tells_shortages)), **reasons})
+
+
+def _reasons(error: errors.BlazarError, caller: Caller | None, tells_shortages: bool) -> dict[str, Any]:
+    """Return what a program can make of a shortage, or of an exceeded quota; nothing of other errors, and
+    nothing that the sentence does not tell this caller."""
+    told = {name: error.fields.get(name) for name in ("limit_name", "limit", "used", "asked")}
+    if told["limit_name"] is not None:
+        return {"reasons": [{"reason": "quota", **told}]}
+    is_told = tells_shortages or (caller is not None and caller.is_admin)
+    if not isinstance(error, errors.NotEnoughResources) or not is_told or "cause" not in error.fields:
+        return {}
+    shown = {name: error.fields.get(name) for name in SHORTAGE}
+    start = error.fields.get("first_possible_start")
+    first = wire_date(datetime.fromisoformat(start)) if isinstance(start, str) else None
+    return {"reasons": [{"reason": "shortage", **shown}], "first_possible_start": first}
+
+
+SHORTAGE = ("cause", "resource_type", "wanted", "matched", "free", "unknown_properties", "parts", "cut_short")
+"""What is told of a shortage."""
 
 
 def _told(error: errors.BlazarError, caller: Caller | None, tells_shortages: bool) -> str:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
+from typing import Any
 
 from blazar.api.authorization import Authorizer
+from blazar.api.lease_lists import listing, place_at, question
+from blazar.api.microversion import newest
 from blazar.api.paging import in_pages
-from blazar.api.routing import PagedList, Request
+from blazar.api.routing import Answer, PagedList, Request
 from blazar.api.schemas.fields import validated
-from blazar.api.schemas.leases import LeaseCreate, LeaseUpdate
-from blazar.api.views.leases import LeaseReply, lease_reply, lease_view
-from blazar.domain.errors import NotFound, PolicyNotAuthorized
+from blazar.api.schemas.leases import CREATE, UPDATE
+from blazar.api.schemas.lists import LeasesQuery
+from blazar.api.views.leases import LeaseReply, LeaseView, dry_run_reply, lease_reply, lease_view
+from blazar.domain.errors import InvalidInput, NotFound, PolicyNotAuthorized
 from blazar.domain.lease.lease import Lease
 from blazar.policies import leases as rules
 from blazar.service.context import Caller
@@ -32,6 +37,15 @@ def lease_pages(leases: LeasesInterface, project_id: str | None) -> Iterator[Seq
     return in_pages(ask, lambda lease: lease.key, PAGE)
 
 
+def _known_fields(asked: LeasesQuery) -> frozenset[str] | None:
+    """Return the fields to show, None for all. Raises InvalidInput for one that no lease has."""
+    unknown = sorted(set(asked.fields or ()) - LeaseView.__annotations__.keys())
+    if unknown:
+        known = ", ".join(LeaseView.__annotations__)
+        raise InvalidInput(f"Malformed parameter fields: no lease has {unknown[0]!a}, only {known}.")
+    return None if asked.fields is None else frozenset(asked.fields)
+
+
 class LeaseActions:
     """The actions on leases. Every rule is asked about the lease's own project and user."""
 
@@ -45,40 +59,73 @@ class LeaseActions:
         caller = request.caller
         self._authorizer.require(rules.GET, caller)
 
+        is_visible = self._visible_to(caller)
+        pages = lease_pages(self._leases(caller), None if caller.is_admin else caller.project_id)
+        return PagedList(
+            "leases",
+            ([lease_view(each, caller, self._kinds) for each in page if is_visible(each)] for page in pages),
+        )
+
+    def _visible_to(self, caller: Caller) -> Callable[[Lease], bool]:
+        """Return the question whether the caller may see a lease, which asks once for each owner."""
+
         @cache
         def visible(project_id: str, user_id: str) -> bool:
             return self._authorizer.allows(rules.GET, caller, project_id, user_id)
 
-        pages = lease_pages(self._leases(caller), None if caller.is_admin else caller.project_id)
-        return PagedList(
-            "leases",
-            (
-                [
-                    lease_view(each, caller, self._kinds)
-                    for each in page
-                    if visible(each.project_id, each.user_id)
-                ]
-                for page in pages
-            ),
-        )
+        return lambda lease: visible(lease.project_id, lease.user_id)
 
-    def create(self, request: Request) -> LeaseReply:
+    def find(self, request: Request) -> PagedList:
+        """List a page of leases (1.1)."""
+        caller = request.caller
+        self._authorizer.require(rules.GET, caller)
+        asked = request.exact_query(LeasesQuery)
+        fields = _known_fields(asked)
+        leases, is_visible = self._leases(caller), self._visible_to(caller)
+        query = question(asked, self._project_of(asked, caller))
+        if asked.marker is not None:
+            query = replace(query, after=place_at(asked.marker, query, leases, is_visible))
+
+        def view(lease: Lease) -> Mapping[str, Any]:
+            shown = lease_view(lease, caller, self._kinds)
+            return {name: value for name, value in shown.items() if fields is None or name in fields}
+
+        return listing(leases, query, asked.limit, is_visible).answer(request, "leases", view)
+
+    def _project_of(self, asked: LeasesQuery, caller: Caller) -> str | None:
+        """Return the project whose leases are asked for; None for those of all projects. Raises
+        PolicyNotAuthorized."""
+        if asked.project_id is None:
+            return None if caller.is_admin else caller.project_id
+        if not self._authorizer.allows(rules.GET, caller, asked.project_id, caller.user_id):
+            raise PolicyNotAuthorized(action=rules.GET)
+        return asked.project_id
+
+    def create(self, request: Request) -> LeaseReply | Answer:
         """Create a lease in the caller's project."""
-        self._authorizer.require(rules.POST, request.caller)
-        command = validated(LeaseCreate, request.body).command()
-        return self._reply(self._leases(request.caller).create(command, request.caller), request.caller)
+        caller = request.caller
+        self._authorizer.require(rules.POST, caller)
+        asked = validated(newest(CREATE, request.version), request.body)
+        by_duration = asked.by_duration()
+        # Managers of the version before do not know what is not sent here.
+        more = {} if by_duration is None else {"by_duration": by_duration}
+        if asked.dry_run:
+            return self._shown(self._leases(caller).preview_create(asked.command(), caller, **more), caller)
+        return self._reply(self._leases(caller).create(asked.command(), caller, **more), caller)
 
     def show(self, request: Request) -> LeaseReply:
         """Show a lease."""
         return self._reply(self._visible(request, rules.GET), request.caller)
 
-    def update(self, request: Request) -> LeaseReply:
+    def update(self, request: Request) -> LeaseReply | Answer:
         """Change a lease; what is not sent stays."""
-        lease = self._permitted(request, rules.PUT)
-        command = validated(LeaseUpdate, request.body).command()
-        return self._reply(
-            self._leases(request.caller).update(lease.id, command, request.caller), request.caller
-        )
+        caller, lease = request.caller, self._permitted(request, rules.PUT)
+        asked = validated(newest(UPDATE, request.version), request.body)
+        more = {} if asked.duration is None else {"duration": asked.duration}
+        if asked.dry_run:
+            shown = self._leases(caller).preview_update(lease.id, asked.command(), caller, **more)
+            return self._shown(shown, caller)
+        return self._reply(self._leases(caller).update(lease.id, asked.command(), caller, **more), caller)
 
     def delete(self, request: Request) -> None:
         """Delete a lease, and with it the servers in its reservations."""
@@ -107,6 +154,9 @@ class LeaseActions:
 
     def _leases(self, caller: Caller) -> LeasesInterface:
         return self._service.called_by(caller).leases
+
+    def _shown(self, lease: Lease, caller: Caller) -> Answer:
+        return Answer(200, dry_run_reply(lease, caller, self._kinds))
 
     def _reply(self, lease: Lease, caller: Caller) -> LeaseReply:
         return lease_reply(lease, caller, self._kinds)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import TypeVar
 
 import falcon
 import microversion_parse
@@ -13,8 +14,9 @@ HEADER = "OpenStack-API-Version"
 VERSION = "blazar.api_version"
 """The key of the request's version in the WSGI environ."""
 Version = tuple[int, int]
+B = TypeVar("B")
 MINIMUM: Version = (1, 0)
-MAXIMUM: Version = (1, 0)
+MAXIMUM: Version = (1, 3)
 
 _FORM = re.compile(r"[1-9]\d*\.(?:[1-9]\d*|0)", re.ASCII)
 
@@ -50,3 +52,8 @@ def negotiate(header: str | None) -> Version:
 
 def headers(version: Version) -> Mapping[str, str]:
     return {HEADER: f"{SERVICE_TYPE} {text(version)}", "Vary": HEADER}
+
+
+def newest(bodies: Mapping[Version, B], version: Version) -> B:
+    """Return the last of the bodies that is not later than the version."""
+    return bodies[max(since for since in bodies if since <= version)]

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import JsonSchemaMode
 
+from blazar.api import microversion
 from blazar.api.routing import Request, Route
 
 PATH = "/v1/openapi"
@@ -27,6 +28,19 @@ _ERROR_SCHEMA = {
             "description": "The kind of failure, or the HTTP status again.",
         },
         "error": {"type": "integer", "description": "The HTTP status, where no operation was found."},
+        "reasons": {
+            "type": "array",
+            "items": {"type": "object"},
+            "description": "Since 1.3, of a shortage (`reason` is `shortage`): its `cause`, the "
+            "`resource_type`, how many were `wanted`, how many resources `matched`, how many of these are "
+            "`free`, and how many each of the `parts` of the requirement leaves by itself. Of an exceeded "
+            "quota (`reason` is `quota`): `limit_name`, `limit`, `used`, `asked`.",
+        },
+        "first_possible_start": {
+            "type": ["string", "null"],
+            "description": "Since 1.3, of a shortage: the first start at which all can be had; null where "
+            "none was found.",
+        },
     },
 }
 
@@ -57,7 +71,7 @@ def document(table: Iterable[Route]) -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {
             "title": "Blazar reservation API",
-            "version": "1.0",
+            "version": microversion.text(microversion.MAXIMUM),
             "description": f"Served by Blazar {version('blazar')}.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
@@ -78,6 +92,7 @@ def _operation(each: Route, schemas: dict[str, Any]) -> dict[str, Any]:
         "parameters": [
             *map(_path_parameter, _PLACEHOLDER.findall(each.path)),
             *_query_parameters(each.query),
+            *_version_parameter(each),
         ],
         "responses": _responses(each, schemas),
     }
@@ -86,11 +101,16 @@ def _operation(each: Route, schemas: dict[str, Any]) -> dict[str, Any]:
     if each.body is not None:
         operation["requestBody"] = {
             "required": True,
-            "content": {"application/json": {"schema": _schema(each.body, "validation", schemas)}},
+            "content": {"application/json": {"schema": _body(each, each.body, schemas)}},
         }
     if each.public:
         operation["security"] = []
     return operation
+
+
+def _body(each: Route, body: type[BaseModel], schemas: dict[str, Any]) -> dict[str, Any]:
+    found = [_schema(known, "validation", schemas) for known in (each.bodies.values() or (body,))]
+    return found[0] if len(found) == 1 else {"anyOf": found}
 
 
 def _path_parameter(name: str) -> dict[str, Any]:
@@ -104,6 +124,28 @@ def _path_parameter(name: str) -> dict[str, Any]:
     }
 
 
+def _version_parameter(each: Route) -> list[dict[str, Any]]:
+    """Return the header without which there is no such operation, or with which it takes another body;
+    nothing for what is in API 1.0 only."""
+    since = max(each.bodies, default=each.since)
+    if since == microversion.MINIMUM:
+        return []
+    versions = [(since[0], minor) for minor in range(since[1], microversion.MAXIMUM[1] + 1)]
+    what = f"its body is `{each.bodies[since].__name__}`" if each.bodies else "the operation is there"
+    return [
+        {
+            "name": microversion.HEADER,
+            "in": "header",
+            "required": not each.bodies,
+            "description": f"Since version {microversion.text(since)} {what}.",
+            "schema": {
+                "type": "string",
+                "enum": [f"{microversion.SERVICE_TYPE} {microversion.text(known)}" for known in versions],
+            },
+        }
+    ]
+
+
 def _query_parameters(query: type[BaseModel] | None) -> list[dict[str, Any]]:
     fields: dict[str, Any] = query.model_json_schema()["properties"] if query else {}
     return [
@@ -111,7 +153,7 @@ def _query_parameters(query: type[BaseModel] | None) -> list[dict[str, Any]]:
             "name": name,
             "in": "query",
             "description": field["description"],
-            "schema": {key: field[key] for key in ("type", "pattern") if key in field},
+            "schema": {key: field[key] for key in ("type", "pattern", "minimum", "maximum") if key in field},
         }
         for name, field in fields.items()
     ]
@@ -131,9 +173,24 @@ def _responses(each: Route, schemas: dict[str, Any]) -> dict[str, Any]:
         "content": {"application/json": {"schema": {"$ref": _REF.format(model="Error")}}},
     }
     responses = {str(each.status): done}
+    if each.dry_run is not None:
+        responses["200"] = _with_dry_run(each, each.dry_run, done, schemas)
     if each.path == "/healthcheck":
         responses["503"] = {**done, "description": "The service cannot work."}
     return {**responses, "4XX": failed, "5XX": failed}
+
+
+def _with_dry_run(
+    each: Route, dry_run: TypeAdapter[Any], done: dict[str, Any], schemas: dict[str, Any]
+) -> dict[str, Any]:
+    shown = _schema(dry_run, "serialization", schemas)
+    if each.status != 200:
+        return {"description": "What would be.", "content": {"application/json": {"schema": shown}}}
+    schema = {"anyOf": [done["content"]["application/json"]["schema"], shown]}
+    return {
+        "description": "Done, or what would be.",
+        "content": {"application/json": {"schema": schema}},
+    }
 
 
 def _schema(

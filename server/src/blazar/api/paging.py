@@ -9,14 +9,13 @@ T = TypeVar("T")
 
 
 def in_pages(
-    ask: Callable[[T | None], Sequence[T]], key: Callable[[T], Any], limit: int
+    ask: Callable[[T | None], Sequence[T]], key: Callable[[T], Any], limit: int, last: T | None = None
 ) -> Iterator[Sequence[T]]:
     """Return a list page by page. ``ask`` returns at most ``limit`` items, by ``key``, which come after the
-    given one; the first ones with None.
+    given one; the first ones with None. The list begins after ``last``.
 
     A manager of the version before knows no pages: it answers with all items, in any order, of which those
     that were on the pages before are left out."""
-    last: T | None = None
     while True:
         answer = ask(last)
         found = [item for item in answer if last is None or key(item) > key(last)]

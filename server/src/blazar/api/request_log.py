@@ -16,16 +16,25 @@ from blazar.api.errors import internal_message, printable, shape_b
 from blazar.api.routing import ROUTE
 from blazar.service.context import Caller
 from blazar.service.metrics import NO_METRICS, Metrics
+from blazar.service.tracing import NO_TRACING, Span, Tracing
 
 LOG = logging.getLogger(__name__)
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
-def request_log(app: WSGIApplication, metrics: Metrics = NO_METRICS) -> WSGIApplication:
-    """Log and count the requests to ``app``. This is also the process edge: exceptions that no inner layer
+def request_log(
+    app: WSGIApplication, metrics: Metrics = NO_METRICS, tracing: Tracing = NO_TRACING
+) -> WSGIApplication:
+    """Log, count and trace the requests to ``app``. A trace begins here whatever the client sends: else any
+    client could have all its requests recorded. This is also the process edge: exceptions that no inner layer
     caught are answered here."""
 
-    def logged(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+    def traced(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        request_id = str(environ.get("openstack.request_id") or "-")
+        with tracing.entry("request", {"openstack.request_id": request_id}) as span:
+            return logged(environ, start_response, span)
+
+    def logged(environ: WSGIEnvironment, start_response: StartResponse, span: Span) -> Iterable[bytes]:
         began = time.perf_counter()  # a duration, not a time of day
         request_id = environ.get("openstack.request_id")
         RequestContext(request_id=request_id, overwrite=True)  # read by oslo.log only
@@ -68,6 +77,8 @@ def request_log(app: WSGIApplication, metrics: Metrics = NO_METRICS) -> WSGIAppl
             # What a stranger sends must not make metrics of its own.
             known = method if method in METHODS else "other"
             number = int(status) if status.isdigit() else 0
-            metrics.request_answered(known, environ.get(ROUTE, "none"), number, seconds)
+            route = environ.get(ROUTE, "none")
+            metrics.request_answered(known, route, number, seconds)
+            span.tell({"http.route": route, "http.response.status_code": number}, f"{known} {route}")
 
-    return logged
+    return traced

@@ -7,7 +7,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any
 from urllib.parse import parse_qsl
@@ -21,7 +21,7 @@ from blazar.api.caller import CALLER, Identify
 from blazar.api.errors import printable
 from blazar.api.schemas.queries import ID, Q, Query, decoded
 from blazar.api.throttle import Throttle
-from blazar.domain.errors import BlazarError, NotFound
+from blazar.domain.errors import BlazarError, InvalidInput, NotFound
 from blazar.service.context import Caller
 
 LOG = logging.getLogger(__name__)
@@ -48,6 +48,12 @@ class Request:
             raise RuntimeError("a public route has no caller")
         return self._caller
 
+    @property
+    def version(self) -> microversion.Version:
+        """Return the version of the API that is asked for."""
+        found: microversion.Version = self.environ.get(microversion.VERSION, microversion.MINIMUM)
+        return found
+
     def id(self, name: str) -> str:
         """Return the id in the path. Raises NotFound for text that cannot be an id, so that it never reaches
         a database."""
@@ -58,8 +64,29 @@ class Request:
 
     def query(self, model: type[Q]) -> Q:
         """Return the query string as the route describes it. Raises InvalidInput."""
-        pairs = parse_qsl(self.environ.get("QUERY_STRING", ""), keep_blank_values=True)
-        return decoded(model, dict(reversed(pairs)))
+        return decoded(model, dict(reversed(self._pairs)))
+
+    def exact_query(self, model: type[Q]) -> Q:
+        """Return the query string, which has no parameter that the route does not describe, and none twice,
+        as lists ask for it from 1.1 on. Raises InvalidInput."""
+        unknown = sorted(self.parameters.keys() - model.model_fields.keys())
+        if unknown:
+            known = ", ".join(sorted(model.model_fields))
+            raise InvalidInput(
+                f"Unknown parameter {printable(unknown[0][:100])}: the known ones are {known}."
+            )
+        if len(self.parameters) < len(self._pairs):
+            raise InvalidInput("A parameter is given twice. Several values are separated by commas.")
+        return decoded(model, self.parameters)
+
+    @property
+    def parameters(self) -> Mapping[str, str]:
+        """Return the query string as the client sent it, by name."""
+        return dict(self._pairs)
+
+    @property
+    def _pairs(self) -> Sequence[tuple[str, str]]:
+        return parse_qsl(self.environ.get("QUERY_STRING", ""), keep_blank_values=True)
 
 
 Action = Callable[[Request], Any]
@@ -81,6 +108,23 @@ class Route:
     query: type[Query] | None = None
     public: bool = False
     """Answered without a token, and without a microversion."""
+    since: microversion.Version = microversion.MINIMUM
+    """The first version of the API that has the route; below it there is none."""
+    later: Mapping[microversion.Version, Action] = field(default_factory=dict)
+    """What is done instead of ``action`` from later versions on."""
+    bodies: Mapping[microversion.Version, type[BaseModel]] = field(default_factory=dict)
+    """The bodies by the version that brought them, where they differ."""
+    dry_run: TypeAdapter[Any] | None = None
+    """The body of the answer to a dry run, whose status is 200."""
+
+    @property
+    def versions(self) -> Sequence[microversion.Version]:
+        """The versions that answer differently: the first one, and those with an action of their own."""
+        return self.since, *self.later
+
+    def action_in(self, version: microversion.Version) -> Action:
+        since = max((each for each in self.later if each <= version), default=None)
+        return self.action if since is None else self.later[since]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +138,11 @@ class Answer:
 @dataclass(frozen=True, slots=True)
 class PagedList:
     """A body that has one list under ``name``: ``{"leases": [...]}``. The list is read and sent page by
-    page, so that it may be of any length."""
+    page, so that it may be of any length. ``more`` is asked for further keys when all pages are read."""
 
     name: str
     pages: Iterator[Sequence[Any]]
+    more: Callable[[], Mapping[str, Any]] = dict
 
 
 def falcon_app(
@@ -131,16 +176,18 @@ def _responder(route: Route, identify: Identify, throttle: Throttle) -> Callable
             raise falcon.HTTPRouteNotFound
         if len(req.query_string) > MAX_QUERY:
             raise falcon.HTTPUriTooLong(description=f"The query is longer than {MAX_QUERY} characters.")
-        caller = None
+        caller, version = None, microversion.MINIMUM
         if not route.public:
             version = microversion.negotiate(req.get_header(microversion.HEADER))
             req.env[microversion.VERSION] = version
             resp.set_headers(microversion.headers(version))
+            if version < route.since:
+                raise falcon.HTTPRouteNotFound
             caller = req.env[CALLER] = identify(req.env)
         has_body = route.method in _WITH_BODY
         with throttle.passed(caller.project_id) if has_body and caller else nullcontext():
             body = read_object(req.env) if has_body else {}
-            answer = route.action(Request(req.env, path, body, caller))
+            answer = route.action_in(version)(Request(req.env, path, body, caller))
         if not isinstance(answer, Answer):
             answer = Answer(route.status, answer)
         resp.status = falcon.code_to_http_status(answer.status)
@@ -161,19 +208,20 @@ def _send_pages(resp: falcon.Response, body: PagedList, path: str) -> None:
     pages = iter(body.pages)
     first = list(islice(pages, 2))
     if len(first) < 2:
-        resp.data = b"".join(_pieces(body.name, first))
+        resp.data = b"".join(_pieces(body, first))
     else:
-        resp.stream = _whole_or_cut(_pieces(body.name, chain(first, pages)), path)
+        resp.stream = _whole_or_cut(_pieces(body, chain(first, pages)), path)
 
 
-def _pieces(name: str, pages: Iterable[Sequence[Any]]) -> Iterator[bytes]:
+def _pieces(body: PagedList, pages: Iterable[Sequence[Any]]) -> Iterator[bytes]:
     """Return ``{name: [...]}`` as JSON, to the byte as ``json.dumps`` writes it, in pieces of one page."""
-    before = "{" + json.dumps(name) + ": ["
+    before = "{" + json.dumps(body.name) + ": ["
     for page in pages:
         if page:
             yield (before + json.dumps(page)[1:-1]).encode()
             before = ", "
-    yield ("]}" if before == ", " else before + "]}").encode()
+    end = "".join(f", {json.dumps(name)}: {json.dumps(value)}" for name, value in body.more().items())
+    yield f"{'' if before == ', ' else before}]{end}}}".encode()
 
 
 def _whole_or_cut(pieces: Iterator[bytes], path: str) -> Iterator[bytes]:

@@ -13,6 +13,7 @@ from blazar.bootstrap import build_remote_api
 from blazar.cmd.listener import Listener
 from blazar.cmd.process import VERSION, bound, run
 from blazar.cmd.supervised import Worker, checked, supervise
+from blazar.conf import default
 
 LOG = logging.getLogger(__name__)
 NAME = "blazar-api"
@@ -23,7 +24,7 @@ def main() -> None:
 
 
 def serve(argv: Sequence[str]) -> None:
-    conf = checked(argv)
+    conf = checked(argv, ApiWorker.arguments)
     # Bound by the parent, so that clients wait, and are not refused, while a worker is replaced.
     supervise(conf, ApiWorker, argv, bound(NAME, conf.host, conf.port))
 
@@ -32,11 +33,12 @@ class ApiWorker(Worker):
     """Serves the API."""
 
     name = NAME
+    arguments = default.ADDRESS
 
     def __init__(self, worker_id: WorkerId, argv: Sequence[str], port: socket.socket) -> None:
         super().__init__(worker_id, argv)
         self._port = port
-        app = build_remote_api(self.conf)
+        app = build_remote_api(self.conf, self.tracing)
         self._listener = Listener(NAME, port, app, self.conf.api.threads, self.conf.graceful_shutdown_timeout)
 
     def run(self) -> None:
@@ -46,3 +48,4 @@ class ApiWorker(Worker):
 
     def terminate(self) -> None:
         self._listener.stop()
+        super().terminate()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from alembic import command
@@ -22,14 +23,19 @@ from blazar.adapters.clock import SystemClock
 from blazar.adapters.db import SqlDatabase, schema
 from blazar.adapters.db.engine import DriverMissing, make_engine
 from blazar.bootstrap import build_cloud
+from blazar.cmd.archive import HELP as ARCHIVE_HELP
+from blazar.cmd.archive import NotArchived, archive_file
+from blazar.cmd.imports import HELP as IMPORT_HELP
+from blazar.cmd.imports import NotImported, take_over
+from blazar.cmd.imports import add_arguments as add_import_arguments
 from blazar.cmd.process import VERSION
-from blazar.cmd.reconcile import HELP, NotReconciled, add_arguments, reconcile
+from blazar.cmd.reconcile import HELP, NotReconciled, add_arguments, enabled_plugins, reconcile
 from blazar.conf import database
-from blazar.domain.errors import BlazarError, CloudUnavailable
-from blazar.kinds.hosts.pool import POOL
+from blazar.domain.errors import BlazarError, Busy, CloudUnavailable
+from blazar.kinds.registered_hosts.pool import POOL
 from blazar.service.ports import Cloud
 from blazar.service.recovery import retry_lease
-from blazar.service.retention import count_over, purge
+from blazar.service.retention import archive, count_over, purge
 
 NO_DOWNGRADE = (
     "There is no way down: the version before runs on this schema too. To give up data that only the new "
@@ -64,10 +70,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         words = sys.argv[1:] if argv is None else list(argv)
         conf(words, project="blazar", prog="blazar-db-manage", version=VERSION)
+        for option in database.OPTIONS:
+            _ = conf.database[option.dest]  # oslo.config looks at a value when it is read
         return _run(conf)
-    except (cfg.Error, Refused, CloudUnavailable, CommandError) as error:
+    except (cfg.Error, Refused, NotArchived, NotImported, Busy, CloudUnavailable, CommandError) as error:
         print(f"blazar-db-manage: {error}", file=sys.stderr)
-        return 2 if isinstance(error, NoDatabase) else 1
+        return 2 if isinstance(error, NoDatabase | cfg.Error) else 1
     except NotReconciled as error:
         print(f"blazar-db-manage: {error}", file=sys.stderr)
         return error.exit_code
@@ -114,8 +122,7 @@ def _connection(conf: Any) -> str:
 
 def _refuse_unknown_schema(config: Config) -> None:
     found = schema.current(config.attributes["engine"])
-    known = {revision.revision for revision in ScriptDirectory.from_config(config).walk_revisions()}
-    if found not in {None, *known}:
+    if found not in {None, *schema.known_revisions()}:
         raise Refused(f"The database has revision {found}: that of a newer version, or of another program.")
 
 
@@ -222,15 +229,46 @@ def _purge(config: Config, arguments: Any) -> None:
         if arguments.dry_run:
             print(f"{total} leases are over for more than {arguments.older_than} days. Nothing was removed.")
             return
-        removed = told = 0
-        for some in purge(database, clock, before):
-            removed += some
-            if removed - told >= TELL_EVERY:
-                told = removed
-                print(f"{removed} of {total} leases", flush=True)
+        removed = _told(purge(database, clock, before), total)
     finally:
         database.close()
     print(f"{removed} leases were removed that were over for more than {arguments.older_than} days.")
+
+
+def _archive(config: Config, arguments: Any) -> None:
+    database, clock = SqlDatabase(config.attributes["engine"].url), SystemClock()
+    before = clock.now() - timedelta(days=arguments.older_than)
+    try:
+        total = count_over(database, before)
+        if arguments.dry_run:
+            print(f"{total} leases are over for more than {arguments.older_than} days. Nothing was moved.")
+            return
+        kinds = enabled_plugins(config.attributes["conf"]).kinds
+        with archive_file(arguments.to, kinds) as keep:
+            removed = _told(archive(database, clock, before, keep), total)
+    finally:
+        database.close()
+    print(f"{removed} leases are in {arguments.to} that were over for more than {arguments.older_than} days.")
+
+
+def _told(batches: Iterator[int], total: int) -> int:
+    """Return the sum, and tell how far it is from time to time."""
+    done = told = 0
+    for some in batches:
+        done += some
+        if done - told >= TELL_EVERY:
+            told = done
+            print(f"{done} of {total} leases", flush=True)
+    return done
+
+
+def _import(config: Config, arguments: Any) -> int:
+    database = SqlDatabase(config.attributes["engine"].url)
+    try:
+        schema.require(database.engine)
+        return take_over(arguments.source, database, arguments.dry_run)
+    finally:
+        database.close()
 
 
 def _reconcile(config: Config, arguments: Any) -> int:
@@ -288,17 +326,24 @@ def _add_commands(subparsers: Any) -> None:
     remove.add_argument("hypervisor_hostname", help="the host's name in Nova")
 
     add_arguments(add("reconcile", _reconcile, HELP))
+    add_import_arguments(add("import", _import, IMPORT_HELP))
 
-    purge_over = add("purge", _purge, "remove leases that were over long ago, and all that belongs to them")
-    purge_over.add_argument(
-        "--older-than", type=_days, required=True, metavar="DAYS", help="days since their end, at least 1"
-    )
-    purge_over.add_argument("--dry-run", action="store_true", help="only tell how many there are")
+    _add_age(add("purge", _purge, "remove leases that were over long ago, and all that belongs to them"))
+    archive_over = add("archive", _archive, ARCHIVE_HELP)
+    _add_age(archive_over)
+    archive_over.add_argument("--to", type=Path, required=True, metavar="FILE", help="what is there stays")
 
     revision = add("revision", _revision, "make a new revision (for developers)")
     revision.add_argument("-m", "--message", help="what it does")
     revision.add_argument("--autogenerate", action="store_true", help="from the difference to the tables")
     _add_sql(revision)
+
+
+def _add_age(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--older-than", type=_days, required=True, metavar="DAYS", help="days since their end, at least 1"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only tell how many there are")
 
 
 def _add_sql(parser: argparse.ArgumentParser) -> None:

@@ -14,11 +14,12 @@ from blazar.adapters.db import schema
 from blazar.adapters.metrics import PrometheusMetrics
 from blazar.api.metrics import health_and_metrics_app
 from blazar.bootstrap import build_database, build_dispatcher, build_manager, build_remote_service, health_of
+from blazar.broker import rpc_transport
 from blazar.cmd.listener import Listener
 from blazar.cmd.process import VERSION, bound, run
 from blazar.cmd.supervised import Worker, checked, supervise
 from blazar.domain.errors import BlazarError
-from blazar.rpc.messaging import build_server, build_transport
+from blazar.rpc.messaging import build_server
 
 LOG = logging.getLogger(__name__)
 NAME = "blazar-manager"
@@ -46,11 +47,11 @@ class ManagerWorker(Worker):
     def __init__(self, worker_id: WorkerId, argv: Sequence[str], port: socket.socket | None) -> None:
         super().__init__(worker_id, argv)
         conf, metrics = self.conf, PrometheusMetrics()
-        self._database = build_database(conf, metrics)
-        self._manager = build_manager(conf, self._database, metrics)
-        dispatcher = build_dispatcher(self._manager, metrics)
+        self._database = build_database(conf, metrics, self.tracing)
+        self._manager = build_manager(conf, self._database, metrics, self.tracing)
+        dispatcher = build_dispatcher(self._manager, metrics, self.tracing)
         self._server = build_server(
-            build_transport(conf), dispatcher, socket.gethostname(), conf.manager.rpc_topic
+            rpc_transport(conf), dispatcher, socket.gethostname(), conf.manager.rpc_topic
         )
         self._listening = threading.Event()
         self._stopping = threading.Event()
@@ -83,6 +84,7 @@ class ManagerWorker(Worker):
         if self._health_listener:
             self._health_listener.stop()
         self._database.close()
+        super().terminate()
 
     def _try_to_start(self) -> None:
         try:

@@ -16,7 +16,9 @@ from oslo_log import log
 
 from blazar import conf as options
 from blazar.cmd.listener import BACKLOG
+from blazar.conf import former
 
+LOG = logging.getLogger(__name__)
 VERSION = metadata.version("blazar")
 
 
@@ -24,9 +26,12 @@ class Refused(Exception):
     """The program cannot run as asked; the message is for the operator. Exit code 2."""
 
 
-def configured(argv: Sequence[str], project: str = "blazar") -> cfg.ConfigOpts:
-    """Load the configuration and set up logging."""
+def configured(
+    argv: Sequence[str], project: str = "blazar", arguments: Sequence[cfg.Opt] = ()
+) -> cfg.ConfigOpts:
+    """Load the configuration and set up logging. ``arguments`` are options that the command line may have."""
     conf = cfg.ConfigOpts()
+    conf.register_cli_opts(arguments)
     options.register(conf)
     log.register_options(conf)
     conf.set_default("instance_uuid_format", "[lease %(uuid)s] ")  # service.log_context sets it
@@ -34,6 +39,8 @@ def configured(argv: Sequence[str], project: str = "blazar") -> cfg.ConfigOpts:
     log.setup(conf, project)
     for handler in logging.getLogger().handlers:
         handler.addFilter(_EXTRA_KEYS)
+    for each in former.removed(conf):
+        LOG.warning("%s", each)
     return conf
 
 

@@ -59,7 +59,7 @@ def reconcile(conf: cfg.ConfigOpts, database: SqlDatabase, arguments: Any) -> in
     """Compare, or repair, and print what was found. Return the exit code: 1 where something differs still.
 
     Raises NotReconciled."""
-    plugins = _plugins(conf)
+    plugins = enabled_plugins(conf)
     try:
         findings = _findings(conf, database, plugins, arguments)
     except (ClientException, KindDisabled) as error:
@@ -76,7 +76,8 @@ def reconcile(conf: cfg.ConfigOpts, database: SqlDatabase, arguments: Any) -> in
     return 1 if left else 0
 
 
-def _plugins(conf: cfg.ConfigOpts) -> Plugins:
+def enabled_plugins(conf: cfg.ConfigOpts) -> Plugins:
+    """Return the kinds of the configuration. Raises NotReconciled."""
     options.register(conf)
     try:
         return load_plugins(conf)

@@ -24,14 +24,14 @@ from oslo_config import cfg
 from blazar import conf as options
 from blazar.adapters.db.schema import upgrade
 from blazar.adapters.metrics import PrometheusMetrics
-from blazar.bootstrap import Manager, build_api, build_database, build_manager
+from blazar.bootstrap import Manager, build_api, build_database, build_manager, build_tracing
 from blazar.cmd.listener import Listener
 from blazar.cmd.process import VERSION, Refused, bound, run, until_signalled
 from blazar.domain.errors import BlazarError
 from blazar.kinds.floatingip.commands import RegisterFloatingIP
 from blazar.kinds.floatingip.floatingips import FloatingIPs
-from blazar.kinds.hosts.commands import RegisterHost
-from blazar.kinds.hosts.hosts import Hosts
+from blazar.kinds.registered_hosts.commands import RegisterHost
+from blazar.kinds.registered_hosts.hosts import Hosts
 from blazar.service.context import Caller
 from blazar.service.enabled_kinds import KindDisabled
 
@@ -125,11 +125,13 @@ def serve(arguments: Arguments) -> None:
         _listen("the sandbox cloud", arguments.cloud_port, cloud.start)
         parts.callback(cloud.stop)
         metrics = PrometheusMetrics()
-        database = build_database(conf, metrics)
+        tracing = build_tracing(conf, "blazar-standalone")
+        parts.callback(tracing.close)
+        database = build_database(conf, metrics, tracing)
         parts.callback(database.close)
         upgrade(database.engine)
-        manager = build_manager(conf, database, metrics)
-        api = build_api(conf, manager.use_cases, metrics)
+        manager = build_manager(conf, database, metrics, tracing)
+        api = build_api(conf, manager.use_cases, metrics, tracing)
         name = "the reservation API"
         port = parts.enter_context(bound(name, HOST, arguments.port))
         listener = Listener(name, port, api, conf.api.threads)

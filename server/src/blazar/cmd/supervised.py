@@ -6,13 +6,15 @@ the present configuration. A worker that is killed is replaced."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
 
 import cotyledon
 from cotyledon.types import WorkerId
 from oslo_config import cfg
 
+from blazar.bootstrap import build_tracing, quota_settings, require_tracing
+from blazar.broker import require_urls
 from blazar.cmd.process import configured
 from blazar.plugins import list_options, load_filters, load_plugins
 
@@ -21,34 +23,78 @@ MARGIN = 5
 """Seconds that the parent waits longer than the worker's own graceful_shutdown_timeout."""
 
 
+OF_THE_PARENT = frozenset(
+    {
+        ("DEFAULT", "host"),
+        ("DEFAULT", "port"),
+        ("DEFAULT", "graceful_shutdown_timeout"),
+        ("manager", "metrics_host"),
+        ("manager", "metrics_port"),
+    }
+)
+"""Options that the parent has read once: it has the ports, which outlive a worker."""
+
+
 class Worker(cotyledon.Service):
     """A worker process; its parts are built when it starts."""
+
+    arguments: ClassVar[Sequence[cfg.Opt]] = ()
+    """Options that the command line may have."""
 
     def __init__(self, worker_id: WorkerId, argv: Sequence[str]) -> None:
         super().__init__(worker_id)
         self._argv = argv
-        self.conf = checked(argv)
+        self.conf = checked(argv, self.arguments)
+        self.tracing = build_tracing(self.conf, str(self.name))
+
+    def terminate(self) -> None:
+        """Send the last traces. The parts that make any are stopped by then."""
+        self.tracing.close()
 
     def reload(self) -> None:
         try:
-            checked(self._argv)
+            conf = checked(self._argv, self.arguments)
         except (cfg.Error, LookupError, ValueError) as mistake:
             LOG.error("The configuration was not reloaded: %s", mistake)
             return
+        changed = list(changes(self.conf, conf))
+        named = ", ".join(f"[{group}] {name}" for group, name in changed) or "none"
+        LOG.info("The configuration is reloaded by a new worker; options that have changed: %s", named)
+        for group, name in changed:
+            if (group, name) in OF_THE_PARENT:
+                LOG.warning("[%s] %s has changed, which needs a restart of the program", group, name)
         super().reload()  # SIGTERM to itself; the parent then starts another
 
 
-def checked(argv: Sequence[str]) -> cfg.ConfigOpts:
+def checked(argv: Sequence[str], arguments: Sequence[cfg.Opt] = ()) -> cfg.ConfigOpts:
     """Load the configuration. Raises cfg.Error, LookupError, ValueError where no worker could start with
     it."""
-    conf = configured(argv)
+    conf = configured(argv, arguments=arguments)
     plugins = load_plugins(conf)
     load_filters(conf)
+    require_tracing(conf)
+    quota_settings(conf, plugins.kinds)
     for group, known in list_options(map(type, plugins.kinds.values())):
         values = conf if group == "DEFAULT" else conf[group]
         for option in known:
             _ = values[option.dest]  # oslo.config looks at a value when it is read
+    require_urls(conf)
     return conf
+
+
+def changes(before: cfg.ConfigOpts, after: cfg.ConfigOpts) -> Iterator[tuple[str, str]]:
+    """Yield which options of the service, and of its log, differ. Their values may be secrets."""
+    kinds = load_plugins(after).kinds.values()
+    known = [(group, option.dest) for group, found in list_options(map(type, kinds)) for option in found]
+    for group, name in dict.fromkeys([*known, ("DEFAULT", "debug"), ("DEFAULT", "default_log_levels")]):
+        if _value(before, group, name) != _value(after, group, name):
+            yield group, name
+
+
+def _value(conf: cfg.ConfigOpts, group: str, name: str) -> Any:
+    """Return the value; None where its kind was not enabled."""
+    values = conf if group == "DEFAULT" else conf.get(group, {})
+    return values.get(name)
 
 
 def supervise(conf: cfg.ConfigOpts, worker: type[Worker], *args: Any) -> None:

@@ -14,24 +14,48 @@ from blazar.conf import (
     database,
     default,
     enforcement,
+    former,
     manager,
     notifications,
     nova,
     physical_host,
+    quota,
+    tracing,
 )
 
-MODULES = (default, api, cloud, database, enforcement, manager, notifications, nova, physical_host)
+MODULES = (
+    default,
+    api,
+    cloud,
+    database,
+    enforcement,
+    manager,
+    notifications,
+    nova,
+    physical_host,
+    quota,
+    tracing,
+)
 
 
 def list_opts() -> list[tuple[str, list[Any]]]:
     """Return our own options by group."""
-    return [(module.GROUP, list(module.OPTIONS)) for module in MODULES]
+    return [(module.GROUP, list(module.OPTIONS)) for module in (*MODULES, former)]
 
 
 def register(conf: cfg.ConfigOpts) -> None:
     for module in MODULES:
         conf.register_opts(module.OPTIONS, None if module.GROUP == "DEFAULT" else module.GROUP)
     cloud.register(conf)
+    former.register(conf)
+
+
+def require_good_values(conf: cfg.ConfigOpts) -> None:
+    """Read each value, for oslo.config looks at one only then. Raises oslo_config.cfg.Error."""
+    for group, known in list_opts():
+        values = conf if group == "DEFAULT" else conf[group]
+        for option in known:
+            _ = values[option.dest]
 
 
 def load(

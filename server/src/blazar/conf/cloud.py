@@ -6,11 +6,16 @@ from oslo_config import cfg
 GROUP = "cloud"
 OPTIONS = (
     cfg.StrOpt(
-        "region_name", help="Region whose Nova, Placement and Neutron are used; the only one by default."
+        "region_name",
+        deprecated_opts=[cfg.DeprecatedOpt("os_region_name", "DEFAULT")],
+        help="Region whose Nova, Placement and Neutron are used; the only one by default.",
     ),
     cfg.StrOpt(
         "interface",
         default="internal",
+        deprecated_opts=[
+            cfg.DeprecatedOpt("endpoint_type", group) for group in ("nova", "placement", "neutron", "DEFAULT")
+        ],
         choices=["public", "internal", "admin"],
         help="Which of a service's endpoints in the catalog are used.",
     ),
@@ -24,6 +29,8 @@ OPTIONS = (
     ),
 )
 
+FORMER = {"cafile": [cfg.DeprecatedOpt("cafile", "DEFAULT")]}
+"""Former places of keystoneauth's options."""
 AUTH_TYPES = ("password", "v3applicationcredential")
 """The ways to sign in that the sample configuration shows; all others of keystoneauth work as well."""
 
@@ -34,7 +41,7 @@ def options_to_sign_in() -> list[cfg.Opt]:
     ours = {option.dest for option in OPTIONS}
     theirs = [
         *loading.get_auth_common_conf_options(),
-        *loading.get_session_conf_options(),
+        *loading.get_session_conf_options(FORMER),
         *(option for name in AUTH_TYPES for option in loading.get_auth_plugin_conf_options(name)),
     ]
     return list({option.dest: option for option in theirs if option.dest not in ours}.values())
@@ -43,4 +50,4 @@ def options_to_sign_in() -> list[cfg.Opt]:
 def register(conf: cfg.ConfigOpts) -> None:
     """Register keystoneauth's options: auth_type, auth_url, username ... and cafile, timeout ..."""
     loading.register_auth_conf_options(conf, GROUP)
-    loading.register_session_conf_options(conf, GROUP)
+    loading.register_session_conf_options(conf, GROUP, FORMER)

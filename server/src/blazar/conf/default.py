@@ -3,9 +3,13 @@
 from oslo_config import cfg
 
 GROUP = "DEFAULT"
-OPTIONS = (
+ADDRESS = (
     cfg.HostAddressOpt("host", default="0.0.0.0", help="Address on which blazar-api listens."),  # noqa: S104
     cfg.PortOpt("port", default=1234, help="Port on which blazar-api listens."),
+)
+"""Options that blazar-api takes on its command line as well."""
+OPTIONS = (
+    *ADDRESS,
     cfg.IntOpt(
         "graceful_shutdown_timeout",
         default=60,

@@ -7,10 +7,19 @@ OPTIONS = (
     cfg.StrOpt(
         "aggregate_freepool_name",
         default="freepool",
+        deprecated_group="physical:host",
         help="Aggregate of the hosts in our care that are in no active reservation; the operator makes it.",
     ),
     cfg.StrOpt(
-        "blazar_owner", default="blazar:owner", help="Aggregate metadata key that holds the lease's project."
+        "blazar_owner",
+        default="blazar:owner",
+        deprecated_group="physical:host",
+        help="Aggregate metadata key that holds the lease's project.",
     ),
-    cfg.StrOpt("image_prefix", default="reserved_", help="What the names of snapshots begin with."),
+    cfg.StrOpt(
+        "image_prefix",
+        default="reserved_",
+        deprecated_group="DEFAULT",
+        help="What the names of snapshots begin with.",
+    ),
 )

@@ -26,6 +26,30 @@ OPTIONS = (
         help="Ask Nova from time to time which hosts are down or disabled, and heal what they serve. "
         "Managers share this work; the same at all of them.",
     ),
+    cfg.BoolOpt(
+        "enable_notification_monitor",
+        default=False,
+        help="Look at Nova at once when it announces over the message broker that a compute service has "
+        "changed, and every polling_interval besides. The same at all managers.",
+    ),
+    cfg.ListOpt(
+        "notification_topics",
+        default=["versioned_notifications"],
+        help="Topics of Nova's versioned notifications. Each one is taken from the broker once: where other "
+        "programs listen as well, give this service a topic of its own in Nova's [notifications] "
+        "versioned_notifications_topics.",
+    ),
+    cfg.StrOpt(
+        "notification_exchange",
+        default="nova",
+        help="The exchange of Nova's notifications: Nova's [DEFAULT] control_exchange.",
+    ),
+    cfg.StrOpt(
+        "notification_transport_url",
+        secret=True,
+        help="Where Nova sends its notifications. Without it, where this service sends its own: "
+        "[oslo_messaging_notifications] transport_url, or else [DEFAULT] transport_url.",
+    ),
     cfg.IntOpt("polling_interval", default=60, min=1, help="Seconds between two looks at Nova."),
     cfg.IntOpt(
         "healing_interval",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-FieldValue = str | int | float | bool | None | list[str]
+FieldValue = str | int | float | bool | None | list[str] | list[dict[str, str | int]]
 
 
 class BlazarError(Exception):
@@ -106,10 +106,28 @@ class NotAuthorized(BlazarError):
     code = "not_authorized"
     template = "Not authorized"
 
+    @property
+    def message(self) -> str:
+        return str(self.fields.get("message") or super().message)
+
 
 class PolicyNotAuthorized(NotAuthorized):
     code = "policy_not_authorized"
     template = "Policy doesn't allow {action} to be performed"
+
+
+class QuotaExceeded(NotAuthorized):
+    """A limit of the project. It has no code of its own: an API of the version before knows it as
+    NotAuthorized."""
+
+    def __init__(self, name: str, limit: int, used: int, asked: int) -> None:
+        super().__init__(
+            f"Quota exceeded for {name}: the limit is {limit}, {used} are in use, and {asked} are asked for.",
+            limit_name=name,
+            limit=limit,
+            used=used,
+            asked=asked,
+        )
 
 
 class NotFound(BlazarError):

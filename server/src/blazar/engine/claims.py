@@ -124,6 +124,10 @@ class Claims:
                 self._grants[token] = grant
             self._metrics.claims_held(len(self._grants))
 
+    def held(self) -> int:
+        """Return how many events this manager works on."""
+        return len(self._grants)
+
     def health(self) -> ThreadHealth:
         return self._heartbeat.health()
 

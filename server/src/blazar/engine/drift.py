@@ -5,15 +5,14 @@ operator wants repairs."""
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import time
 from collections import Counter
 from collections.abc import Callable
-from datetime import datetime, timedelta
-from uuid import uuid4
+from datetime import timedelta
 
-from blazar.domain.errors import BlazarError, ClaimLost, CloudRefused, CloudUnavailable
+from blazar.domain.errors import ClaimLost, CloudRefused, CloudUnavailable
+from blazar.engine.duty import Duty
 from blazar.engine.threads import LongLivedThread
 from blazar.service.health import ThreadHealth
 from blazar.service.metrics import NO_METRICS, Metrics
@@ -51,7 +50,7 @@ class DriftCheck:
         metrics: Metrics = NO_METRICS,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._database = database
+        self._duty = Duty(DUTY, database, clock, HELD)
         self._reconciliation = reconciliation
         self._clock = clock
         self._interval = interval
@@ -75,14 +74,12 @@ class DriftCheck:
 
         What was cut off, or failed with the cloud, is begun anew by whichever manager is next. What met a
         defect is not: it would meet it again."""
-        token, now = str(uuid4()), self._clock.now()
-        before = now - self._interval
-        if not self._database.transact(lambda u: u.duties.take(DUTY, token, now, now + HELD, before)):
+        if not self._duty.take(self._interval):
             self._see_from_outside()
             return self._wait
         is_done = True
         try:
-            self._work(token)
+            self._work()
         except ClaimLost:
             is_done = False
             LOG.info("The comparison with the cloud was cut off, and is begun anew")
@@ -91,7 +88,7 @@ class DriftCheck:
             LOG.warning("The comparison with the cloud failed, and is begun anew later: %s", failure)
             return PAUSE
         finally:
-            self._give_back(token, self._clock.now() if is_done else None)
+            self._duty.give_back(is_done)
         return self._wait
 
     def _see_from_outside(self) -> None:
@@ -100,8 +97,8 @@ class DriftCheck:
             self._looked = None
             self._metrics.drift_seen({}, None)
 
-    def _work(self, token: str) -> None:
-        check = self._check(token)
+    def _work(self) -> None:
+        check = self._check()
         work = self._reconciliation.repair if self._repairs else self._reconciliation.compare
         findings = work(check, lambda progress: LOG.debug("Drift: %s", progress))
         left = Counter(finding.difference.sort for finding in findings if not finding.is_repaired)
@@ -111,7 +108,7 @@ class DriftCheck:
             LOG.warning("%s", finding.sentence, extra={"action": "drift"})
         LOG.info("Compared with the cloud: %d differences", left.total(), extra={"action": "drift"})
 
-    def _check(self, token: str) -> Callable[[], None]:
+    def _check(self) -> Callable[[], None]:
         extended = self._monotonic()
 
         def check() -> None:
@@ -122,16 +119,9 @@ class DriftCheck:
             self._clock.pause(PACE)
             if self._monotonic() - extended > EXTEND:
                 extended = self._monotonic()
-                now = self._clock.now()
-                if not self._database.transact(lambda u: u.duties.extend(DUTY, token, now, now + HELD)):
-                    raise ClaimLost(event=DUTY)
+                self._duty.extend()
 
         return check
-
-    def _give_back(self, token: str, done_at: datetime | None) -> None:
-        """A duty that cannot be given back expires."""
-        with contextlib.suppress(BlazarError):
-            self._database.transact(lambda u: u.duties.give_back(DUTY, token, done_at))
 
     @property
     def _wait(self) -> float:

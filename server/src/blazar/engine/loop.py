@@ -6,6 +6,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import uuid4
@@ -23,6 +24,7 @@ from blazar.service.events import Events, HeldClaim
 from blazar.service.health import ThreadHealth
 from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.ports import Clock, Database, StandingClaim
+from blazar.service.tracing import NO_TRACING, Span, Tracing
 
 LOG = logging.getLogger(__name__)
 SHORTEST_SLEEP = timedelta(milliseconds=20)
@@ -79,17 +81,21 @@ class EventLoop:
         clock: Clock,
         settings: EngineSettings,
         metrics: Metrics = NO_METRICS,
+        tracing: Tracing = NO_TRACING,
     ) -> None:
         self._database = database
         self._events = events
         self._clock = clock
         self._settings = settings
         self._metrics = metrics
+        self._tracing = tracing
         self._claims = Claims(database, clock, settings.claim, metrics)
         self._claim_monitor = ClaimMonitor(settings.claim)
         self._lead: timedelta | None = None
         self._looked = 0.0
         self._is_nudged = False
+        self._next_look: datetime | None = None
+        self._latest = 0.0
         self._first = Lane("event", settings.workers, self._finished)
         self._retries = Lane("retry", settings.retry_workers, self._finished)
         self._reconciling = Lane("reconcile", settings.reconcile_workers, self._finished)
@@ -107,13 +113,25 @@ class EventLoop:
         """Repair an active lease now, as ``engine.convergence`` does, with a claim of this manager."""
         return converge_now(lease_id, self._claims, self._events, self._database, self._clock)
 
-    def nudge(self) -> None:
-        """Wake the loop: something may be due earlier than it knows."""
-        self._is_nudged = True
-        self._thread.wake()
+    def nudge(self, due: datetime | None = None) -> None:
+        """Wake the loop for work that was committed just now, unless it looks at the database before ``due``
+        anyway. Without it the work is due."""
+        next_look = self._next_look
+        if due is None or next_look is None or due < next_look:
+            self._is_nudged = True
+            self._thread.wake()
 
     def health(self) -> list[ThreadHealth]:
         return [self._thread.health(), self._claims.health()]
+
+    def events_under_way(self) -> int:
+        return self._claims.held()
+
+    def lateness(self) -> float:
+        """Return by how many seconds an event was late, at most, of those that were begun since this was
+        asked last."""
+        latest, self._latest = self._latest, 0.0
+        return latest
 
     def stop(self, patience: timedelta = timedelta(seconds=10)) -> None:
         """Take no more events, let those under way reach their settlement for a while, then give the claims
@@ -136,6 +154,8 @@ class EventLoop:
         sleep = self._take_due()
         if self._settings.reconcile:
             sleep = min(sleep, self._reconcile_next())
+        # With work in hand there may be no look after the sleep.
+        self._next_look = None if any(lane.found for lane in self._lanes) else self._clock.now() + sleep
         return sleep
 
     def _take_due(self) -> timedelta:
@@ -166,6 +186,7 @@ class EventLoop:
     def _look(self) -> timedelta:
         """Find what is due; returns how long nothing will be where nothing is."""
         self._is_nudged = False
+        self._next_look = None  # what is committed from now on may not be seen
         now = self._clock.now()
         self._look_at_the_clock(now)
         self._looked = time.monotonic()
@@ -211,11 +232,12 @@ class EventLoop:
     def _until_reconcile(self, now: float) -> timedelta:
         if not self._reconciling.is_free:
             return self._settings.longest_sleep
-        return timedelta(seconds=max(self._next_reconcile - now, 0.0))
+        # What is left may be too little for a duration, and a sleep of nothing would keep the loop spinning.
+        return max(timedelta(seconds=self._next_reconcile - now), SHORTEST_SLEEP)
 
     def _reconcile(self, held_claim: HeldClaim) -> None:
         lease_id, began, reached = held_claim.event.lease_id, time.perf_counter(), False
-        with log_context.bound_to(None, lease_id):
+        with log_context.bound_to(None, lease_id), self._traced(held_claim.event):
             try:
                 reached = self._events.reconcile(held_claim)
                 outcome = "ok" if reached else "failed"
@@ -267,10 +289,16 @@ class EventLoop:
     def _work(self, held_claim: HeldClaim) -> None:
         event = held_claim.event
         late = lateness(event, self._clock.now()).total_seconds()
+        self._latest = max(self._latest, late)
         began = time.perf_counter()  # a duration, not a time of day
-        with log_context.bound_to(None, event.lease_id):
+        with log_context.bound_to(None, event.lease_id), self._traced(event) as span:
             outcome = self._run_logged(held_claim)
+            span.tell({"outcome": outcome})
         self._metrics.event_run(str(event.event_type), outcome, late, time.perf_counter() - began)
+
+    def _traced(self, event: Event) -> AbstractContextManager[Span]:
+        about = {"lease_id": event.lease_id, "openstack.request_id": log_context.request_id() or "-"}
+        return self._tracing.entry(f"event {event.event_type}", about)
 
     def _run_logged(self, held_claim: HeldClaim) -> str:
         """Return the outcome in a word."""

@@ -4,12 +4,11 @@ One manager does it at a time, whichever finds first that it is time. Work on ev
 
 from __future__ import annotations
 
-import contextlib
 import logging
 from datetime import timedelta
-from uuid import uuid4
 
 from blazar.domain.errors import BlazarError, ClaimLost
+from blazar.engine.duty import Duty
 from blazar.engine.threads import LongLivedThread
 from blazar.service.healing import Healing, Tally
 from blazar.service.health import ThreadHealth
@@ -21,6 +20,10 @@ LOG = logging.getLogger(__name__)
 HELD = timedelta(minutes=3)
 """How long the duty is held without a sign of life: longer than Nova takes to list ten thousand hosts."""
 SHORTEST_WAIT = 0.5
+BETWEEN = timedelta(seconds=5)
+"""The time between two looks at the least, however often the cloud announces something."""
+AGAIN = 1.0
+"""Seconds until a look that could not be made, or a duty that could not be given back, is tried again."""
 LOOKS = 4
 """How often in each interval a manager asks whether it is time."""
 
@@ -39,10 +42,10 @@ class Monitoring:
         self._database = database
         self._monitor = monitor
         self._healing = healing
-        self._clock = clock
         self._metrics = metrics
-        self._duty = f"monitor {monitor.pool}"
+        self._duty = Duty(f"monitor {monitor.pool}", database, clock, HELD)
         self._thread = LongLivedThread("monitor", self.round)
+        self._is_urgent = False
 
     def start(self) -> None:
         self._thread.start()
@@ -50,9 +53,13 @@ class Monitoring:
     def stop(self) -> None:
         self._thread.stop(5)
 
-    def wake(self) -> None:
-        """Look as soon as it is time."""
-        self._thread.wake()
+    def look_soon(self) -> None:
+        """Look at once, or a moment after the last look: something has been announced.
+
+        Of many announcements until then there is one look."""
+        if not self._is_urgent:
+            self._is_urgent = True
+            self._thread.wake()
 
     def health(self) -> ThreadHealth:
         return self._thread.health()
@@ -61,25 +68,35 @@ class Monitoring:
         """Look and heal where it is time. Return the seconds to wait until the next round.
 
         Raises CloudUnavailable and CloudRefused where the cloud does not tell; then nothing is healed."""
-        token, now = str(uuid4()), self._clock.now()
-        before = now - self._monitor.interval
-        if self._database.transact(lambda u: u.duties.take(self._duty, token, now, now + HELD, before)):
+        is_urgent, self._is_urgent = self._is_urgent, False
+        if self._take(is_urgent):
             try:
-                self._work(token)
+                self._work()
             except ClaimLost:
                 LOG.warning("Monitoring took too long; another manager goes on with it")
             finally:
-                self._give_back(token)
+                # Done also where it failed: Nova is not asked more often while it is away.
+                self._duty.give_back()
+        elif is_urgent:
+            self._is_urgent = True  # a look under way may have been too early to see it
+            return AGAIN
         else:
             self._see_from_outside()
-        return max(self._monitor.interval.total_seconds() / LOOKS, SHORTEST_WAIT)
+        usual = max(self._monitor.interval.total_seconds() / LOOKS, SHORTEST_WAIT)
+        return AGAIN if self._duty.is_owed else usual
 
-    def _work(self, token: str) -> None:
+    def _take(self, is_urgent: bool) -> bool:
+        interval = self._monitor.interval
+        try:
+            return self._duty.take(min(interval, BETWEEN) if is_urgent else interval)
+        except BlazarError:
+            self._is_urgent |= is_urgent
+            raise
+
+    def _work(self) -> None:
         def check() -> None:
             self._thread.sign()
-            now = self._clock.now()
-            if not self._database.transact(lambda u: u.duties.extend(self._duty, token, now, now + HELD)):
-                raise ClaimLost(event=self._duty)
+            self._duty.extend()
 
         sighting = self._monitor.look(check)
         self._metrics.hosts_seen(sighting.failed, sighting.unknown, sighting.is_held_back)
@@ -93,13 +110,6 @@ class Monitoring:
             failed = len(uow.resources.failed(self._monitor.pool))
         seen = Sighting(failed)
         self._metrics.hosts_seen(seen.failed, seen.unknown, seen.is_held_back)
-
-    def _give_back(self, token: str) -> None:
-        """The next look is due after the interval also where this one failed: Nova is not asked more often
-        while it is away. A duty that cannot be given back expires."""
-        with contextlib.suppress(BlazarError):
-            now = self._clock.now()
-            self._database.transact(lambda u: u.duties.give_back(self._duty, token, now))
 
     def _tell(self, tally: Tally) -> None:
         if tally.left:

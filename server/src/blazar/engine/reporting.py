@@ -15,7 +15,7 @@ from blazar.service.health import ThreadHealth
 from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.ports import Report, UnitOfWork
 from blazar.service.ports.enforcement import UsageFilter
-from blazar.service.ports.kind import Parts
+from blazar.service.ports.kind import Dependencies
 from blazar.service.usage_documents import completed
 
 LOG = logging.getLogger(__name__)
@@ -44,15 +44,15 @@ class Reporting:
     def __init__(
         self,
         filter: UsageFilter,
-        parts: Parts,
+        dependencies: Dependencies,
         metrics: Metrics = NO_METRICS,
         interval: timedelta = timedelta(seconds=1),
     ) -> None:
         self._filter = filter
-        self._parts = parts
+        self._dependencies = dependencies
         self._metrics = metrics
         self._interval = interval.total_seconds()
-        self._identity = parts.cloud.for_request(lambda: CALL_SECONDS).identity
+        self._identity = dependencies.cloud.for_request(lambda: CALL_SECONDS).identity
         self._thread = LongLivedThread(f"reporting-{filter.name}", self._drain, first_wait=self._interval)
 
     def start(self) -> None:
@@ -77,16 +77,16 @@ class Reporting:
 
         Raises CloudUnavailable where the filter cannot be told anything now, and Stale where another manager
         was faster."""
-        now, name = self._parts.clock.now(), self._filter.name
-        with self._parts.database.read() as uow:
+        now, name = self._dependencies.clock.now(), self._filter.name
+        with self._dependencies.database.read() as uow:
             self._metrics.reports_waiting(uow.reports.depth())
             if not uow.reports.is_any_due(name, now):
                 return 0
-        transact = self._parts.database.transact
+        transact = self._dependencies.database.transact
         waiting = list(transact(lambda uow: uow.reports.take(name, BATCH, now, now + HOLD)))
         taken, told = len(waiting), list[int]()
         try:
-            while waiting and self._parts.clock.now() < now + SPAN and not self._thread.is_stopping:
+            while waiting and self._dependencies.clock.now() < now + SPAN and not self._thread.is_stopping:
                 self._thread.sign()
                 report = waiting.pop(0)
                 if self._tell(report):
@@ -109,13 +109,13 @@ class Reporting:
         return True
 
     def _documents(self, report: Report) -> dict[str, object]:
-        return completed(report.documents, self._parts.kinds, self._parts.database)
+        return completed(report.documents, self._dependencies.kinds, self._dependencies.database)
 
     def _is_moot(self, report: Report) -> bool:
         """Return whether the lease is there, or was asked about too long ago."""
-        if self._parts.clock.now() - report.created_at > ABSENT_TRIED_FOR:
+        if self._dependencies.clock.now() - report.created_at > ABSENT_TRIED_FOR:
             return True
-        with self._parts.database.read() as uow:
+        with self._dependencies.database.read() as uow:
             return uow.leases.exists(report.lease_id)
 
     def _measured(self, call: Callable[[], None], report: Report) -> None:
@@ -133,7 +133,7 @@ class Reporting:
     def _give_up_or_put_off(self, report: Report, failure: BlazarError) -> bool:
         """Return whether the report was tried for long enough."""
         what = f"{self._filter.name} does not take that lease {report.lease_id} is {report.type}"
-        if self._parts.clock.now() - report.created_at > TRIED_FOR:
+        if self._dependencies.clock.now() - report.created_at > TRIED_FOR:
             LOG.error("%s; it is not tried again: %s", what, failure)
             return True
         LOG.warning("%s; it is tried again later: %s", what, failure)
@@ -142,12 +142,12 @@ class Reporting:
 
     def _put_off(self, report: Report, pause: timedelta) -> None:
         later = replace(report, attempts=report.attempts + 1)
-        due = self._parts.clock.now() + pause
-        self._parts.database.transact(lambda uow: uow.reports.put_off(later, due))
+        due = self._dependencies.clock.now() + pause
+        self._dependencies.database.transact(lambda uow: uow.reports.put_off(later, due))
 
     def _record(self, told: Sequence[int], waiting: Sequence[Report]) -> None:
         """Remove what is told, and let others have at once what was not tried."""
-        now = self._parts.clock.now()
+        now = self._dependencies.clock.now()
 
         def commit(uow: UnitOfWork) -> None:
             uow.reports.remove(told)
@@ -155,4 +155,4 @@ class Reporting:
                 uow.reports.put_off(report, now)
 
         if told or waiting:
-            self._parts.database.transact(commit)
+            self._dependencies.database.transact(commit)

@@ -1,14 +1,42 @@
-"""The Nova aggregate of a reservation, and how it is found again after a crash."""
+"""The Nova aggregates of reservations and the freepool, and how they are found again after a crash."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from blazar.domain.errors import CloudRefused
 from blazar.domain.lease.lease import Reservation
 from blazar.service.ports import Aggregate, Compute, Look, Server
+from blazar.service.ports.kind import Work
 
 AGGREGATE_ID = "aggregate_id"
 """The key of the aggregate's id in the reservation's ``cloud_state``."""
+
+
+class Freepool:
+    """The aggregate of the hosts that are in no active host reservation. Any thread may use it.
+
+    It is found by the id that it had before, and by its name where that id is gone: an operator may make it
+    anew. So it is one request to Nova however many aggregates there are, but for the first one."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._id: int | None = None
+
+    def find(self, compute: Compute) -> Aggregate | None:
+        known = self._id
+        found = compute.aggregate(known) if known is not None else None
+        if found is None or found.name != self._name:
+            found = compute.find_aggregate(self._name)
+        self._id = found.id if found is not None else None
+        return found
+
+    def require(self, compute: Compute) -> Aggregate:
+        """Return the freepool. Raises CloudRefused where there is none."""
+        found = self.find(compute)
+        if found is None:
+            raise CloudRefused(service="Nova", reason=f"there is no aggregate {self._name}")
+        return found
 
 
 def known_aggregate(reservation: Reservation, compute: Compute) -> Aggregate | None:
@@ -28,6 +56,17 @@ def existing_aggregate(reservation: Reservation, compute: Compute) -> Aggregate 
 def all_aggregates(look: Look) -> Sequence[Aggregate]:
     """Return all aggregates of the cloud, which one look asks for once."""
     return look.once("aggregates", look.cloud.compute.aggregates)
+
+
+def aggregates_by_name(look: Look) -> Mapping[str, Aggregate]:
+    """Return all aggregates of the cloud by name; the first of those that share one."""
+    return look.once("aggregates by name", lambda: {a.name: a for a in reversed(all_aggregates(look))})
+
+
+def service_name(work: Work, resource_id: str) -> str | None:
+    """Return the compute service host of one of the resources; None where it is no longer registered."""
+    registration = work.resources.get(resource_id)
+    return str(registration.facts["service_name"]) if registration else None
 
 
 def named(hosts: Sequence[str]) -> str:

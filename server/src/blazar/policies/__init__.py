@@ -7,9 +7,17 @@ from collections.abc import Iterable
 from oslo_config import cfg
 from oslo_policy import policy
 
-from blazar.policies import base, leases
+from blazar.policies import availability, base, capacity, leases, properties, quotas, services
 
-RULES: tuple[policy.RuleDefault, ...] = (*base.RULES, *leases.RULES)
+RULES: tuple[policy.RuleDefault, ...] = (
+    *base.RULES,
+    *leases.RULES,
+    *availability.RULES,
+    *quotas.RULES,
+    *services.RULES,
+    *capacity.RULES,
+    *properties.RULES,
+)
 """The rules of the core; kinds contribute those of their own routes."""
 
 

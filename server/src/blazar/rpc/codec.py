@@ -7,9 +7,10 @@ kinds' extensions.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast, get_type_hints
+from types import GenericAlias
+from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter
 from pydantic_core import SchemaSerializer, SchemaValidator, core_schema
@@ -42,6 +43,10 @@ class WireType:
     """Turns values of one type into JSON values, and back."""
 
     def __init__(self, hint: Any) -> None:
+        # pydantic turns a sequence of any class item by item in Python, and a list as a whole.
+        self._is_sequence = get_origin(hint) is Sequence
+        if self._is_sequence:
+            hint = GenericAlias(list, get_args(hint))
         schema = _wire_schema(TypeAdapter(hint).core_schema)
         self._serializer = SchemaSerializer(schema)
         self._validator = SchemaValidator(schema)
@@ -49,6 +54,7 @@ class WireType:
     def encode(self, value: Any) -> Any:
         # What has its default is left out and gets it back at the other end: so "not sent" needs no word on
         # the wire.
+        value = list(value) if self._is_sequence else value
         return self._serializer.to_python(value, mode="json", by_alias=True, exclude_defaults=True)
 
     def decode(self, raw: Any) -> Any:

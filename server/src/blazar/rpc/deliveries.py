@@ -2,7 +2,12 @@
 
 A broker delivers a message again where the receiver's connection is lost before it has learnt that the
 message arrived. Without this, a change could be carried out again after a later one was answered: the lease
-would be as it was asked for first, and a lease that was deleted would be there again."""
+would be as it was asked for first, and a lease that was deleted would be there again.
+
+That a call is begun is committed by itself, before anything of the call. It could be written with the change
+that the call leads to, but then a second delivery would go as far as that commit: it would make trusts and
+server groups, move hosts in Nova, and answer "not enough hosts" because the first one has them. So a call
+whose manager dies before its change is committed is not carried out, and its caller gets no answer."""
 
 from __future__ import annotations
 

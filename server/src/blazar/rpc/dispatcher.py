@@ -12,13 +12,14 @@ from typing import Any
 
 from blazar.domain.errors import BlazarError, CloudUnavailable, Internal
 from blazar.domain.lease.lease import Lease
-from blazar.rpc.codec import CALLER, Codec, decode_caller, encode_error, noun_of
+from blazar.rpc.codec import CALLER, Codec, NotUnderstood, decode_caller, encode_error, noun_of
 from blazar.rpc.deliveries import Deliveries
 from blazar.service import log_context
 from blazar.service.context import Caller
 from blazar.service.interface import Service
 from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.ports import Clock
+from blazar.service.tracing import NO_TRACING, NOTHING, Tracing
 
 LOG = logging.getLogger(__name__)
 BEHIND = timedelta(seconds=2)
@@ -33,6 +34,7 @@ class Dispatcher:
     ``context["deadline"]`` is when the other end stops waiting: what it stops waiting for is not begun, and
     use cases are told by their caller. ``context["sent"]`` is when it began to. Where the clocks differ so
     that the deadline means nothing, the call is refused, for dates would mean nothing either.
+    ``context["trace"]`` is there where the request is traced: the headers of the caller's span.
 
     The caller stands among the arguments of nearly every call, for the log and for the deadline. Only a use
     case that has such a parameter gets it."""
@@ -44,6 +46,7 @@ class Dispatcher:
         clock: Clock,
         metrics: Metrics = NO_METRICS,
         deliveries: Deliveries | None = None,
+        tracing: Tracing = NO_TRACING,
     ) -> None:
         """Without ``deliveries``, a call may be carried out as often as it comes."""
         self._deliveries = deliveries
@@ -51,6 +54,7 @@ class Dispatcher:
         self._codec = codec
         self._clock = clock
         self._metrics = metrics
+        self._tracing = tracing
 
     def call(
         self, context: Mapping[str, Any], noun: str, use_case: str, arguments: Mapping[str, Any]
@@ -60,15 +64,17 @@ class Dispatcher:
         name = f"{noun}.{use_case}"
         # The line about a call is logged inside of this block: operators search for a refused call by its
         # request id.
-        with log_context.bound_to(None):
+        with log_context.bound_to(None), self._tracing.entry(name, NOTHING, context.get("trace")) as span:
             try:
                 result = self._result(context, noun, use_case, arguments)
             except BlazarError as error:
+                span.tell({"error.type": error.code})
                 self._tell(name, error.code, began)
                 return {"error": encode_error(error)}
             except Exception:
                 # The edge of the process: the caller gets an answer whatever happens, the log the details.
                 LOG.exception("%s failed unexpectedly", name)
+                span.tell({"error.type": Internal.code})
                 self._tell(name, Internal.code, began)
                 return {"error": encode_error(Internal("Internal Server Error"))}
             self._tell(name, "ok", began)
@@ -109,7 +115,8 @@ class Dispatcher:
         LOG.info(
             "%s: %s after %.1f ms", use_case, code, seconds * 1000, extra={"action": "use_case", "code": code}
         )
-        self._metrics.use_case_called(use_case, code, seconds)
+        # What is not known must not make metrics of its own.
+        self._metrics.use_case_called("unknown" if code == NotUnderstood.code else use_case, code, seconds)
 
 
 def _with_deadline(caller: Caller | None, deadline: str | None) -> Caller | None:

@@ -14,13 +14,13 @@ import amqp
 import kombu
 from oslo_config import cfg
 
-from blazar import broker
 from blazar.broker import oslo_messaging
 from blazar.domain.errors import CloudUnavailable
 from blazar.rpc.dispatcher import Dispatcher
 from blazar.service.ids import new_id
 from blazar.service.interface import CallOptions
 from blazar.service.ports import Clock
+from blazar.service.tracing import NO_TRACING, Tracing
 
 LOG = logging.getLogger(__name__)
 VERSION = "2.0"
@@ -35,15 +35,6 @@ UNFORESEEN = (kombu.exceptions.KombuError, amqp.exceptions.AMQPError, OSError)
 """What oslo.messaging lets through when the broker vanishes at the wrong moment."""
 GRACE = 2.0
 """Seconds after the end of an attempt until the broker itself is taken for lost."""
-
-
-def build_transport(conf: cfg.ConfigOpts) -> Any:
-    """Return the transport to the broker that ``[DEFAULT] transport_url`` names. Nothing is connected before
-    the first call, so it may be built before a server forks."""
-    broker.register(conf)
-    transport = oslo_messaging.get_rpc_transport(conf)
-    broker.set_defaults(conf)
-    return transport
 
 
 class _Endpoint:
@@ -77,12 +68,20 @@ class MessagingTransport:
     the calls are made by threads of their own, and while one of them hangs longer than it may, no other call
     is sent the same way."""
 
-    def __init__(self, conf: cfg.ConfigOpts, transport: Any, clock: Clock, topic: str) -> None:
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        transport: Any,
+        clock: Clock,
+        topic: str,
+        tracing: Tracing = NO_TRACING,
+    ) -> None:
         self._client = oslo_messaging.get_rpc_client(
             transport, oslo_messaging.Target(topic=topic, version=VERSION)
         )
         self._patience = float(conf.rpc_response_timeout)
         self._clock = clock
+        self._tracing = tracing
         self._hanging: set[Future[Any]] = set()
 
     def call(
@@ -93,7 +92,8 @@ class MessagingTransport:
         for number, share in enumerate(shares):
             self._require_broker()
             try:
-                return self._once(noun, use_case, arguments, patience * share), number > 0
+                with self._tracing.step(f"call {noun}.{use_case}", {"attempt": number + 1}) as span:
+                    return self._once(noun, use_case, arguments, patience * share, span.headers), number > 0
             except oslo_messaging.MessagingTimeout:
                 LOG.warning("%s.%s was not answered within %.1f s", noun, use_case, patience * share)
             except oslo_messaging.MessagingException as failure:
@@ -105,14 +105,21 @@ class MessagingTransport:
         )
 
     def _once(
-        self, noun: str, use_case: str, arguments: Mapping[str, Any], seconds: float
+        self,
+        noun: str,
+        use_case: str,
+        arguments: Mapping[str, Any],
+        seconds: float,
+        trace: Mapping[str, str],
     ) -> Mapping[str, Any]:
         sent = self._clock.now()
-        context = {
+        context: dict[str, Any] = {
             "call": new_id(),
             "sent": sent.isoformat(),
             "deadline": (sent + timedelta(seconds=seconds * IN_TIME)).isoformat(),
         }
+        if trace:
+            context["trace"] = dict(trace)
         client = self._client.prepare(timeout=seconds, retry=RETRIES)
         words = {"noun": noun, "use_case": use_case, "arguments": dict(arguments)}
         call = _begun(lambda: client.call(context, "call", **words))

@@ -16,7 +16,7 @@ from blazar.rpc.codec import (
     wire_noun,
 )
 from blazar.service.context import Caller
-from blazar.service.interface import CallOptions, HealthInterface, LeasesInterface, Service
+from blazar.service.interface import CallOptions, HealthInterface, LeasesInterface, QuotasInterface, Service
 
 
 class Transport(Protocol):
@@ -91,6 +91,10 @@ class _Remote:
     @property
     def health(self) -> HealthInterface:
         return cast(HealthInterface, self.noun("health"))
+
+    @property
+    def quotas(self) -> QuotasInterface:
+        return cast(QuotasInterface, self.noun("quotas"))
 
     def noun(self, name: str) -> Any:
         if name not in self._codec.nouns:

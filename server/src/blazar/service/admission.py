@@ -6,23 +6,28 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from blazar.domain.errors import (
     BlazarError,
     Busy,
     CloudUnavailable,
     InvalidInput,
+    NotEnoughResources,
     NotFound,
     OutcomeUnknown,
     Stale,
     TooLate,
 )
 from blazar.domain.lease.lease import Lease, Reservation
+from blazar.domain.planning.availability import AvailabilitySearch, Objection, Rules
+from blazar.domain.planning.budget import CutShort
 from blazar.domain.planning.demand import Demand, Order, PlanRequest
 from blazar.domain.planning.plan import Plan, Shortage
+from blazar.domain.planning.planner import undecided
 from blazar.domain.resource import Allocation, Pool
 from blazar.domain.time import Interval
 from blazar.service.calendars import Calendars
@@ -31,6 +36,7 @@ from blazar.service.ids import new_id
 from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.ports import Clock
 from blazar.service.ports.kind import Kinds
+from blazar.service.shortages import refusal_of
 from blazar.service.waiting import DATABASE_PAUSES, until
 
 T = TypeVar("T")
@@ -50,6 +56,14 @@ class PlanningSettings:
     cleaning: timedelta = timedelta(0)
     max_reservations: int = 64
     """How many reservations a new lease may have."""
+
+
+class LooksAtPlans(Protocol):
+    """What is beside the calendars, such as quotas, and may have something to say against a plan."""
+
+    def refusal(self, lease: Lease, plan: Plan) -> BlazarError | None: ...
+
+    def rules(self, lease: Lease, spend: Callable[[int], None]) -> Rules: ...
 
 
 class Admission:
@@ -74,8 +88,7 @@ class Admission:
 
         Raises NotEnoughResources with the reason, TooLate after the caller's deadline, and InvalidInput where
         a new lease has more reservations than the operator allows."""
-        self._require_few(reservations)
-        requests = self._requests(reservations, interval)
+        requests = self.requests(reservations, interval)
         if not requests:
             return Plan(interval)
         began = time.perf_counter()  # a duration, not a time of day
@@ -83,9 +96,50 @@ class Admission:
         cause = str(outcome.cause) if isinstance(outcome, Shortage) else None
         self._metrics.planned(cause, time.perf_counter() - began)
         if isinstance(outcome, Shortage):
-            short = next(r for r in reservations if r.id == outcome.reservation_id)
-            raise self._kinds[short.resource_type].refusal(short, outcome)
+            raise self.refusal(reservations, outcome)
         return outcome
+
+    def searching(self, caller: Caller) -> AbstractContextManager[AvailabilitySearch]:
+        """Search in the calendars, as ``Calendars.searching`` does."""
+        return self._calendars.searching(caller)
+
+    def earliest(self, lease: Lease, latest: datetime, objections: LooksAtPlans, caller: Caller) -> Plan:
+        """Return the allocations of the lease's reservations at the earliest start, from the lease's own to
+        ``latest``, at which they can be had and nothing has to be said against it.
+
+        Where there is none, raises QuotaExceeded or UsageRefused if there is enough at one that these do not
+        allow, else NotEnoughResources as at the lease's own start."""
+        requests = self.requests(lease.reservations, lease.interval)
+        if not requests:
+            return Plan(lease.interval)
+        refused: list[Plan] = []
+        with self.searching(caller) as search:
+            allowed = objections.rules(lease, search.spend)
+
+            def rules(plan: Plan) -> Objection | None:
+                objection = allowed(plan)
+                refused.extend([plan] if objection else [])
+                return objection
+
+            try:
+                if (found := search.earliest(requests, latest, rules)) is not None:
+                    return found
+                short = search.plan(requests)
+            except CutShort:
+                short = undecided(next(iter(requests.values())))
+        refusal = objections.refusal(lease, refused[-1]) if refused else None
+        if refusal is None and isinstance(short, Shortage):
+            refusal = self.refusal(lease.reservations, short)
+        raise refusal or Busy()
+
+    def refusal(self, reservations: Sequence[Reservation], shortage: Shortage) -> NotEnoughResources:
+        """Return the error for the user when the calendars have not enough for the reservations."""
+        short = next(r for r in reservations if r.id == shortage.reservation_id)
+        return refusal_of(short, shortage, self._kinds)
+
+    def committed(self, plan: Plan, lease: Lease) -> None:
+        """Tell the calendars that a new lease is stored as planned."""
+        self._calendars.committed(plan.generations, lease.allocations)
 
     def _require_few(self, reservations: Sequence[Reservation]) -> None:
         most = self._settings.max_reservations
@@ -94,7 +148,10 @@ class Admission:
         if is_new and len(reservations) > most:
             raise InvalidInput(f"A lease may have at most {most} reservations.")
 
-    def _requests(self, reservations: Sequence[Reservation], interval: Interval) -> dict[Pool, PlanRequest]:
+    def requests(self, reservations: Sequence[Reservation], interval: Interval) -> dict[Pool, PlanRequest]:
+        """Return what the reservations ask of each calendar. Raises InvalidInput where a new lease has more
+        of them than the operator allows."""
+        self._require_few(reservations)
         demands: dict[Pool, list[Demand]] = {}
         for reservation in reservations:
             kind = self._kinds[reservation.resource_type]
@@ -182,12 +239,25 @@ def _require_same_service(still: CloudUnavailable, lost: CloudUnavailable) -> No
         raise still
 
 
-def with_allocations(lease: Lease, plan: Plan) -> Lease:
+def with_allocations(lease: Lease, plan: Plan, new_id: Callable[[], str] = new_id) -> Lease:
     """Return the lease with what the plan gives to each of its reservations.
 
     An allocation that is kept in a lease that has begun keeps its start: the plan looks only at the time
     ahead."""
     kept = {k.old.id: k.new for k in plan.kept}
+    added: dict[str, list[Allocation]] = {}
+    for each in plan.added:
+        added.setdefault(each.reservation_id, []).append(
+            Allocation(
+                id=new_id(),
+                reservation_id=each.reservation_id,
+                lease_id=lease.id,
+                resource_id=each.resource_id,
+                interval=plan.interval,
+                usage=each.usage,
+                slots=each.slots,
+            )
+        )
     reservations = []
     for reservation in lease.reservations:
         stay = [
@@ -200,18 +270,5 @@ def with_allocations(lease: Lease, plan: Plan) -> Lease:
             for old in reservation.allocations
             if old.id in kept
         ]
-        new = [
-            Allocation(
-                id=new_id(),
-                reservation_id=reservation.id,
-                lease_id=lease.id,
-                resource_id=assignment.resource_id,
-                interval=plan.interval,
-                usage=assignment.usage,
-                slots=assignment.slots,
-            )
-            for assignment in plan.added
-            if assignment.reservation_id == reservation.id
-        ]
-        reservations.append(replace(reservation, allocations=(*stay, *new)))
+        reservations.append(replace(reservation, allocations=(*stay, *added.get(reservation.id, ()))))
     return replace(lease, reservations=tuple(reservations))

@@ -10,22 +10,27 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from blazar.domain.calendar.calendar import Calendar
 from blazar.domain.calendar.snapshot import CalendarSnapshot
+from blazar.domain.planning.availability import AvailabilitySearch
 from blazar.domain.planning.budget import DECISION, FIRST_FIT, Budget, CutShort
 from blazar.domain.planning.demand import PlanRequest
 from blazar.domain.planning.plan import Plan, Shortage
 from blazar.domain.planning.planner import Allowance, plan, with_first_fit
-from blazar.domain.resource import Pool
+from blazar.domain.resource import Allocation, Pool
 from blazar.domain.time import Interval
 from blazar.service.context import Caller
 from blazar.service.ports import Clock, Database
 from blazar.service.turns import Turns
 
+Answer = TypeVar("Answer")
 OVERLAP = timedelta(seconds=10)
 """How far each refresh looks back behind the one before: longer than a write transaction lasts and clocks
 differ."""
@@ -46,6 +51,8 @@ class Limits:
     """Steps to find a plan, and again to find out what is short."""
     first_fit: int = FIRST_FIT
     """Steps to find the first possible start."""
+    availability: int = DECISION
+    """Steps to find all answers to a question for availability."""
 
 
 class Calendars:
@@ -76,14 +83,61 @@ class Calendars:
 
         Raises TooLate as soon as the caller does not wait for the answer any more, and ValueError without any
         request."""
+        with self._turn(caller):
+            return self._plan(requests, self._allowance(caller))
+
+    def examine(self, caller: Caller, examination: Callable[[Budget], Answer]) -> Answer:
+        """Run a question about snapshots, in a turn of the caller's project, with the budget of a decision.
+
+        Raises TooLate as ``plan`` does, CloudUnavailable where too many expensive ones wait, and what the
+        question raises: CutShort where the budget is spent."""
+        with self._turn(caller):
+            return examination(self._allowance(caller).decision)
+
+    def snapshot(self, pool: Pool) -> CalendarSnapshot:
+        """Return the pool's calendar with everything that was committed before this call."""
+        return self._of(pool).refreshed()
+
+    @contextmanager
+    def searching(self, caller: Caller) -> Iterator[AvailabilitySearch]:
+        """Search in one snapshot of each pool, in a turn of the caller's project, with one budget for all
+        that is searched inside the block.
+
+        Raises TooLate as soon as the caller does not wait for the answer any more."""
+        with self._turn(caller):
+            snapshots: dict[Pool, CalendarSnapshot] = {}
+
+            def snapshot(pool: Pool) -> CalendarSnapshot:
+                if pool not in snapshots:
+                    snapshots[pool] = self._of(pool).refreshed()
+                return snapshots[pool]
+
+            yield AvailabilitySearch(snapshot, Budget(self._limits.availability, self._has_time(caller)))
+
+    @contextmanager
+    def _turn(self, caller: Caller) -> Iterator[None]:
         with self._turns.taken(caller.project_id, lambda: self._patience(caller)):
             caller.require_time(self._clock.now())
-            return self._plan(requests, self._allowance(caller))
+            yield
+
+    def plans_waiting(self) -> int:
+        """Return how many requests wait for their turn to be planned."""
+        return self._turns.waiting()
 
     def refresh(self, in_full: bool = False) -> None:
         """Compare every resident calendar with the database, and load what changed."""
         for resident in list(self._resident.values()):
             resident.refreshed(in_full)
+
+    def committed(self, generations: Mapping[str, int], allocations: Iterable[Allocation]) -> None:
+        """Take over a commit of this process, which compared ``generations`` and added ``allocations``, and
+        nothing else, on resources of these generations: it needn't be read from the database."""
+        by_resource: dict[str, list[Allocation]] = defaultdict(list)
+        for allocation in allocations:
+            by_resource[allocation.resource_id].append(allocation)
+        commit = [(id_, generation, by_resource[id_]) for id_, generation in generations.items()]
+        for resident in list(self._resident.values()):
+            resident.committed(commit)
 
     def copy(self, pool: Pool) -> Calendar:
         """Return a copy of the pool's calendar, with everything that was committed before this call.
@@ -144,23 +198,27 @@ class Calendars:
 
     def _allowance(self, caller: Caller) -> Allowance:
         """Return the budgets of a decision that begins now, for a caller who waits until its deadline."""
+        limits, has_time = self._limits, self._has_time(caller)
+        return Allowance(
+            Budget(limits.decision, has_time),
+            Budget(limits.decision, lambda: self._is_awaited(caller)),
+            Budget(limits.first_fit, has_time),
+        )
+
+    def _has_time(self, caller: Caller) -> Callable[[], None]:
+        """Return what a decision that begins now looks at from time to time."""
         ends = self._monotonic() + self._limits.seconds
 
-        def is_awaited() -> None:
-            caller.require_time(self._clock.now())
-            self._breathe(BREATH)
-
         def has_time() -> None:
-            is_awaited()
+            self._is_awaited(caller)
             if self._monotonic() >= ends:
                 raise CutShort
 
-        limits = self._limits
-        return Allowance(
-            Budget(limits.decision, has_time),
-            Budget(limits.decision, is_awaited),
-            Budget(limits.first_fit, has_time),
-        )
+        return has_time
+
+    def _is_awaited(self, caller: Caller) -> None:
+        caller.require_time(self._clock.now())
+        self._breathe(BREATH)
 
     def _patience(self, caller: Caller) -> float | None:
         return None if caller.deadline is None else (caller.deadline - self._clock.now()).total_seconds()
@@ -175,6 +233,10 @@ def _moved(request: PlanRequest, start: datetime) -> PlanRequest:
     return replace(request, interval=Interval(start, start + length))
 
 
+Commit = Sequence[tuple[str, int, Sequence[Allocation]]]
+"""What a commit has added: per resource its id, the generation before, and the new allocations."""
+
+
 class _Resident:
     """The calendar of one pool."""
 
@@ -185,12 +247,18 @@ class _Resident:
         self._lock = threading.Lock()
         """One refresh at a time: an older answer of the database must not overwrite a newer one."""
         self._calendar = Calendar()
+        self._own: deque[Commit] = deque()
+        """Commits of this process that the calendar does not have yet."""
         self._seen: datetime | None = None
         self._begun = 0
         """How many refreshes have begun."""
         self._done = 0
         """The number of the last one that succeeded."""
         self._done_in_full = 0
+
+    def committed(self, commit: Commit) -> None:
+        # It is written by the next refresh: a request must not wait for one that is under way.
+        self._own.append(commit)
 
     def refreshed(self, in_full: bool = False) -> CalendarSnapshot:
         """Return a snapshot that has everything that was committed before this call.
@@ -211,6 +279,9 @@ class _Resident:
     def _refresh(self, in_full: bool) -> None:
         self._begun += 1
         begun = self._clock.now()
+        while self._own:
+            for resource_id, generation, added in self._own.popleft():
+                self._calendar.advance(resource_id, generation, added)
         with self._database.read() as uow:
             if self._seen is None:
                 self._calendar.bulk_load((r.resource, a) for r, a in uow.resources.occupancy(self._pool))

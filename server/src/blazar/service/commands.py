@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any
 
@@ -61,9 +61,35 @@ class CreateLease:
 
 
 @dataclass(frozen=True, slots=True)
+class ByDuration:
+    """The dates of a new lease by how long it lasts: its end is not looked at."""
+
+    duration: timedelta
+    """In whole minutes."""
+    earliest: bool = False
+    """Whether it starts as soon as there is enough, from its start on."""
+    latest_end: datetime | None = None
+    """When it has to be over, if it starts as soon as there is enough."""
+
+
+@dataclass(frozen=True, slots=True)
 class UpdateLease:
     name: str | Unset = UNSET
     start: Moment | Unset = UNSET
     end: Moment | Unset = UNSET
     before_end: datetime | Unset = UNSET
     reservations: tuple[ReservationChange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AvailabilityQuestion:
+    """A question: when, and for how long, could these reservations be had together?"""
+
+    reservations: tuple[ReservationRequest, ...]
+    start: Moment
+    """The earliest start that would do."""
+    duration: timedelta
+    """The wanted duration, in whole minutes."""
+    latest_start: datetime | None = None
+    shortest: timedelta | None = None
+    """The shortest duration that would do; None where only the wanted one does."""

@@ -25,6 +25,13 @@ class Caller:
     token: str | None = field(default=None, repr=False)
     deadline: datetime | None = None
     """When the caller stops to wait for the answer. What is not stored by then must not be stored at all."""
+    sees_private: bool | None = None
+    """Whether the policy lets the caller see private properties; None where it was not asked."""
+
+    @property
+    def sees_private_properties(self) -> bool:
+        """Return what the policy says. A blazar-api of the version before asks about administrators only."""
+        return self.is_admin if self.sees_private is None else self.sees_private
 
     def require_time(self, now: datetime) -> None:
         """Raise TooLate after the deadline."""

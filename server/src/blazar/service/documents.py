@@ -23,6 +23,15 @@ class DateFormats:
     """created_at and updated_at."""
 
 
+def without_zone(timespec: str) -> DateFormats:
+    """Return ISO 8601, UTC without zone; ``timespec`` as ``datetime.isoformat`` takes it."""
+
+    def text(moment: datetime) -> str:
+        return moment.replace(tzinfo=None).isoformat(timespec=timespec)
+
+    return DateFormats(text, lambda moment: None if moment is None else text(moment))
+
+
 def lease_document(lease: Lease, kinds: Kinds, dates: DateFormats) -> dict[str, Any]:
     """Return the lease with its reservations and its public events. ``status_reason`` is there where there is
     one."""

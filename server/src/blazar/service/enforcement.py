@@ -15,7 +15,7 @@ from blazar.service.context import Caller
 from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.ports import LONGEST_DELAY, Report, ReportType, UnitOfWork
 from blazar.service.ports.enforcement import Proposal, UsageFilter
-from blazar.service.ports.kind import Parts
+from blazar.service.ports.kind import Dependencies
 from blazar.service.request_cloud import PATIENCE, within_request
 from blazar.service.usage_documents import completed, document
 
@@ -30,12 +30,12 @@ class Enforcement:
     def __init__(
         self,
         filters: Sequence[UsageFilter],
-        parts: Parts,
+        dependencies: Dependencies,
         exempt: Collection[str] = (),
         metrics: Metrics = NO_METRICS,
     ) -> None:
         self._filters = filters
-        self._parts = parts
+        self._dependencies = dependencies
         self._exempt = exempt
         self._metrics = metrics
 
@@ -49,13 +49,36 @@ class Enforcement:
             return
         proposal = self._proposal(current, lease, caller)
         for each in self._filters:
-            caller.require_time(self._parts.clock.now())
+            caller.require_time(self._dependencies.clock.now())
             if current is None:
                 self._expect(each, lease, caller)
             self._ask(each, proposal)
 
+    def preview(self, current: Lease | None, lease: Lease, caller: Caller) -> None:
+        """Do as ``check`` does for a lease that is not to be stored.
+
+        Filters that are told what becomes of leases keep books about them: to ask one would have an effect,
+        so they are left out."""
+        if not self.has_previews or lease.project_id in self._exempt:
+            return
+        proposal = self._proposal(current, lease, caller)
+        for each in self._filters:
+            if not each.reports:
+                caller.require_time(self._dependencies.clock.now())
+                self._ask(each, proposal)
+
+    @property
+    def has_previews(self) -> bool:
+        """Return whether ``preview`` asks any filter."""
+        return any(not each.reports for each in self._filters)
+
+    @property
+    def previews_look_at_start(self) -> bool:
+        """Return whether what ``preview`` refuses may be allowed at another start."""
+        return any(each.looks_at_start for each in self._filters if not each.reports)
+
     def _proposal(self, current: Lease | None, lease: Lease, caller: Caller) -> Proposal:
-        clock, kinds = self._parts.clock, self._parts.kinds
+        clock, kinds = self._dependencies.clock, self._dependencies.kinds
         deadline = caller.deadline or clock.now() + PATIENCE
         found: dict[str, Any] = {}
 
@@ -65,10 +88,10 @@ class Enforcement:
                 made = {"lease": document(lease, kinds, status)}
                 if current is not None:
                     made["current_lease"] = document(current, kinds, status)
-                found.update(completed(made, kinds, self._parts.database))
+                found.update(completed(made, kinds, self._dependencies.database))
             return found
 
-        identity = within_request(self._parts.cloud, caller, clock).identity
+        identity = within_request(self._dependencies.cloud, caller, clock).identity
         return Proposal(lease, current, documents, identity, lambda: (deadline - clock.now()).total_seconds())
 
     def _ask(self, asked: UsageFilter, proposal: Proposal) -> None:
@@ -100,19 +123,19 @@ class Enforcement:
         is found when the report is due, and the report is dropped."""
         if ReportType.ENDED not in asked.reports:
             return
-        now = self._parts.clock.now()
+        now = self._dependencies.clock.now()
         due = min((caller.deadline or now + PATIENCE) + MARGIN, now + LONGEST_DELAY)
-        documents = {"lease": document(lease, self._parts.kinds, LeaseStatus.DELETING.value)}
+        documents = {"lease": document(lease, self._dependencies.kinds, LeaseStatus.DELETING.value)}
         report = Report(asked.name, lease.id, ReportType.ENDED, documents, now, only_if_absent=True)
 
         def commit(uow: UnitOfWork) -> None:
             uow.reports.put(report, due)  # replaces that of an earlier attempt
 
-        self._parts.database.transact(commit)
+        self._dependencies.database.transact(commit)
 
     def _forget(self, asked: UsageFilter, lease: Lease) -> None:
         if ReportType.ENDED in asked.reports:
-            self._parts.database.transact(lambda uow: uow.reports.withdraw(asked.name, lease.id))
+            self._dependencies.database.transact(lambda uow: uow.reports.withdraw(asked.name, lease.id))
 
 
 class RequestCheck:

@@ -10,23 +10,30 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, assert_never
+from typing import Any, TypeVar, assert_never
 from uuid import uuid4
 
 from blazar.domain.errors import CloudRefused, CloudUnavailable, Stale
 from blazar.domain.lease import progress
 from blazar.domain.lease.change import was_announced
-from blazar.domain.lease.event import Event, EventStatus, EventType
+from blazar.domain.lease.event import Event, EventType
 from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.lease.ordering import must_wait_for, shared_with
 from blazar.domain.lease.outcome import Done, GiveUp, NotYet, Outcome
+from blazar.domain.lease.surplus import has_surplus, only_surplus
 from blazar.domain.resource import Allocation, Registration
-from blazar.service.notifications import LEASE_DELETE, event_notification, payload
+from blazar.service.notifications import (
+    LEASE_DELETE,
+    event_notification,
+    payload,
+    payload_of_deleted,
+)
 from blazar.service.ports import ClaimedEvent, Clock, Cloud, Database, UnitOfWork
 from blazar.service.ports.kind import Kind, Kinds, Work
 from blazar.service.preparation import release_trust
 from blazar.service.usage_reports import NO_REPORTS, UsageReports
 
+T = TypeVar("T")
 LOG = logging.getLogger(__name__)
 SETTLE_ATTEMPTS = 20
 TRUST = "trust"
@@ -47,6 +54,19 @@ class HeldClaim:
     @property
     def event(self) -> Event:
         return self.claimed.event
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """A lease as it was stored when an event was entered. The verbs act on all of it, or only on its surplus
+    while the rest waits for others."""
+
+    stored: Lease
+    is_shedding: bool
+
+    @property
+    def acted(self) -> Lease:
+        return only_surplus(self.stored) if self.is_shedding else self.stored
 
 
 class Events:
@@ -72,10 +92,10 @@ class Events:
 
     def run(self, held_claim: HeldClaim) -> None:
         """Carry the event out as far as it goes now. Raises ClaimLost where the claim was lost meanwhile."""
-        lease = self._repeated(lambda _: self._enter(held_claim), held_claim)
-        if lease is not None:
-            outcomes = self._act(held_claim, lease)
-            self._repeated(lambda is_first: self._settle(held_claim, outcomes, lease, is_first), held_claim)
+        begun = self._repeated(lambda _: self._enter(held_claim), held_claim)
+        if begun is not None:
+            outcomes = self._act(held_claim, begun.acted)
+            self._repeated(lambda is_first: self._settle(held_claim, outcomes, begun, is_first), held_claim)
 
     def put_off(self, held_claim: HeldClaim) -> None:
         """Try an event that met a defect again later, after all others."""
@@ -125,7 +145,7 @@ class Events:
         if moved:
             LOG.warning("%d events were put off by a clock that was ahead; they are due again", moved)
 
-    def _repeated(self, step: Callable[[bool], Lease | None], held_claim: HeldClaim) -> Lease | None:
+    def _repeated(self, step: Callable[[bool], T], held_claim: HeldClaim) -> T:
         """Repeat a step that lost a race against a request for the same lease, as long as the claim holds.
         The step is told whether this is the first time."""
         for attempt in range(SETTLE_ATTEMPTS):
@@ -136,18 +156,22 @@ class Events:
                 self._clock.pause(0.01)
         return step(False)
 
-    def _enter(self, held_claim: HeldClaim) -> Lease | None:
-        """Return the lease on which the event is to be carried out; None when there is nothing to do now."""
+    def _enter(self, held_claim: HeldClaim) -> _Begun | None:
+        """Return the lease on which the event is to be carried out; None when there is nothing to do now.
+
+        Where it must wait for others, what it has too much is taken back all the same: they may wait for
+        that."""
         now = self._clock.now()
 
-        def commit(uow: UnitOfWork) -> Lease | None:
+        def commit(uow: UnitOfWork) -> _Begun | None:
             old = uow.leases.get(held_claim.event.lease_id)
             event = _event_of(old, held_claim)
             if old is None or event is None:
                 return None
-            step = progress.enter(old, event, now)
+            step, is_shedding = progress.enter(old, event, now), False
             if isinstance(step, progress.Entered) and (wait := self._wait_for_others(uow, old, event, now)):
-                step = wait
+                is_shedding = has_surplus(old)
+                step = step if is_shedding else wait
             if isinstance(step, progress.Left):
                 uow.events.release_claim(event.id, held_claim.claimed.token, now)
             if step.lease != old:
@@ -155,7 +179,8 @@ class Events:
                 self._reports.put(uow, old, step.lease, now)
             if isinstance(step, progress.Left):
                 return None
-            return replace(step.lease, revision=old.revision + 1, updated_at=now)  # as it is stored now
+            stored = replace(step.lease, revision=old.revision + 1, updated_at=now)
+            return _Begun(stored, is_shedding)
 
         return self._database.transact(commit)
 
@@ -188,7 +213,8 @@ class Events:
         for reservation in lease.reservations:
             if progress.acts_on(held_claim.event.event_type, reservation):
                 kind = self._kinds[reservation.resource_type]
-                occupied = {a.resource_id for a in reservation.allocations} & resources.keys()
+                had = (*reservation.allocations, *reservation.surplus)
+                occupied = {a.resource_id for a in had} & resources.keys()
                 work = Work(lease, reservation, {i: resources[i] for i in sorted(occupied)})
                 outcomes[reservation.id] = _tried(held_claim.event.event_type, kind, work, cloud)
         if held_claim.event.event_type in progress.RELEASING and all(
@@ -201,7 +227,7 @@ class Events:
         return outcomes
 
     def _resources_of(self, lease: Lease) -> Mapping[str, Registration]:
-        ids = sorted({a.resource_id for a in lease.allocations})
+        ids = sorted({a.resource_id for r in lease.reservations for a in (*r.allocations, *r.surplus)})
         if not ids:
             return {}
         pools = {self._kinds[r.resource_type].pool for r in lease.reservations}
@@ -209,15 +235,15 @@ class Events:
             return {r.id: r for pool in sorted(pools) for r in uow.resources.list(pool, ids)}
 
     def _settle(
-        self, held_claim: HeldClaim, outcomes: Mapping[str, Outcome], acted: Lease, is_first: bool
+        self, held_claim: HeldClaim, outcomes: Mapping[str, Outcome], begun: _Begun, is_first: bool
     ) -> None:
-        """``acted`` is the lease that the verbs acted on, as it was stored when the event was entered. Nearly
-        always it still is. Where a request has changed it since, the stored revision tells: Stale is raised,
-        and the lease is read again, so that only what was acted on is settled."""
+        """Nearly always the lease is still as it was stored when the event was entered. Where a request has
+        changed it since, the stored revision tells: Stale is raised, and the lease is read again, so that
+        only what was acted on is settled."""
         now = self._clock.now()
 
         def commit(uow: UnitOfWork) -> None:
-            old = acted if is_first else uow.leases.get(held_claim.event.lease_id)
+            old = begun.stored if is_first else uow.leases.get(held_claim.event.lease_id)
             event = _event_of(old, held_claim)
             if old is None or event is None:
                 return
@@ -225,21 +251,23 @@ class Events:
             if old.status is not progress.WHILE[event.event_type]:
                 # A deletion overtook the event; its own event releases everything.
                 return
-            new = progress.settle(old, event, acted, outcomes, now, self._start_retry)
+            new = progress.settle(
+                old, event, begun.acted, outcomes, now, self._start_retry, begun.is_shedding
+            )
             stay = {a.id for a in new.allocations} if new else set()
             released = {a.resource_id for a in old.allocations if a.id not in stay}
             uow.resources.touch(sorted(released), now)
             if new is None:
                 uow.leases.remove(old)
                 if was_announced(old):
-                    uow.outbox.put(LEASE_DELETE, payload(old, self._kinds), now)
+                    uow.outbox.put(LEASE_DELETE, payload_of_deleted(old, self._kinds), now)
                 return
             if new.status is LeaseStatus.TERMINATED:
                 new = replace(new, trust_id=None)
-            uow.leases.save(new, old, now)
+            stored = uow.leases.save(new, old, now)
             settled = next((e for e in new.events if e.id == event.id), None)
-            if settled and settled.event_type.is_public and settled.status is EventStatus.DONE:
-                uow.outbox.put(event_notification(settled.event_type), payload(new, self._kinds), now)
+            if settled and settled.event_type.is_public and not settled.is_open:
+                uow.outbox.put(event_notification(settled.event_type), payload(stored, self._kinds), now)
 
         self._database.transact(commit)
 
@@ -248,7 +276,7 @@ def _planned(uow: UnitOfWork, resource_ids: Iterable[str], moment: datetime) -> 
     """Return what the calendar has on these resources at the moment."""
     registrations = (uow.resources.get(i) for i in sorted(resource_ids))
     found = (
-        uow.resources.allocations(each.pool, resource_id=each.id, ending_after=moment)
+        uow.resources.allocations(each.pool, resource_ids=[each.id], ending_after=moment)
         for each in registrations
         if each is not None
     )

@@ -8,6 +8,9 @@ from enum import StrEnum
 
 from blazar.service.ports import Clock, Database
 
+MOST_EVENTS = 10_000
+"""So many events are counted, so that the count costs little when most is late."""
+
 
 class ThreadState(StrEnum):
     OK = "OK"
@@ -39,6 +42,10 @@ class ManagerHealth:
     takes_changes: bool = True
     """Whether there is room for changes in the database, as far as the manager that was asked knows."""
     threads: tuple[ThreadHealth, ...] = ()
+    events_waiting: int = 0
+    """Events that are due and not being worked on, MOST_EVENTS at the most."""
+    plans_waiting: int = 0
+    """Requests that wait at this manager for their turn to be planned."""
 
     @property
     def works(self) -> bool:
@@ -50,16 +57,25 @@ class HealthUseCases:
     """The use case of monitoring."""
 
     def __init__(
-        self, database: Database, clock: Clock, threads: Callable[[], Sequence[ThreadHealth]] = tuple
+        self,
+        database: Database,
+        clock: Clock,
+        threads: Callable[[], Sequence[ThreadHealth]] = tuple,
+        plans_waiting: Callable[[], int] = lambda: 0,
     ) -> None:
         self._database = database
         self._clock = clock
         self._threads = threads
+        self._plans_waiting = plans_waiting
 
     def read(self) -> ManagerHealth:
+        now = self._clock.now()
         with self._database.read() as uow:
-            lag, depth = round(uow.events.lag(self._clock.now()), 3), uow.outbox.depth()
-        return ManagerHealth(lag, depth, self._database.takes_changes(), self.threads())
+            lag, depth = round(uow.events.lag(now), 3), uow.outbox.depth()
+            waiting = uow.events.waiting(now, MOST_EVENTS)
+        return ManagerHealth(
+            lag, depth, self._database.takes_changes(), self.threads(), waiting, self._plans_waiting()
+        )
 
     def threads(self) -> tuple[ThreadHealth, ...]:
         """Return the threads of this manager, whether the database answers or not."""

@@ -6,13 +6,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Protocol, TypeVar
 
 from blazar.domain.lease.lease import Lease
-from blazar.service.commands import CreateLease, UpdateLease
+from blazar.service.availability import Availability
+from blazar.service.capacity import CapacityQuestion, CapacityReport
+from blazar.service.commands import AvailabilityQuestion, ByDuration, CreateLease, UpdateLease
 from blazar.service.context import Caller
 from blazar.service.health import ManagerHealth
-from blazar.service.ports import ListPage
+from blazar.service.ports import LeasePage, LeaseQuery, ListPage
+from blazar.service.quotas import LimitUse, Quota, QuotaList
+from blazar.service.services import ServiceState
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -63,7 +68,19 @@ def options_of(use_case: Callable[..., Any]) -> CallOptions:
 
 class LeasesInterface(Protocol):
     @call_options(needs_token=True, once=True)
-    def create(self, command: CreateLease, caller: Caller) -> Lease: ...
+    def create(
+        self, command: CreateLease, caller: Caller, by_duration: ByDuration | None = None
+    ) -> Lease: ...
+
+    @call_options(needs_token=True)
+    def preview_create(
+        self, command: CreateLease, caller: Caller, by_duration: ByDuration | None = None
+    ) -> Lease:
+        """Return the lease that a create would make at this moment, or raise what it would. Nothing is
+        written, and nothing is made in the cloud.
+
+        Usage filters that keep books are not asked."""
+        ...
 
     def get(self, lease_id: str) -> Lease:
         """Return the lease. Raises NotFound(object="{'lease_id': '<id>'}")."""
@@ -77,17 +94,75 @@ class LeasesInterface(Protocol):
         all leases are returned at once."""
         ...
 
+    def find(self, query: LeaseQuery) -> LeasePage:
+        """Return a page of the leases that are asked for, without the allocations."""
+        ...
+
     @call_options(needs_token=True, once=True)
-    def update(self, lease_id: str, command: UpdateLease, caller: Caller) -> Lease: ...
+    def update(
+        self, lease_id: str, command: UpdateLease, caller: Caller, duration: timedelta | None = None
+    ) -> Lease: ...
+
+    @call_options(needs_token=True)
+    def preview_update(
+        self, lease_id: str, command: UpdateLease, caller: Caller, duration: timedelta | None = None
+    ) -> Lease:
+        """Return the lease as an update would leave it, or raise what it would, as ``preview_create``
+        does."""
+        ...
 
     @call_options(once=True)
     def delete(self, lease_id: str, caller: Caller) -> None: ...
+
+
+class AvailabilityInterface(Protocol):
+    @call_options(needs_token=True)
+    def ask(self, question: AvailabilityQuestion, caller: Caller) -> Availability:
+        """Return when the reservations could be had. Nothing is written, and nothing is held."""
+        ...
 
 
 class HealthInterface(Protocol):
     @call_options(patience=3.0)
     def read(self) -> ManagerHealth:
         """Return the health of the manager that answers. Raises CloudUnavailable(service="database")."""
+        ...
+
+
+class ServicesInterface(Protocol):
+    def list(self) -> Sequence[ServiceState]:
+        """Return the programs that run, and those that were seen within a day."""
+        ...
+
+
+class QuotasInterface(Protocol):
+    def list(self) -> QuotaList:
+        """Return the limits by default, and the projects that have limits of their own."""
+        ...
+
+    def get(self, project_id: str) -> Quota:
+        """Return the limits of a project. Every text is a project: only Keystone knows which there are."""
+        ...
+
+    def get_usage(self, project_id: str) -> Sequence[LimitUse]:
+        """Return how much the leases of the project use of what limits count."""
+        ...
+
+    @call_options(once=True)
+    def set(self, project_id: str, limits: Mapping[str, int | None]) -> Quota:
+        """Give the project limits of its own; None gives one up. Raises InvalidInput on an unknown name."""
+        ...
+
+    @call_options(once=True)
+    def unset(self, project_id: str) -> None:
+        """Give up all limits of the project's own."""
+        ...
+
+
+class CapacityInterface(Protocol):
+    def get(self, question: CapacityQuestion, caller: Caller) -> CapacityReport:
+        """Return the capacity over time. Raises InvalidInput, and what the kind raises whose units are asked
+        for: FlavorNotFound."""
         ...
 
 
@@ -105,11 +180,20 @@ class Service(Protocol):
     def leases(self) -> LeasesInterface: ...
     @property
     def health(self) -> HealthInterface: ...
+    @property
+    def quotas(self) -> QuotasInterface: ...
 
     def noun(self, name: str) -> Any:
         """Return the use cases of one noun: of the core, or contributed by a kind."""
         ...
 
 
-INTERFACES: Mapping[str, type] = {"leases": LeasesInterface, "health": HealthInterface}
+INTERFACES: Mapping[str, type] = {
+    "leases": LeasesInterface,
+    "health": HealthInterface,
+    "services": ServicesInterface,
+    "availability": AvailabilityInterface,
+    "quotas": QuotasInterface,
+    "capacity": CapacityInterface,
+}
 """The nouns of the core and their interfaces."""

@@ -25,6 +25,9 @@ class Metrics(Protocol):
     def transaction_retried(self) -> None:
         """A deadlock or a serialization failure."""
 
+    def quota_exceeded(self, limit: str) -> None:
+        """A change of a lease was refused, for it takes more than this limit of its project allows."""
+
     def event_run(self, event_type: str, outcome: str, late: float, seconds: float) -> None:
         """A manager worked on an event that was due ``late`` seconds ago."""
 
@@ -70,6 +73,8 @@ class NoMetrics:
     def plan_conflicted(self) -> None: ...
 
     def transaction_retried(self) -> None: ...
+
+    def quota_exceeded(self, limit: str) -> None: ...
 
     def event_run(self, event_type: str, outcome: str, late: float, seconds: float) -> None: ...
 

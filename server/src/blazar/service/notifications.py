@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from dataclasses import replace
 from typing import Any
 
 from blazar.domain.lease.event import EventType
-from blazar.domain.lease.lease import Lease
-from blazar.service.documents import DateFormats, lease_document
+from blazar.domain.lease.lease import Lease, LeaseStatus
+from blazar.service.documents import lease_document, without_zone
 from blazar.service.ports.kind import Kinds
 
+DATES = without_zone("microseconds")
 LEASE_CREATE = "lease.create"
 LEASE_UPDATE = "lease.update"
 LEASE_DELETE = "lease.delete"
@@ -23,17 +24,12 @@ def event_notification(event_type: EventType) -> str:
 
 def payload(lease: Lease, kinds: Kinds) -> dict[str, Any]:
     """Return the flat payload that consumers of API 1.0's notifications know: the fields of the API's
-    answers, with ``lease_id`` in place of ``id``, and dates in ISO 8601, UTC without zone."""
+    answers, with ``lease_id`` in place of ``id``, and dates in ISO 8601 with microseconds, UTC without
+    zone."""
     document = lease_document(lease, kinds, DATES)
     return {"lease_id": document.pop("id"), **document}
 
 
-def _date(moment: datetime) -> str:
-    return moment.replace(tzinfo=None).isoformat()
-
-
-def _stamp(moment: datetime | None) -> str | None:
-    return None if moment is None else _date(moment)
-
-
-DATES = DateFormats(_date, _stamp)
+def payload_of_deleted(lease: Lease, kinds: Kinds) -> dict[str, Any]:
+    """Return the payload of a lease that is removed: as it was, but for its status."""
+    return payload(replace(lease, status=LeaseStatus.DELETING), kinds)

@@ -11,7 +11,7 @@ from datetime import timedelta
 from enum import Enum
 from typing import Any
 
-from blazar.domain.errors import BlazarError, InvalidInput
+from blazar.domain.errors import BlazarError, CloudRefused, CloudUnavailable, InvalidInput
 from blazar.domain.lease.lease import Lease, Reservation
 from blazar.service.context import Caller
 from blazar.service.ports import Clock, Cloud
@@ -96,8 +96,25 @@ class Preparation:
             return TrustStep.KEEP
         if new.interval.end > old.interval.end:
             return TrustStep.MAKE
+        return TrustStep.KEEP if self._may_stay(known, caller) else TrustStep.MAKE
+
+    def _may_stay(self, trust_id: str, caller: Caller) -> bool:
+        """Return whether the trust is good as far as Keystone tells: a lease can be ended without that."""
         identity = within_request(self._cloud, caller, self._clock).identity
-        return TrustStep.KEEP if identity.is_trust_valid(known) else TrustStep.MAKE
+        try:
+            return identity.is_trust_valid(trust_id)
+        except (CloudRefused, CloudUnavailable) as failure:
+            LOG.warning(
+                "Trust %s stays, for Keystone does not tell whether it is good: %s", trust_id, failure
+            )
+            return True
+
+    def require_rights(self, lease: Lease, task: Task | None, caller: Caller) -> None:
+        """Raise InvalidInput where ``make`` would, for the caller has no rights in the lease's project."""
+        if task is not None:
+            self._request(caller).own_cloud(lease.project_id)
+            if task.trust is TrustStep.MAKE:
+                _require_roles(caller)
 
     def make(self, lease: Lease, task: Task, caller: Caller) -> Lease:
         """Return the lease with what was made for it. What was made before a failure is removed again."""
@@ -152,11 +169,15 @@ def release_trust(lease: Lease, cloud: Cloud) -> bool:
 
 def _trust(lease: Lease, request: RequestContext) -> str:
     caller = request.caller
-    if not caller.roles:
-        raise InvalidInput("This needs a token with roles in the lease's project.")
+    _require_roles(caller)
     expires_at = lease.interval.end + TRUST_MARGIN
     identity = request.own_cloud(lease.project_id).identity
     return identity.create_trust(caller.user_id, lease.project_id, caller.roles, expires_at)
+
+
+def _require_roles(caller: Caller) -> None:
+    if not caller.roles:
+        raise InvalidInput("This needs a token with roles in the lease's project.")
 
 
 def _with_memory(lease: Lease, memories: Mapping[str, Mapping[str, Any]]) -> Lease:

@@ -1,4 +1,5 @@
-"""The resource properties that a caller may see and ask for: private ones are for administrators."""
+"""The resource properties that a caller may see and ask for: private ones are for those whom the
+policy allows."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from blazar.domain.resource import Registration
 from blazar.service.context import Caller
 from blazar.service.ports import Database, PropertyRecord, UnitOfWork
 from blazar.service.ports.kind import Kinds
+from blazar.service.shortages import refusal_of
 
 RESOURCE_TYPE = "physical:host"
 """The resource type under which API 1.0 files the properties of hosts."""
@@ -31,7 +33,7 @@ class PrivateProperties:
         that no host has. A requirement that the reservation has already, as ``before``, may stay.
 
         Raises NotEnoughResources."""
-        if caller.is_admin:
+        if caller.sees_private_properties:
             return
         kind = self._kinds[reservation.resource_type]
         demand = kind.demand(reservation)
@@ -43,9 +45,16 @@ class PrivateProperties:
             hidden = demand.requirement.names & private_names(uow)
         if hidden:
             unknown = Shortage(
-                reservation.id, demand.noun, Cause.TOO_FEW, demand.minimum, 0, 0, unknown_properties=hidden
+                reservation.id, demand.plural, Cause.TOO_FEW, demand.minimum, 0, 0, unknown_properties=hidden
             )
-            raise kind.refusal(reservation, unknown)
+            raise refusal_of(reservation, unknown, self._kinds)
+
+    def hidden(self, names: frozenset[str], caller: Caller) -> frozenset[str]:
+        """Return those of the names that are private, where the caller may not see private properties."""
+        if caller.sees_private_properties or not names:
+            return frozenset()
+        with self._database.read() as uow:
+            return names & private_names(uow)
 
 
 def private_names(uow: UnitOfWork) -> frozenset[str]:
@@ -56,7 +65,7 @@ def private_names(uow: UnitOfWork) -> frozenset[str]:
 
 def shown(hosts: Sequence[Registration], uow: UnitOfWork, caller: Caller) -> Sequence[Registration]:
     """Return the hosts with the properties that the caller may see."""
-    hidden = frozenset() if caller.is_admin else private_names(uow)
+    hidden = frozenset() if caller.sees_private_properties else private_names(uow)
     if not hidden:
         return hosts
     return [

@@ -20,7 +20,7 @@ from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation, Reservati
 from blazar.domain.lease.progress import is_settled
 from blazar.domain.resource import Pool
 from blazar.service.ports import Cloud, Difference, Look, MarkedObject, Repair
-from blazar.service.ports.kind import Extension, Kind, Parts, Work
+from blazar.service.ports.kind import Dependencies, Extension, Kind, Work
 
 AT_ONCE = 500
 """Active leases that are compared by one look at the cloud."""
@@ -92,15 +92,15 @@ class Reconciliation:
 
     def __init__(
         self,
-        parts: Parts,
+        dependencies: Dependencies,
         extensions: Sequence[Extension],
         converge: Callable[[str], str | None],
         settings: ReconciliationSettings,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """``converge`` has the engine repair an active lease; it returns why the lease is not repaired."""
-        self._parts = parts
-        self._database = parts.database
+        self._dependencies = dependencies
+        self._database = dependencies.database
         self._extensions = extensions
         self._converge = converge
         self._settings = settings
@@ -136,7 +136,7 @@ class Reconciliation:
     # compare
 
     def _look(self, check: Check, tell: Tell) -> list[_Found]:
-        cloud = self._parts.cloud.fenced(check)
+        cloud = self._dependencies.cloud.fenced(check)
         return [
             *self._of_active_leases(cloud, tell),
             *self._of_resources(cloud, tell),
@@ -169,12 +169,12 @@ class Reconciliation:
         that only another version understands."""
         with self._database.read() as uow:
             leases = [lease for lease in uow.leases.get_many(ids) if lease.is_understood]
-        kinds = self._parts.kinds.keys()
+        kinds = self._dependencies.kinds.keys()
         return [lease for lease in leases if is_settled(lease) and _types(lease) <= kinds]
 
     def _works(self, leases: Sequence[Lease]) -> Mapping[str, list[tuple[Kind[Any], Work]]]:
         """Return the work of each active reservation with its kind, by lease."""
-        kinds = self._parts.kinds
+        kinds = self._dependencies.kinds
         ids: dict[Pool, set[str]] = defaultdict(set)
         for lease in leases:
             for reservation in lease.reservations:
@@ -197,7 +197,7 @@ class Reconciliation:
         for extension in self._extensions:
             tell(f"comparing {extension.name}")
             look = Look(cloud, self._database)
-            for difference, repair in extension.differences(self._parts, look):
+            for difference, repair in extension.differences(self._dependencies, look):
                 yield _Found(difference, partial(self._mended, repair) if repair else None)
 
     def _of_orphans(self, cloud: Cloud, tell: Tell) -> Iterator[_Found]:
@@ -223,7 +223,9 @@ class Reconciliation:
     def _marked(self, cloud: Cloud) -> list[MarkedObject]:
         """Return each marked object once: kinds that share their objects all tell of them."""
         look = Look(cloud, self._database)
-        return list(dict.fromkeys(each for kind in self._parts.kinds.values() for each in kind.marked(look)))
+        return list(
+            dict.fromkeys(each for kind in self._dependencies.kinds.values() for each in kind.marked(look))
+        )
 
     def _owned(self, marked: Iterable[MarkedObject]) -> frozenset[str]:
         ids = sorted({each.reservation_id for each in marked})
@@ -272,7 +274,7 @@ class Reconciliation:
         return self._converge(lease_id)
 
     def _mended(self, repair: Repair, check: Check) -> str | None:
-        return repair(self._parts.cloud.fenced(check))
+        return repair(self._dependencies.cloud.fenced(check))
 
     def _removed(self, orphan: MarkedObject, check: Check) -> str | None:
         """Remove the object. Before each request the database is asked whether a lease has it by now."""
@@ -284,7 +286,7 @@ class Reconciliation:
             if self._owned([orphan]):
                 raise Stale()
 
-        return orphan.remove(self._parts.cloud.fenced(check_owner))
+        return orphan.remove(self._dependencies.cloud.fenced(check_owner))
 
     def _age_left(self, orphan: MarkedObject) -> float:
         """Return for how many seconds the object is too young to be removed."""
@@ -297,7 +299,7 @@ class Reconciliation:
             tell(f"what has no lease is removed in {self._settings.grace.total_seconds():.0f} seconds")
         while (seconds := max(map(self._age_left, self._since), default=0)) > 0:
             check()
-            self._parts.clock.pause(min(seconds, PAUSE))
+            self._dependencies.clock.pause(min(seconds, PAUSE))
 
 
 def _is_active(reservation: Reservation) -> bool:

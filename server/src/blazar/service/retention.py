@@ -1,10 +1,12 @@
-"""Which leases are removed for good, and when: those that were over long ago."""
+"""Which leases are removed from the database, and when: those that were over long ago."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 
+from blazar.domain.lease.lease import Lease
 from blazar.service.ports import Clock, Database
 
 BATCH = 100
@@ -32,6 +34,33 @@ def purge_some(database: Database, before: datetime) -> int | None:
 def purge(database: Database, clock: Clock, before: datetime) -> Iterator[int]:
     """Remove all leases that are over since ``before`` or earlier, in small transactions. Yield how many
     each removed."""
-    while (removed := purge_some(database, before)) is not None:
+    return _paced(partial(purge_some, database, before), clock)
+
+
+Keep = Callable[[Sequence[Lease]], None]
+"""Stores leases outside of the database. It returns when they are there for good."""
+
+
+def archive(database: Database, clock: Clock, before: datetime, keep: Keep) -> Iterator[int]:
+    """Have all leases kept that are over since ``before`` or earlier, and then remove them, in small
+    transactions. Yield how many each removed.
+
+    What is kept and not removed, for the process ends in between, is kept again the next time."""
+    return _paced(partial(_archive_some, database, before, keep), clock)
+
+
+def _archive_some(database: Database, before: datetime, keep: Keep) -> int | None:
+    with database.read() as uow:
+        found = uow.leases.get_many(uow.leases.over(before, BATCH))
+    if not found:
+        return None
+    keep(found)
+    # One that has been renamed meanwhile is not removed, and is kept anew when it has not been changed for
+    # as long.
+    return database.transact(lambda uow: uow.leases.remove_over([lease.id for lease in found], before))
+
+
+def _paced(some: Callable[[], int | None], clock: Clock) -> Iterator[int]:
+    while (removed := some()) is not None:
         yield removed
         clock.pause(PAUSE)

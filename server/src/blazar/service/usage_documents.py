@@ -12,11 +12,12 @@ from typing import Any
 from blazar.domain.lease.event import EventType
 from blazar.domain.lease.lease import Lease, Reservation
 from blazar.domain.resource import Registration
-from blazar.service.documents import lease_document
-from blazar.service.notifications import DATES
+from blazar.service.documents import lease_document, without_zone
 from blazar.service.ports import Database
 from blazar.service.ports.kind import Kinds
 
+DATES = without_zone("auto")
+"""With microseconds where there are some."""
 TEXTS_OR_NULL = ("hypervisor_properties", "resource_properties")
 """There are services that take null for "no properties", and refuse an empty text."""
 

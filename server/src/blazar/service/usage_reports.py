@@ -6,11 +6,10 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from blazar.domain.lease.lease import Lease, LeaseStatus
-from blazar.service.notifications import DATES
 from blazar.service.ports import Report, ReportType, UnitOfWork
 from blazar.service.ports.enforcement import UsageFilter
 from blazar.service.ports.kind import Kinds
-from blazar.service.usage_documents import document
+from blazar.service.usage_documents import DATES, document
 
 OVER = frozenset({LeaseStatus.TERMINATING, LeaseStatus.TERMINATED, LeaseStatus.DELETING})
 """The statuses of a lease whose use has ended, though the cloud may still have to release something."""

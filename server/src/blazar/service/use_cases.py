@@ -6,16 +6,23 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from blazar.service.admission import Admission, PlanningSettings
+from blazar.service.availability import AvailabilityUseCases
 from blazar.service.calendars import Calendars
+from blazar.service.capacity import CapacityUseCases
 from blazar.service.context import Caller
 from blazar.service.enforcement import Enforcement
 from blazar.service.health import HealthUseCases, ThreadHealth
 from blazar.service.leases import Leases, LeaseSettings
 from blazar.service.metrics import NO_METRICS, Metrics
+from blazar.service.objections import Objections
+from blazar.service.ports import Nudge
 from blazar.service.ports.enforcement import UsageFilter
-from blazar.service.ports.kind import Extension, Parts
+from blazar.service.ports.kind import Dependencies, Extension
 from blazar.service.preparation import Preparation
 from blazar.service.private_properties import PrivateProperties
+from blazar.service.quotas import Quotas, QuotaSettings, QuotaUseCases
+from blazar.service.services import Services
+from blazar.service.unified_limits import KeystoneLimits
 from blazar.service.usage_reports import UsageReports
 
 
@@ -27,36 +34,54 @@ class UseCases:
 
     def __init__(
         self,
-        parts: Parts,
+        dependencies: Dependencies,
         extensions: Iterable[Extension],
         calendars: Calendars,
         planning: PlanningSettings,
         settings: LeaseSettings,
-        nudge: Callable[[], None],
+        nudge: Nudge,
         threads: Callable[[], Sequence[ThreadHealth]] = tuple,
         metrics: Metrics = NO_METRICS,
         filters: Sequence[UsageFilter] = (),
         exempt: Collection[str] = (),
+        quota: QuotaSettings | None = None,
     ) -> None:
-        admission = Admission(calendars, parts.kinds, planning, parts.clock, metrics)
-        private = PrivateProperties(parts.database, parts.kinds)
-        preparation = Preparation(parts.cloud, parts.kinds, private, parts.clock)
+        database, cloud = dependencies.database, dependencies.cloud
+        kinds, clock = dependencies.kinds, dependencies.clock
+        admission = Admission(calendars, kinds, planning, clock, metrics)
+        private = PrivateProperties(database, kinds)
+        preparation = Preparation(cloud, kinds, private, clock)
+        quota = quota or QuotaSettings()
+        in_keystone = KeystoneLimits(cloud, clock) if quota.are_in_keystone else None
+        quotas = Quotas(kinds, quota, metrics, in_keystone)
+        enforcement = Enforcement(filters, dependencies, exempt, metrics)
         self.leases = Leases(
-            parts.database,
+            database,
             admission,
             preparation,
-            parts.kinds,
-            parts.clock,
+            kinds,
+            clock,
             nudge,
             settings,
-            Enforcement(filters, parts, exempt, metrics),
-            UsageReports(filters, parts.kinds, exempt),
+            enforcement,
+            UsageReports(filters, kinds, exempt),
+            quotas,
         )
-        self.health = HealthUseCases(parts.database, parts.clock, threads)
+        self.quotas = QuotaUseCases(database, quotas, clock)
+        self.health = HealthUseCases(database, clock, threads, calendars.plans_waiting)
+        objections = Objections(database, kinds, clock, enforcement, quotas)
         contributed = {
-            noun: made for extension in extensions for noun, made in extension.use_cases(parts).items()
+            noun: made for extension in extensions for noun, made in extension.use_cases(dependencies).items()
         }
-        self._nouns = {"leases": self.leases, "health": self.health, **contributed}
+        self._nouns = {
+            "leases": self.leases,
+            "health": self.health,
+            "quotas": self.quotas,
+            "capacity": CapacityUseCases(calendars, kinds, private, cloud, clock, planning.cleaning),
+            "services": Services(database, clock),
+            "availability": AvailabilityUseCases(admission, preparation, kinds, clock, objections),
+            **contributed,
+        }
 
     def called_by(self, caller: Caller) -> UseCases:
         return self

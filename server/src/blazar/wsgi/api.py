@@ -8,11 +8,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from blazar.bootstrap import build_remote_api
+from blazar.bootstrap import build_remote_api, build_tracing
 from blazar.cmd.process import configured
 
-application = build_remote_api(
-    configured(
-        ["--config-file", str(Path(os.environ.get("OS_BLAZAR_CONFIG_DIR", "/etc/blazar"), "blazar.conf"))]
-    )
+_conf = configured(
+    ["--config-file", str(Path(os.environ.get("OS_BLAZAR_CONFIG_DIR", "/etc/blazar"), "blazar.conf"))]
 )
+application = build_remote_api(_conf, build_tracing(_conf, "blazar-api"))

@@ -6,6 +6,7 @@ from typing import Any
 
 from blazarclient.transport import Transport
 from blazarclient.v1.ordering import sort_rows
+from blazarclient.v1.paging import Listed
 
 
 class FloatingIPs:
@@ -29,7 +30,7 @@ class FloatingIPs:
 
     def list(self, sort_by: str | None = None) -> list[dict[str, Any]]:
         """Return all addresses; `sort_by` names a key to sort by, on the client's side."""
-        return sort_rows(self.request_manager.get("/floatingips")[1]["floatingips"], sort_by)
+        return sort_rows([*Listed(self.request_manager, "/floatingips", "floatingips").rows()], sort_by)
 
     @staticmethod
     def _floatingip(body: Any) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from blazarclient import exception
 from blazarclient.transport import Transport
 from blazarclient.v1.leases import NOTHING_TO_UPDATE
 from blazarclient.v1.ordering import sort_rows
+from blazarclient.v1.paging import Listed
 
 Rows = list[dict[str, Any]]
 
@@ -40,7 +41,7 @@ class Hosts:
 
     def list(self, sort_by: str | None = None) -> list[dict[str, Any]]:
         """Return all hosts; `sort_by` names a key to sort by, on the client's side."""
-        return sort_rows(self.request_manager.get("/os-hosts")[1]["hosts"], sort_by)
+        return sort_rows([*Listed(self.request_manager, "/os-hosts", "hosts").rows()], sort_by)
 
     def list_properties(self, detail: bool = False, all: bool = False, sort_by: str | None = None) -> Rows:
         """Return the names of the properties; with `detail` also values, with `all` also private ones."""

@@ -16,7 +16,7 @@ from blazar.api.schemas.fields import Body, NameField, validated
 from blazar.domain.resource import Registration
 from blazar.policies import base
 from blazar.service.interface import Service
-from blazar.service.ports.kind import Parts
+from blazar.service.ports.kind import Dependencies
 from blazar_licences.licences import TOKEN, Licences, LicencesInterface, RegisterLicence
 
 PATH = "/v1/licences"
@@ -114,8 +114,8 @@ class LicenceExtension(ApiExtension):
     interfaces: ClassVar[Mapping[str, type]] = {"licences": LicencesInterface}
     policies = RULES
 
-    def use_cases(self, parts: Parts) -> Mapping[str, Any]:
-        return {"licences": Licences(parts.database, parts.clock)}
+    def use_cases(self, dependencies: Dependencies) -> Mapping[str, Any]:
+        return {"licences": Licences(dependencies.database, dependencies.clock)}
 
     def routes(self, service: Service, authorizer: Authorizer) -> Sequence[Route]:
         licences = LicenceActions(service, authorizer)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -18,7 +18,7 @@ from blazar.domain.requirement.language import Comparison, Requirement
 from blazar.domain.resource import Usage
 from blazar.kinds.fields import counted, required
 from blazar.service.ports import Cloud
-from blazar.service.ports.kind import Kind, Work
+from blazar.service.ports.kind import Kind, Measure, Work
 from blazar_licences.actuator import GrantFiles
 from blazar_licences.extension import LicenceExtension
 from blazar_licences.licences import NAME, POOL, TOKEN
@@ -41,6 +41,7 @@ class LicenceKind(Kind[LicenceParameters]):
     resource_type = "licence:token"
     pool = POOL
     extension = LicenceExtension
+    quantities = ("licence_tokens",)
     options: ClassVar[Mapping[str, Sequence[cfg.Opt]]] = {
         "licence": (
             cfg.StrOpt("grants", default="/var/lib/blazar/grants", help="Folder of the grant files."),
@@ -81,6 +82,12 @@ class LicenceKind(Kind[LicenceParameters]):
     def render(self, reservation: Reservation) -> dict[str, Any]:
         return dict(self.encode(self.asked(reservation)))
 
+    def counted(self, reservation: Reservation) -> Mapping[str, int]:
+        return {"licence_tokens": self.asked(reservation).amount}
+
+    def measures(self, resource_classes: Collection[str]) -> Sequence[Measure]:
+        return (Measure("licence_tokens", TOKEN),)
+
     def demand(self, reservation: Reservation) -> Demand:
         asked = self.asked(reservation)
         return Demand(
@@ -91,7 +98,7 @@ class LicenceKind(Kind[LicenceParameters]):
             requirement=Requirement(Comparison(NAME, Operator.EQUAL, (term_of(asked.licence),))),
             current=reservation.allocations,
             keep_current=reservation.status is ReservationStatus.ACTIVE,
-            noun="licence tokens",
+            plural="licence tokens",
         )
 
     # verbs of events

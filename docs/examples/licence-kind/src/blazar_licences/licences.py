@@ -73,7 +73,7 @@ class Licences:
     def unregister(self, licence_id: str) -> None:
         def commit(uow: UnitOfWork) -> None:
             licence = _existing(uow, licence_id)
-            if uow.resources.allocations(POOL, resource_id=licence_id):
+            if uow.resources.allocations(POOL, resource_ids=[licence_id]):
                 raise CantDeleteLicence(licence=licence_id)
             uow.resources.remove(licence_id, licence.generation)
 

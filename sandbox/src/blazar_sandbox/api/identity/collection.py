@@ -12,6 +12,8 @@ from blazar_sandbox import fields
 from blazar_sandbox.api.identity.render import listing
 from blazar_sandbox.errors import bad_request, forbidden, not_found
 from blazar_sandbox.fields import Json
+from blazar_sandbox.identity.access import Access
+from blazar_sandbox.identity.model import ScopeKind
 from blazar_sandbox.identity.state import Identity
 from blazar_sandbox.table import Table
 from blazar_sandbox.wsgi.request import Request
@@ -101,8 +103,11 @@ class Collection(Generic[Row]):
     def _answer(self, request: Request, row: Row, status: int = 200) -> Response:
         return Response(status, {self.singular: self.render(row, request.origin)})
 
+    def _may_read(self, caller: Access) -> bool:
+        return self.read_by_all or caller.has("service") or caller.scope_kind is ScopeKind.SYSTEM
+
     def _allow(self, request: Request, verb: str, *, reading: bool = False) -> None:
-        if request.caller.is_admin or (reading and (self.read_by_all or request.caller.has("service"))):
+        if request.caller.is_admin or (reading and self._may_read(request.caller)):
             return
         rule = f"identity:{verb}_{self.plural if verb == 'list' else self.singular}"
         raise forbidden(f"You are not authorized to perform the requested action: {rule}.")

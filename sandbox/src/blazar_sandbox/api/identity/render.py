@@ -1,5 +1,6 @@
 """JSON bodies of Keystone's objects."""
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 
 from blazar_sandbox.fields import Json
@@ -11,7 +12,9 @@ from blazar_sandbox.identity.model import (
     Domain,
     Endpoint,
     Project,
+    ProjectLimit,
     Region,
+    RegisteredLimit,
     Role,
     ScopeKind,
     Trust,
@@ -135,6 +138,16 @@ def region(row: Region, origin: str) -> Json:
         "parent_region_id": None,
         "links": _links(origin, "regions", row.id),
     }
+
+
+def registered_limit(row: RegisteredLimit, origin: str) -> Json:
+    """Return the JSON body of a registered limit."""
+    return {**asdict(row), "links": _links(origin, "registered_limits", row.id)}
+
+
+def limit(row: ProjectLimit, origin: str) -> Json:
+    """Return the JSON body of a project's limit."""
+    return {**asdict(row), "domain_id": None, "links": _links(origin, "limits", row.id)}
 
 
 def trust(row: Trust, identity: Identity, origin: str) -> Json:

@@ -1,6 +1,6 @@
 """Keystone's route table."""
 
-from blazar_sandbox.api.identity import application_credentials, auth, role_assignments, trusts
+from blazar_sandbox.api.identity import application_credentials, auth, limits, role_assignments, trusts
 from blazar_sandbox.api.identity.collections import COLLECTIONS
 from blazar_sandbox.wsgi.routing import Route
 
@@ -20,6 +20,7 @@ ROUTES = [
     Route("GET", "/OS-TRUST/trusts/{trust_id}/roles", trusts.list_roles),
     Route("GET", "/OS-TRUST/trusts/{trust_id}/roles/{role_id}", trusts.show_role),
     *(route for collection in COLLECTIONS for route in collection.routes()),
+    *limits.ROUTES,
     *role_assignments.ROUTES,
     *application_credentials.ROUTES,
 ]

@@ -18,6 +18,7 @@ from blazar.adapters.db.failures import REASONS, REPEATED, UNKNOWN_AT_COMMIT, Fa
 from blazar.adapters.db.unit_of_work import SqlUnitOfWork
 from blazar.domain.errors import Busy, CloudUnavailable, OutcomeUnknown
 from blazar.service.ports import UnitOfWork
+from blazar.service.tracing import NO_TRACING, NOTHING, Tracing
 
 T = TypeVar("T")
 
@@ -43,6 +44,7 @@ class SqlDatabase:
         attempts: int = 8,
         pause: Callable[[float], None] = time.sleep,
         repeated: Callable[[], None] = lambda: None,
+        tracing: Tracing = NO_TRACING,
     ) -> None:
         self.engine = make_engine(
             url, pool_size=pool_size, max_overflow=max_overflow, pool_timeout=pool_timeout, is_impatient=True
@@ -52,6 +54,7 @@ class SqlDatabase:
         self._attempts = attempts
         self._pause = pause
         self._repeated = repeated
+        self._tracing = tracing
         self._is_full = False
         # SQLite has one writer at a time and lets the others poll; within this process they queue up instead.
         self._turn = _Turn() if self.engine.dialect.name == "sqlite" else None
@@ -59,7 +62,7 @@ class SqlDatabase:
     @contextmanager
     def read(self) -> Iterator[UnitOfWork]:
         try:
-            with self._readers.connect() as connection:
+            with self._tracing.step("database read", NOTHING), self._readers.connect() as connection:
                 yield SqlUnitOfWork(connection)  # what was written by mistake is rolled back here
         except SQLAlchemyError as error:
             raise translate(error) or error from error
@@ -90,7 +93,11 @@ class SqlDatabase:
         self.engine.dispose()
 
     def _once(self, work: Callable[[UnitOfWork], T]) -> T:
-        with self._turn or nullcontext(), self._writers.connect() as connection:
+        with (
+            self._tracing.step("database transaction", NOTHING),
+            self._turn or nullcontext(),
+            self._writers.connect() as connection,
+        ):
             with connection.begin() as transaction:
                 result = work(SqlUnitOfWork(connection))
                 try:

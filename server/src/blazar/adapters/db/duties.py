@@ -22,7 +22,7 @@ class SqlDuties:
             return self._add(name, token, until)
         farthest = until + (until - now)
         held, done = duties.c.held_until, duties.c.done_at
-        is_free = or_(held.is_(None), held <= now, held > farthest)
+        is_free = or_(held.is_(None), held <= now, held > farthest, duties.c.token == token)
         is_due = or_(done.is_(None), done <= before, done > now)
         taken = update(duties).where(and_(duties.c.name == name, is_free, is_due))
         return self._connection.execute(taken.values(token=token, held_until=until)).rowcount == 1

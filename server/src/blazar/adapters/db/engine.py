@@ -6,9 +6,11 @@ what they were decided on is proven by compare-and-set (revisions, generations, 
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import InvalidatePoolError
 
 LOCK_WAIT = 5
 """Seconds that PostgreSQL and MariaDB wait for a row's lock; our transactions hold them for milliseconds."""
@@ -24,7 +26,11 @@ ANSWER = 60
 """Seconds after which a silent database is taken for lost; the network itself may take a quarter of an hour
 to notification."""
 
-WRITES = "blazar_writes"
+UNUSED = 1.0
+"""Seconds after which a pooled connection is tried before it is used again: the database may have ended it.
+One that was used just now is not, for that would be a question more in each transaction."""
+
+WRITES, USED = "blazar_writes", "blazar_used"
 
 ON_CONNECT = {
     "sqlite": (
@@ -97,7 +103,6 @@ def make_engine(
             pool_size=pool_size,
             max_overflow=max_overflow,
             pool_timeout=pool_timeout,
-            pool_pre_ping=family != "sqlite",
             pool_recycle=1800,
             connect_args=NETWORK[family] if is_impatient else {},
         )
@@ -111,9 +116,21 @@ def make_engine(
     def on_connect(connection: Any, _record: Any) -> None:
         _prepare(family, connection)
 
-    @event.listens_for(engine, "begin")
-    def on_begin(connection: Connection) -> None:
-        _begin(family, connection)
+    @event.listens_for(engine, "checkin")
+    def on_checkin(_connection: Any, record: Any) -> None:
+        record.info[USED] = time.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def on_checkout(connection: Any, record: Any, _proxy: Any) -> None:
+        used = record.info.get(USED)
+        if family != "sqlite" and used is not None and time.monotonic() - used > UNUSED:
+            _try(engine, connection)
+
+    if family in BEGINS:  # a listener costs something at each statement
+
+        @event.listens_for(engine, "begin")
+        def on_begin(connection: Connection) -> None:
+            BEGINS[family](connection)
 
     return engine
 
@@ -146,11 +163,28 @@ def _prepare(family: str, connection: Any) -> None:
         connection.commit()
 
 
-def _begin(family: str, connection: Connection) -> None:
-    writes = connection.get_execution_options().get(WRITES, False)
-    if family == "sqlite":
-        # A deferred transaction that reads and then writes fails where another connection wrote in between.
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-    elif family == "mysql" and writes:
+def _try(engine: Engine, connection: Any) -> None:
+    """Ask the database something. Where it does not answer, for it was started anew or has ended this
+    connection, raises InvalidatePoolError, upon which the pool opens new connections."""
+    try:
+        engine.dialect.do_ping(connection)
+    except engine.dialect.loaded_dbapi.Error as error:
+        raise InvalidatePoolError from error
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    # A deferred transaction that reads and then writes fails where another connection wrote in between.
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if _writes(connection) else "BEGIN")
+
+
+def _begin_mysql(connection: Connection) -> None:
+    if _writes(connection):
         # Of the coming transaction only. Fewer gap locks, and compare-and-set sees what is committed.
         connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
+
+
+def _writes(connection: Connection) -> bool:
+    return bool(connection.get_execution_options().get(WRITES, False))
+
+
+BEGINS = {"sqlite": _begin_sqlite, "mysql": _begin_mysql}

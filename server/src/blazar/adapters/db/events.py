@@ -170,6 +170,10 @@ class SqlEvents:
         due: datetime | None = self._connection.scalar(oldest)
         return 0.0 if due is None else max((now - due).total_seconds(), 0.0)
 
+    def waiting(self, now: datetime, limit: int) -> int:
+        some = select(_e.id).where(_open, _e.due <= now, _is_free(now)).limit(limit).subquery()
+        return self._connection.scalar(select(func.count()).select_from(some)) or 0
+
     def _kept_back(self, now: datetime) -> Iterator[datetime]:
         """Yield the moments at which the events of claimed leases can be claimed next.
 

@@ -22,6 +22,8 @@ class Failure(Enum):
     may not have happened."""
     BROKEN = auto()
     """The database reports a failure of its own that is not listed here: it is asked again later."""
+    DENIED = auto()
+    """The database's user lacks a privilege: the operator's mistake, and not ours."""
     LOCKED = auto()
     """SQLite's one write lock did not come in half a minute: another connection keeps it."""
 
@@ -30,6 +32,7 @@ REASONS = {
     Failure.UNREACHABLE: "the connection failed or was lost",
     Failure.FULL: "the disk is full or cannot be written",
     Failure.BROKEN: "it reports a failure of its own",
+    Failure.DENIED: "its user lacks a privilege for this",
 }
 REPEATED = frozenset({Failure.CONTENDED, Failure.INTERRUPTED})
 """What a transaction is repeated after at once."""
@@ -61,6 +64,10 @@ MYSQL = {
     1040: Failure.UNREACHABLE,  # too many connections
     1044: Failure.UNREACHABLE,  # access denied
     1045: Failure.UNREACHABLE,  # access denied
+    1142: Failure.DENIED,  # on a table
+    1143: Failure.DENIED,  # on a column
+    1227: Failure.DENIED,
+    1370: Failure.DENIED,  # on a routine
     1047: Failure.UNREACHABLE,  # a Galera node that has left its cluster
     1049: Failure.UNREACHABLE,  # unknown database
     1053: Failure.UNREACHABLE,  # shutdown in progress
@@ -83,6 +90,7 @@ POSTGRESQL = {
     "25P03": Failure.UNREACHABLE,  # idle for too long in a transaction: this process was suspended
     "53100": Failure.FULL,
     "53": Failure.UNREACHABLE,  # insufficient resources: too many connections, out of memory
+    "42501": Failure.DENIED,
     "57014": Failure.INTERRUPTED,  # statement timeout, or cancelled by an operator
     "58": Failure.BROKEN,  # system error: input and output, missing files
     "XX": Failure.BROKEN,  # internal error, corrupted data

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import (
     BindParameter,
     ColumnElement,
+    CompoundSelect,
     Connection,
     Select,
     Table,
@@ -18,6 +19,7 @@ from sqlalchemy import (
     bindparam,
     delete,
     exists,
+    false,
     func,
     insert,
     not_,
@@ -30,20 +32,22 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from blazar.adapters.db import rows, tables
+from blazar.adapters.db.listed_leases import ListedLeases
 from blazar.adapters.db.rows import Columns
-from blazar.adapters.db.selections import allocations_where, chunks
+from blazar.adapters.db.selections import allocations_where, chunks, surplus_where
 from blazar.adapters.stored import added_lease, allocation_key, saved_lease
 from blazar.domain.errors import Stale
 from blazar.domain.lease.event import Event, EventStatus
 from blazar.domain.lease.lease import AHEAD, Lease, LeaseStatus, Reservation, ReservationStatus
 from blazar.domain.resource import Allocation
 from blazar.domain.time import Interval
-from blazar.service.ports import ListPage
+from blazar.service.ports import LeasePage, LeaseQuery, ListPage
 
 # In the order that keeps foreign keys whole: reservations before their allocations.
 CHILDREN = (
     (tables.reservations, rows.of_reservations),
     (tables.allocations, rows.of_allocations),
+    (tables.surplus, rows.of_surplus),
     (tables.events, rows.of_events),
 )
 
@@ -55,7 +59,8 @@ class _Selection:
 
     leases: Select[Any]
     reservations: Select[Any]
-    allocations: Select[Any]
+    allocations: CompoundSelect[Any]
+    """With surplus, which the last column tells."""
     events: Select[Any]
 
 
@@ -64,7 +69,9 @@ def _selection(leases: ColumnElement[bool], parts_of: Callable[[Table], ColumnEl
     return _Selection(
         select(lease).where(leases).order_by(lease.c.created_at, lease.c.id),
         select(reservations).where(parts_of(reservations)).order_by(reservations.c.position),
-        allocations_where(parts_of(tables.allocations)),
+        allocations_where(parts_of(tables.allocations))
+        .add_columns(false())
+        .union_all(surplus_where(parts_of(tables.surplus)).add_columns(true())),
         select(events).where(parts_of(events)).order_by(events.c.position),
     )
 
@@ -80,43 +87,16 @@ ONE = _selection(
     tables.leases.c.id == bindparam("lease_id"), lambda table: table.c.lease_id == bindparam("lease_id")
 )
 OF_PROJECT = _selection(IN_PROJECT, _of_project)
-_AFTER = and_(
-    tables.leases.c.created_at >= bindparam("created_at"),
-    or_(tables.leases.c.created_at > bindparam("created_at"), tables.leases.c.id > bindparam("id")),
-)
-"""What comes after a key, written so that MariaDB too begins to read an index at the key."""
-
-
-def _page(*conditions: ColumnElement[bool]) -> Select[Any]:
-    lease = tables.leases
-    statement = select(lease).where(*conditions).order_by(lease.c.created_at, lease.c.id)
-    return statement.limit(bindparam("limit"))
-
-
-PAGES = {
-    (of_project, has_key): _page(*(IN_PROJECT,) * of_project, *(_AFTER,) * has_key)
-    for of_project in (False, True)
-    for has_key in (False, True)
-}
-"""The leases of a page by whether one project is asked for, and whether it is not the first page."""
 EXISTS = select(tables.leases.c.id).where(tables.leases.c.id == bindparam("lease_id"))
 ALL = _selection(true(), lambda _: true())
 _IDS: BindParameter[Any] = bindparam("lease_ids", expanding=True)
 MANY = _selection(tables.leases.c.id.in_(_IDS), lambda table: table.c.lease_id.in_(_IDS))
 
 
-def _of_leases(table: Table) -> Select[Any]:
-    return select(table).where(table.c.lease_id.in_(_IDS)).order_by(table.c.position)
-
-
-RESERVATIONS_OF = _of_leases(tables.reservations)
-EVENTS_OF = _of_leases(tables.events)
-
-
-def _unfinished() -> Select[Any]:
-    a, r, lease = tables.allocations.c, tables.reservations.c, tables.leases.c
+def _unfinished(selected: Select[Any], table: Table) -> Select[Any]:
+    a, r, lease = table.c, tables.reservations.c, tables.leases.c
     never_started = and_(r.status == ReservationStatus.PENDING, lease.status == LeaseStatus.TERMINATED)
-    unfinished = allocations_where(
+    unfinished = selected.where(
         a.resource_id.in_(bindparam("resource_ids", expanding=True)),
         a.end_date <= bindparam("ending_by"),
         r.status != ReservationStatus.DELETED,
@@ -127,7 +107,9 @@ def _unfinished() -> Select[Any]:
     )
 
 
-UNFINISHED = _unfinished()
+UNFINISHED = _unfinished(allocations_where(), tables.allocations).union_all(
+    _unfinished(surplus_where(), tables.surplus)
+)
 _IS_AHEAD = tables.leases.c.status.in_(sorted(AHEAD))
 ON_RESOURCES = (
     select(tables.allocations.c.lease_id)
@@ -187,6 +169,7 @@ class SqlLeases:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._listed = ListedLeases(connection)
 
     def get(self, lease_id: str) -> Lease | None:
         return next(self._load(ONE, {"lease_id": lease_id}), None)
@@ -208,22 +191,10 @@ class SqlLeases:
         )
 
     def page(self, page: ListPage, project_id: str | None = None) -> Sequence[Lease]:
-        which: dict[str, Any] = {"limit": page.limit}
-        if project_id is not None:
-            which["project_id"] = project_id
-        if page.after is not None:
-            which |= {"created_at": page.after.created_at, "id": page.after.id}
-        statement = PAGES[project_id is not None, page.after is not None]
-        found = self._connection.execute(statement, which).all()
-        reservations: dict[str, list[Reservation]] = defaultdict(list)
-        events: dict[str, list[Event]] = defaultdict(list)
-        for some in chunks([row.id for row in found]):
-            ids = {"lease_ids": some}
-            for row in self._connection.execute(RESERVATIONS_OF, ids):
-                reservations[row.lease_id].append(rows.to_reservation(row, ()))
-            for row in filter(rows.is_known_event, self._connection.execute(EVENTS_OF, ids)):
-                events[row.lease_id].append(rows.to_event(row))
-        return [rows.to_lease(row, tuple(reservations[row.id]), tuple(events[row.id])) for row in found]
+        return self._listed.page(page, project_id)
+
+    def find(self, query: LeaseQuery) -> LeasePage:
+        return self._listed.find(query)
 
     def add(self, lease: Lease, now: datetime) -> Lease:
         stored = added_lease(lease, now)
@@ -339,13 +310,15 @@ class SqlLeases:
     ) -> Mapping[str, Sequence[Reservation]]:
         found = self._connection.execute(selection.reservations, which).all()
         read = rows.AllocationReader()
-        by_reservation: dict[str, list[Allocation]] = defaultdict(list)
-        for allocation in map(read, self._connection.execute(selection.allocations, which)):
-            by_reservation[allocation.reservation_id].append(allocation)
+        allocations: dict[str, list[Allocation]] = defaultdict(list)
+        surplus: dict[str, list[Allocation]] = defaultdict(list)
+        for *columns, is_surplus in self._connection.execute(selection.allocations, which):
+            allocation = read(columns)
+            (surplus if is_surplus else allocations)[allocation.reservation_id].append(allocation)
         result: dict[str, list[Reservation]] = defaultdict(list)
         for row in found:
-            allocations = sorted(by_reservation[row.id], key=allocation_key)
-            result[row.lease_id].append(rows.to_reservation(row, tuple(allocations)))
+            reservation = rows.to_reservation(row, _sorted(allocations[row.id]), _sorted(surplus[row.id]))
+            result[row.lease_id].append(reservation)
         return result
 
     def _events(self, selection: _Selection, which: Mapping[str, Any]) -> Mapping[str, Sequence[Event]]:
@@ -408,6 +381,10 @@ class SqlLeases:
     def _delete(self, table: Table, ids: Sequence[str]) -> None:
         for some in chunks(ids):
             self._connection.execute(delete(table).where(table.c.id.in_(some)))
+
+
+def _sorted(allocations: Iterable[Allocation]) -> tuple[Allocation, ...]:
+    return tuple(sorted(allocations, key=allocation_key))
 
 
 def _joined(parts: Iterable[Mapping[str, Columns]]) -> Mapping[str, Columns]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 from typing import Any
@@ -16,6 +17,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     delete,
+    false,
     insert,
     select,
     tuple_,
@@ -25,7 +27,7 @@ from sqlalchemy.exc import IntegrityError
 
 from blazar.adapters.db import rows, tables
 from blazar.adapters.db.properties import SqlProperties
-from blazar.adapters.db.selections import allocations_where, chunks, registrations_where
+from blazar.adapters.db.selections import allocations_where, chunks, listed_registrations, registrations_where
 from blazar.adapters.stored import added_registration, allocation_key, saved_registration
 from blazar.domain.errors import Stale
 from blazar.domain.lease.lease import LeaseStatus
@@ -34,11 +36,38 @@ from blazar.service.ports import PropertyRecord
 
 STREAM = 2000
 """Rows fetched at a time when a whole calendar is read."""
+DIGITS_OF_A_TEXT = 99
+"""What the column ``digits`` has for an id that is no number."""
 
 WITH_IDS = registrations_where(tables.resources.c.id.in_(bindparam("ids", expanding=True)))
 FAILED = registrations_where(
     tables.resources.c.pool == bindparam("pool"), tables.resources.c.failed_at.is_not(None)
 )
+UNRESERVABLE = registrations_where(
+    tables.resources.c.pool == bindparam("pool"), tables.resources.c.reservable == false()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pages:
+    """The statements that read what follows an id: first the resources whose ids have as many digits, then
+    those with more. Each reads nothing but its answer from an index, which one statement for both would not
+    in every database."""
+
+    first: Select[Any]
+    as_long: Select[Any]
+    longer: Select[Any]
+
+
+def _pages(columns: Select[Any]) -> _Pages:
+    r = tables.resources.c
+    first = columns.where(r.pool == bindparam("pool")).order_by(r.digits, r.id).limit(bindparam("limit"))
+    as_long = first.where(r.digits == bindparam("digits"), r.id > bindparam("after"))
+    return _Pages(first, as_long, first.where(r.digits > bindparam("digits")))
+
+
+IDS = _pages(select(tables.resources.c.id))
+LISTED = _pages(listed_registrations())
 
 
 class SqlResources:
@@ -59,12 +88,19 @@ class SqlResources:
         return self._one(and_(r.pool == pool, r.cloud_id == cloud_id))
 
     def failed(self, pool: Pool) -> Sequence[Registration]:
-        found = map(rows.RegistrationReader(), self._connection.execute(FAILED, {"pool": pool}))
-        return sorted(found, key=lambda registration: database_order(registration.id))
+        return _in_order(self._connection.execute(FAILED, {"pool": pool}))
+
+    def unreservable(self, pool: Pool) -> Sequence[Registration]:
+        return _in_order(self._connection.execute(UNRESERVABLE, {"pool": pool}))
 
     def list(self, pool: Pool, ids: Sequence[str] | None = None) -> Sequence[Registration]:
-        found = map(rows.RegistrationReader(), self._rows(pool, ids))
-        return sorted(found, key=lambda registration: database_order(registration.id))
+        return _in_order(self._rows(pool, ids))
+
+    def ids(self, pool: Pool, limit: int, after: str | None = None) -> Sequence[str]:
+        return [row.id for row in self._page(IDS, pool, limit, after)]
+
+    def page(self, pool: Pool, limit: int, after: str | None = None) -> Sequence[Registration]:
+        return [rows.to_listed(row) for row in self._page(LISTED, pool, limit, after)]
 
     def add(self, registration: Registration, now: datetime) -> Registration:
         stored = added_registration(registration, now)
@@ -140,7 +176,6 @@ class SqlResources:
         self,
         pool: Pool,
         *,
-        resource_id: str | None = None,
         resource_ids: Sequence[str] | None = None,
         lease_id: str | None = None,
         reservation_id: str | None = None,
@@ -148,7 +183,7 @@ class SqlResources:
     ) -> Sequence[Allocation]:
         a = tables.allocations.c
         statement = _in_pool(allocations_where(), pool)
-        equal = ((a.resource_id, resource_id), (a.lease_id, lease_id), (a.reservation_id, reservation_id))
+        equal = ((a.lease_id, lease_id), (a.reservation_id, reservation_id))
         statement = statement.where(*(column == value for column, value in equal if value is not None))
         if ending_after is not None:
             statement = statement.where(a.end_date >= ending_after)
@@ -171,6 +206,17 @@ class SqlResources:
         return self._properties.set_private(resource_type, name, private, now)
 
     # ----------------------------------------------------------------------------------- reading
+
+    def _page(self, pages: _Pages, pool: Pool, limit: int, after: str | None) -> Sequence[Row[Any]]:
+        execute, which = self._connection.execute, {"pool": pool, "limit": limit}
+        if after is None:
+            return execute(pages.first, which).all()
+        digits = DIGITS_OF_A_TEXT if database_order(after)[0] else len(after)
+        found = execute(pages.as_long, {**which, "digits": digits, "after": after}).all()
+        if len(found) == limit:
+            return found
+        more = execute(pages.longer, {**which, "digits": digits, "limit": limit - len(found)})
+        return [*found, *more]
 
     def _one(self, condition: ColumnElement[bool]) -> Registration | None:
         row = self._connection.execute(registrations_where(condition)).one_or_none()
@@ -245,3 +291,7 @@ def _of_leases_not_over(statement: Select[Any]) -> Select[Any]:
 def _in_pool(statement: Select[Any], pool: Pool) -> Select[Any]:
     r = tables.resources.c
     return statement.join(tables.resources, r.id == tables.allocations.c.resource_id).where(r.pool == pool)
+
+
+def _in_order(found: Iterable[Row[Any]]) -> Sequence[Registration]:
+    return sorted(map(rows.RegistrationReader(), found), key=lambda each: database_order(each.id))

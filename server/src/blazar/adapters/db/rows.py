@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -40,6 +40,7 @@ def of_lease(lease: Lease) -> Columns:
         "status_reason": lease.status_reason,
         "degraded": lease.degraded,
         "trust_id": lease.trust_id,
+        "quantities": None if lease.quantities is None else dict(lease.quantities),
     }
 
 
@@ -63,7 +64,11 @@ def _of_reservation(reservation: Reservation, position: int) -> Columns:
 
 
 def of_allocations(lease: Lease) -> dict[str, Columns]:
-    return {allocation.id: _of_allocation(allocation) for allocation in lease.allocations}
+    return {each.id: {**_of_allocation(each), "bound": each.bound} for each in lease.allocations}
+
+
+def of_surplus(lease: Lease) -> dict[str, Columns]:
+    return {each.id: _of_allocation(each) for r in lease.reservations for each in r.surplus}
 
 
 def _of_allocation(allocation: Allocation) -> Columns:
@@ -76,7 +81,6 @@ def _of_allocation(allocation: Allocation) -> Columns:
         "end_date": allocation.interval.end,
         "claim": None if amounts is None else dict(amounts),
         "slots": allocation.slots,
-        "bound": allocation.bound,
     }
 
 
@@ -132,10 +136,13 @@ def to_lease(row: Row[Any], reservations: tuple[Reservation, ...], events: tuple
         revision=row.revision,
         created_at=row.created_at,
         updated_at=row.updated_at,
+        quantities=row.quantities,
     )
 
 
-def to_reservation(row: Row[Any], allocations: tuple[Allocation, ...]) -> Reservation:
+def to_reservation(
+    row: Row[Any], allocations: tuple[Allocation, ...], surplus: tuple[Allocation, ...] = ()
+) -> Reservation:
     return Reservation(
         id=row.id,
         lease_id=row.lease_id,
@@ -148,6 +155,7 @@ def to_reservation(row: Row[Any], allocations: tuple[Allocation, ...]) -> Reserv
         resources_changed=row.resources_changed,
         cloud_state=row.cloud,
         allocations=allocations,
+        surplus=surplus,
         created_at=row.created_at,
         updated_at=row.updated_at,
     )
@@ -177,8 +185,74 @@ def to_event(row: Row[Any]) -> Event:
     )
 
 
+class ListedReader:
+    """Makes leases for lists, of rows whose moments and JSON are as the database has them. Many reservations
+    of a list ask for the same."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Mapping[str, Any]] = {}
+
+    def lease(self, row: Row[Any], reservations: tuple[Reservation, ...], events: tuple[Event, ...]) -> Lease:
+        return Lease(
+            id=row.id,
+            name=row.name,
+            user_id=row.user_id,
+            project_id=row.project_id,
+            interval=Interval(row.start_date.replace(tzinfo=UTC), row.end_date.replace(tzinfo=UTC)),
+            status=LeaseStatus(row.status),
+            status_reason=row.status_reason,
+            degraded=row.degraded,
+            trust_id=row.trust_id,
+            reservations=reservations,
+            events=events,
+            revision=row.revision,
+            created_at=_utc(row.created_at),
+            updated_at=_utc(row.updated_at),
+        )
+
+    def reservation(self, row: Row[Any]) -> Reservation:
+        return Reservation(
+            id=row.id,
+            lease_id=row.lease_id,
+            resource_id=row.resource_id,
+            resource_type=row.resource_type,
+            parameters=self._json(row.parameters),
+            status=ReservationStatus(row.status),
+            status_reason=row.status_reason,
+            missing_resources=row.missing_resources,
+            resources_changed=row.resources_changed,
+            cloud_state=self._json(row.cloud),
+            created_at=_utc(row.created_at),
+            updated_at=_utc(row.updated_at),
+        )
+
+    def event(self, row: Row[Any]) -> Event:
+        return Event(
+            id=row.id,
+            lease_id=row.lease_id,
+            event_type=EventType(row.event_type),
+            time=row.time.replace(tzinfo=UTC),
+            status=EventStatus(row.status),
+            due=None if row.due == row.time else _utc(row.due),
+            attempts=row.attempts,
+            reason=row.reason,
+            created_at=_utc(row.created_at),
+            updated_at=_utc(row.updated_at),
+        )
+
+    def _json(self, text: str) -> Mapping[str, Any]:
+        known = self._known.get(text)
+        if known is None:
+            known = self._known[text] = json.loads(text)
+        return known
+
+
+def _utc(moment: datetime | None) -> datetime | None:
+    return None if moment is None else moment.replace(tzinfo=UTC)
+
+
 class AllocationReader:
-    """Makes allocations of rows selected in the order of ALLOCATION_COLUMNS.
+    """Makes allocations of rows in the order of ``selections.allocations_where``.
 
     A calendar reads hundreds of thousands at once, most of which share their interval and usage with others.
     """
@@ -187,7 +261,7 @@ class AllocationReader:
         self._usages: dict[str, Usage] = {}
         self._intervals: dict[tuple[datetime, datetime], Interval] = {}
 
-    def __call__(self, row: Row[Any]) -> Allocation:
+    def __call__(self, row: Sequence[Any]) -> Allocation:
         id_, lease_id, reservation_id, resource_id, start, end, usage, slots, bound, created_at = tuple(row)
         interval = self._intervals.get((start, end))
         if interval is None:
@@ -216,6 +290,23 @@ def _failure(row: Row[Any]) -> Failure | None:
     if row.failed_at is None:
         return None
     return Failure(FailureReason(row.failure_reason), row.failed_at, row.back_at)
+
+
+def to_listed(row: Row[Any]) -> Registration:
+    """Return the registration without traits and inventory."""
+    return Registration(
+        id=row.id,
+        pool=Pool(row.pool),
+        name=row.name,
+        facts=json.loads(row.facts),
+        capabilities=json.loads(row.capabilities),
+        reservable=row.reservable,
+        generation=row.generation,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        failure=_failure(row),
+        cloud_id=row.cloud_id,
+    )
 
 
 class RegistrationReader:

@@ -61,14 +61,19 @@ def head() -> str:
     return revision
 
 
+def known_revisions() -> frozenset[str]:
+    """Return the revisions that this version knows."""
+    script = ScriptDirectory.from_config(alembic_config())
+    return frozenset(revision.revision for revision in script.walk_revisions())
+
+
 def require(target: str | URL | Engine) -> None:
     """Check that this version can work on the database's schema.
 
     A revision that this version does not know is a newer one, which works as well. Raises CloudUnavailable
     where the schema is missing or too old, or where the database does not answer."""
     found, needed = current(target), head()
-    older = {revision.revision for revision in ScriptDirectory.from_config(alembic_config()).walk_revisions()}
-    if found is None or found in older - {needed}:
+    if found is None or found in known_revisions() - {needed}:
         what = "no schema" if found is None else f"the schema {found}, and this version needs {needed}"
         raise CloudUnavailable(service="database", reason=f"it has {what}: run blazar-db-manage upgrade.")
 

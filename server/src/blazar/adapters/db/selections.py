@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, TypeVar
 
-from sqlalchemy import Column, ColumnElement, DateTime, Select, Text, select, type_coerce
+from sqlalchemy import Column, ColumnElement, DateTime, Select, Table, Text, select, true, type_coerce
 
 from blazar.adapters.db import tables
 
@@ -22,28 +23,48 @@ def chunks(items: Sequence[T]) -> Iterator[Sequence[T]]:
 
 def allocations_where(*conditions: ColumnElement[bool]) -> Select[Any]:
     """Select allocations as AllocationReader expects them."""
-    a = tables.allocations.c
+    return select(*_columns(tables.allocations, tables.allocations.c.bound)).where(*conditions)
+
+
+def surplus_where(*conditions: ColumnElement[bool]) -> Select[Any]:
+    """Select surplus as AllocationReader expects it."""
+    return select(*_columns(tables.surplus, true())).where(*conditions)
+
+
+def _columns(table: Table, bound: ColumnElement[bool]) -> Sequence[ColumnElement[Any]]:
+    c = table.c
     # Raw values: the reader converts each distinct one once, which the column types would do for each row.
-    columns = (
-        a.id,
-        a.lease_id,
-        a.reservation_id,
-        a.resource_id,
-        _raw(a.start_date),
-        _raw(a.end_date),
-        type_coerce(a.claim, Text()),
-        a.slots,
-        a.bound,
-        _raw(a.created_at),
+    return (
+        c.id,
+        c.lease_id,
+        c.reservation_id,
+        c.resource_id,
+        _raw(c.start_date),
+        _raw(c.end_date),
+        type_coerce(c.claim, Text()),
+        c.slots,
+        bound,
+        _raw(c.created_at),
     )
-    return select(*columns).where(*conditions)
 
 
 def registrations_where(*conditions: ColumnElement[bool]) -> Select[Any]:
     """Select resources as RegistrationReader expects them."""
+    return select(*_registration_columns({"digits"})).where(*conditions)
+
+
+def listed_registrations() -> Select[Any]:
+    """Select resources as ``rows.to_listed`` expects them, without what no list shows."""
+    return select(*_registration_columns({"digits", "traits", "inventory"}))
+
+
+def _registration_columns(omitted: AbstractSet[str]) -> Sequence[ColumnElement[Any]]:
     texts = {"facts", "capabilities", "traits", "inventory"}
-    columns = [type_coerce(c, Text()).label(c.name) if c.name in texts else c for c in tables.resources.c]
-    return select(*columns).where(*conditions)
+    return [
+        type_coerce(c, Text()).label(c.name) if c.name in texts else c
+        for c in tables.resources.c
+        if c.name not in omitted
+    ]
 
 
 def _raw(moment: Column[Any]) -> ColumnElement[Any]:

@@ -8,6 +8,8 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    FetchedValue,
+    Float,
     ForeignKey,
     Index,
     Integer,
@@ -61,7 +63,8 @@ def _lease_id() -> Column[str]:
 leases = _table(
     "leases",
     _id(),
-    Column("name", String(255), nullable=False),
+    # Lists are sorted by it. PostgreSQL would follow the language of the database, where others do not.
+    Column("name", String(255).with_variant(String(255, collation="C"), "postgresql"), nullable=False),
     Column("user_id", String(255), nullable=False),
     Column("project_id", String(255), nullable=False),
     Column("start_date", UtcDateTime, nullable=False),
@@ -77,10 +80,20 @@ leases = _table(
     Column("claim_token", String(64)),
     Column("claimed_until", UtcDateTime),
     Column("reconciled_at", UtcDateTime),  # when an active lease was last compared with the cloud
+    Column("quantities", Json),  # what it counts as; NULL where a version before this has stored it
     _created(),
     _updated(),
     Index(None, "project_id", "created_at", "id"),
+    Index(None, "project_id", "end_date", "status"),
+    Index(None, "project_id", "start_date", "id"),
+    Index(None, "project_id", "end_date", "id"),
+    Index(None, "project_id", "name", "created_at", "id"),
+    Index(None, "project_id", "status", "created_at", "id"),
     Index(None, "created_at", "id"),
+    Index(None, "start_date", "id"),
+    Index(None, "end_date", "id"),
+    Index(None, "name", "created_at", "id"),
+    Index(None, "status", "created_at", "id"),
     Index(None, "status"),
     Index(None, "status", "end_date"),
     Index(None, "status", "reconciled_at"),
@@ -124,6 +137,24 @@ allocations = _table(
     Index(None, "resource_id", "end_date"),
 )
 
+# What reservations have given up and may still have in the cloud. A table of its own, so that the version
+# before does not take it for what they have.
+surplus = _table(
+    "surplus",
+    _id(),
+    _lease_id(),
+    Column("reservation_id", String(36), ForeignKey("reservations.id", ondelete="CASCADE"), nullable=False),
+    Column("resource_id", String(36), nullable=False),
+    Column("start_date", UtcDateTime, nullable=False),
+    Column("end_date", UtcDateTime, nullable=False),
+    Column("claim", Json),
+    Column("slots", Integer, nullable=False),
+    _created(),
+    Index(None, "lease_id"),
+    Index(None, "reservation_id"),
+    Index(None, "resource_id"),
+)
+
 events = _table(
     "events",
     _id(),
@@ -160,7 +191,11 @@ resources = _table(
     Column("cloud_id", String(36)),  # NULL where it is not known, and where there is none
     _created(),
     _updated(),
+    # The database fills it: how many digits a number has, and 99 for another id. So numbers come in order,
+    # and before texts.
+    Column("digits", Integer, FetchedValue()),
     UniqueConstraint("pool", "name"),
+    Index(None, "pool", "digits", "id"),
     Index(None, "pool", "touched_at"),
     Index(None, "pool", "failed_at"),
     Index(None, "pool", "cloud_id", unique=True),
@@ -214,5 +249,56 @@ usage_reports = _table(
     sqlite_autoincrement=True,
 )
 
+# What was taken from another database, and with which id.
+imports = _table(
+    "imports",
+    Column("noun", String(16), primary_key=True),
+    Column("source_id", String(36), primary_key=True),
+    Column("target_id", String(36), nullable=False),
+    Column("imported_at", UtcDateTime, nullable=False),
+)
+
+# The programs that run. What is NULL is not told by a program of another version.
+services = _table(
+    "services",
+    _id(),
+    Column("program", String(64), nullable=False),
+    Column("host", String(255), nullable=False),
+    Column("started_at", UtcDateTime, nullable=False),
+    Column("seen_at", UtcDateTime, nullable=False),
+    Column("version", String(64)),
+    Column("events", Integer),
+    Column("plans", Integer),
+    Column("late_seconds", Float),
+)
+
 # The calls of blazar-api that change something, which a broker may deliver twice.
 calls = _table("calls", _id(), Column("begun_at", UtcDateTime, nullable=False), Index(None, "begun_at"))
+
+# The limits that projects have of their own.
+quotas = _table(
+    "quotas",
+    Column("project_id", String(255), primary_key=True),
+    Column("name", String(64), primary_key=True),
+    Column("maximum", BigInteger, nullable=False),
+)
+
+# A row for each project to queue up at: a transaction that compares its use with its limits locks the row.
+quota_turns = _table(
+    "quota_turns",
+    Column("project_id", String(255), primary_key=True),
+    Column("turns", BigInteger, nullable=False),
+)
+
+# What leases have used that are removed or have become smaller. No foreign key: the lease may be gone.
+spent_uses = _table(
+    "spent_uses",
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("project_id", String(255), nullable=False),
+    Column("lease_id", String(36), nullable=False),
+    Column("start_date", UtcDateTime, nullable=False),
+    Column("end_date", UtcDateTime, nullable=False),
+    Column("quantities", Json, nullable=False),
+    Index(None, "project_id", "end_date"),
+    Index(None, "end_date"),
+)

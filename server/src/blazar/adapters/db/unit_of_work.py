@@ -7,8 +7,11 @@ from sqlalchemy import Connection
 from blazar.adapters.db.calls import SqlCalls
 from blazar.adapters.db.duties import SqlDuties
 from blazar.adapters.db.events import SqlEvents
+from blazar.adapters.db.imports import SqlImports
 from blazar.adapters.db.leases import SqlLeases
 from blazar.adapters.db.outbox import SqlOutbox
+from blazar.adapters.db.presences import SqlPresences
+from blazar.adapters.db.quotas import SqlQuotas
 from blazar.adapters.db.reports import SqlReports
 from blazar.adapters.db.resources import SqlResources
 
@@ -24,3 +27,6 @@ class SqlUnitOfWork:
         self.calls = SqlCalls(connection)
         self.duties = SqlDuties(connection)
         self.reports = SqlReports(connection)
+        self.imports = SqlImports(connection)
+        self.presences = SqlPresences(connection)
+        self.quotas = SqlQuotas(connection)

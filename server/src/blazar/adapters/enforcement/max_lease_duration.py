@@ -15,6 +15,8 @@ UNLIMITED = -1
 class MaxLeaseDurationFilter(UsageFilter):
     """Refuses leases that are longer than ``limit`` seconds, but for those of the projects ``exempt``."""
 
+    looks_at_start = False
+
     def __init__(self, limit: int = UNLIMITED, exempt: Collection[str] = ()) -> None:
         self._limit = limit
         self._exempt = exempt

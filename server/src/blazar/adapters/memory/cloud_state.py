@@ -62,6 +62,9 @@ class CloudState:
     flavor_of: dict[str, str] = field(default_factory=dict)
     """The flavor's id by the server's."""
     undying: set[str] = field(default_factory=set)
+    """Servers whose deletion has no effect."""
+    hanging: set[str] = field(default_factory=set)
+    """Servers whose deletion is accepted, and then hangs."""
     images: list[str] = field(default_factory=list)
     snapshots_by: list[str | None] = field(default_factory=list)
     """Who made the images; None is the service."""
@@ -82,6 +85,9 @@ class CloudState:
     """The projects that can have no more floating IPs."""
     tokens: dict[str, Actor] = field(default_factory=dict)
     trusts: dict[str, Trust] = field(default_factory=dict)
+    registered_limits: dict[str, int] = field(default_factory=dict)
+    """Keystone's unified limits."""
+    project_limits: dict[str, dict[str, int]] = field(default_factory=dict)
     gone_users: set[str] = field(default_factory=set)
     last_id: int = 0
     lock: threading.RLock = field(default_factory=threading.RLock)

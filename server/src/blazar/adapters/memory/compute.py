@@ -61,7 +61,10 @@ class MemoryCompute:
 
     def delete_server(self, server_id: str) -> None:
         self._called("delete_server")
-        if server_id not in self._state.undying:
+        found = self._state.servers.get(server_id)
+        if server_id in self._state.hanging and found is not None:
+            self._state.servers[server_id] = replace(found, is_being_deleted=True)
+        elif server_id not in self._state.undying:
             self._state.servers.pop(server_id, None)
             self._state.flavor_of.pop(server_id, None)
 

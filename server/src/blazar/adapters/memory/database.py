@@ -10,8 +10,11 @@ from typing import TypeVar
 from blazar.adapters.memory.calls import MemoryCalls
 from blazar.adapters.memory.duties import MemoryDuties
 from blazar.adapters.memory.events import MemoryEvents
+from blazar.adapters.memory.imports import MemoryImports
 from blazar.adapters.memory.leases import MemoryLeases
 from blazar.adapters.memory.outbox import MemoryOutbox
+from blazar.adapters.memory.presences import MemoryPresences
+from blazar.adapters.memory.quotas import MemoryQuotas
 from blazar.adapters.memory.reports import MemoryReports
 from blazar.adapters.memory.resources import MemoryResources
 from blazar.adapters.memory.state import State
@@ -31,6 +34,9 @@ class MemoryUnitOfWork:
         self.calls = MemoryCalls(state)
         self.duties = MemoryDuties(state)
         self.reports = MemoryReports(state)
+        self.imports = MemoryImports(state)
+        self.presences = MemoryPresences(state)
+        self.quotas = MemoryQuotas(state)
 
 
 class MemoryDatabase:

@@ -16,7 +16,7 @@ class MemoryDuties:
     def take(self, name: str, token: str, now: datetime, until: datetime, before: datetime) -> bool:
         known = self._state.duties.get(name, HeldDuty(None, None, None))
         farthest = until + (until - now)
-        is_held = known.until is not None and now < known.until <= farthest
+        is_held = known.until is not None and now < known.until <= farthest and known.token != token
         is_done = known.done_at is not None and before < known.done_at <= now
         if is_held or is_done:
             return False

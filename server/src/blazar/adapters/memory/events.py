@@ -116,6 +116,9 @@ class MemoryEvents:
         )
         return max(0.0, max((delay.total_seconds() for delay in late), default=0.0))
 
+    def waiting(self, now: datetime, limit: int) -> int:
+        return len(self.due(now, limit))
+
     def _open(self) -> Iterator[Event]:
         return (event for lease in self._state.leases.values() for event in lease.events if event.is_open)
 

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from blazar.adapters.memory.cloud_state import Actor, Called, CloudState, Trust
 from blazar.domain.errors import CloudRefused
+from blazar.service.ports import UnifiedLimits
 
 
 class MemoryIdentity:
@@ -42,6 +43,14 @@ class MemoryIdentity:
         return (
             trust_id in self._state.trusts
             and self._state.trusts[trust_id].trustor.user_id not in self._state.gone_users
+        )
+
+    def unified_limits(self, project_id: str | None = None) -> UnifiedLimits:
+        self._called("unified_limits")
+        own = self._state.project_limits
+        seen = own if project_id is None else {project_id: own.get(project_id, {})}
+        return UnifiedLimits(
+            dict(self._state.registered_limits), {id_: dict(of) for id_, of in seen.items() if of}
         )
 
     def delete_trust(self, trust_id: str) -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from blazar.adapters.lease_lists import LeaseScan, page_of
 from blazar.adapters.memory.state import State
 from blazar.adapters.stored import added_lease, allocation_key, saved_lease
 from blazar.domain.errors import Stale
 from blazar.domain.lease.lease import AHEAD, BEGINNING, Lease, LeaseStatus, Reservation, ReservationStatus
 from blazar.domain.resource import Allocation
 from blazar.domain.time import Interval
-from blazar.service.ports import ListPage
+from blazar.service.ports import LeasePage, LeaseQuery, ListPage
+from blazar.service.ports.lease_lists import is_asked_for, lease_place
 
 
 class MemoryLeases:
@@ -41,6 +43,17 @@ class MemoryLeases:
             if page.after is None or lease.key > page.after
         ]
         return found[: page.limit]
+
+    def find(self, query: LeaseQuery) -> LeasePage:
+        found = {lease_place(lease, query.sort): lease for lease in self._asked_for(query)}
+        in_order = sorted(found, reverse=query.descending)
+        after = query.after
+        follow = [p for p in in_order if after is None or (p < after if query.descending else p > after)]
+        places, goes_on = page_of(query, [LeaseScan([(place, True) for place in follow], is_whole=True)])
+        return LeasePage([_without_allocations(found[place]) for place in places], goes_on)
+
+    def _asked_for(self, query: LeaseQuery) -> Iterator[Lease]:
+        return (lease for lease in self._state.leases.values() if is_asked_for(lease, query))
 
     def add(self, lease: Lease, now: datetime) -> Lease:
         if lease.id in self._state.leases:
@@ -99,7 +112,7 @@ class MemoryLeases:
             for lease in self._state.leases.values()
             for reservation in lease.reservations
             if not _is_over(lease, reservation)
-            for allocation in reservation.allocations
+            for allocation in (*reservation.allocations, *reservation.surplus)
             if allocation.resource_id in on and allocation.interval.end <= ending_by
         )
         return sorted(found, key=allocation_key)
@@ -133,7 +146,9 @@ def _oldest_first(leases: Iterable[Lease]) -> Sequence[Lease]:
 
 
 def _without_allocations(lease: Lease) -> Lease:
-    return replace(lease, reservations=tuple(replace(r, allocations=()) for r in lease.reservations))
+    return replace(
+        lease, reservations=tuple(replace(r, allocations=(), surplus=()) for r in lease.reservations)
+    )
 
 
 def _is_over(lease: Lease, reservation: Reservation) -> bool:

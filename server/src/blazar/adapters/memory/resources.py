@@ -34,8 +34,19 @@ class MemoryResources:
     def failed(self, pool: Pool) -> Sequence[Registration]:
         return [registration for registration in self.list(pool) if registration.failure]
 
+    def unreservable(self, pool: Pool) -> Sequence[Registration]:
+        return [registration for registration in self.list(pool) if not registration.reservable]
+
     def list(self, pool: Pool, ids: Sequence[str] | None = None) -> Sequence[Registration]:
         return sorted(self._in(pool, ids), key=lambda registration: database_order(registration.id))
+
+    def ids(self, pool: Pool, limit: int, after: str | None = None) -> Sequence[str]:
+        in_order = sorted((each.id for each in self._in(pool, None)), key=database_order)
+        return [i for i in in_order if after is None or database_order(i) > database_order(after)][:limit]
+
+    def page(self, pool: Pool, limit: int, after: str | None = None) -> Sequence[Registration]:
+        found = self.list(pool, self.ids(pool, limit, after))
+        return [replace(registration, traits=frozenset(), inventory={}) for registration in found]
 
     def add(self, registration: Registration, now: datetime) -> Registration:
         if registration.id in self._state.registrations or self.find(registration.pool, registration.name):
@@ -85,7 +96,6 @@ class MemoryResources:
         self,
         pool: Pool,
         *,
-        resource_id: str | None = None,
         resource_ids: Sequence[str] | None = None,
         lease_id: str | None = None,
         reservation_id: str | None = None,
@@ -97,7 +107,6 @@ class MemoryResources:
             for lease in self._state.leases.values()
             for allocation in lease.allocations
             if allocation.resource_id in in_pool
-            and resource_id in (None, allocation.resource_id)
             and lease_id in (None, allocation.lease_id)
             and reservation_id in (None, allocation.reservation_id)
             and (ending_after is None or allocation.interval.end >= ending_after)

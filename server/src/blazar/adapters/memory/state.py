@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from blazar.domain.lease.lease import Lease
+from blazar.domain.quota import Use
 from blazar.domain.resource import Registration
-from blazar.service.ports import Notification, PropertyRecord, Report
+from blazar.service.ports import Notification, Presence, PropertyRecord, Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,13 @@ class State:
     reports: dict[int, HeldReport] = field(default_factory=dict)
     last_report: int = 0
     calls: dict[str, datetime] = field(default_factory=dict)  # by id: begun when
+    imports: dict[tuple[str, str], str] = field(default_factory=dict)  # by noun and id there: the id here
+    presences: dict[str, Presence] = field(default_factory=dict)  # by id
+    limits: dict[str, dict[str, int]] = field(default_factory=dict)  # of quotas, by project and name
+    quota_turns: dict[str, int] = field(default_factory=dict)  # by project
+    spent: dict[tuple[str, int], tuple[str, Use]] = field(
+        default_factory=dict
+    )  # with the project, by lease and number
 
     def copy(self) -> State:
         return State(
@@ -71,4 +79,9 @@ class State:
             reports=dict(self.reports),
             last_report=self.last_report,
             calls=dict(self.calls),
+            imports=dict(self.imports),
+            presences=dict(self.presences),
+            limits=dict(self.limits),
+            quota_turns=dict(self.quota_turns),
+            spent=dict(self.spent),
         )

@@ -19,6 +19,7 @@ from blazar.adapters.openstack.nova import NovaCompute
 from blazar.adapters.openstack.placement import PlacementProviders
 from blazar.adapters.openstack.session import Find, ServiceApi, bound_renewal
 from blazar.service.metrics import NO_METRICS, Metrics
+from blazar.service.tracing import NO_TRACING, Tracing
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class OpenStackCloud:
     placements: ServiceApi
     keystone: ServiceApi
     neutron: ServiceApi
+    region: str | None = None
 
     @property
     def compute(self) -> NovaCompute:
@@ -41,7 +43,7 @@ class OpenStackCloud:
 
     @property
     def identity(self) -> KeystoneIdentity:
-        return KeystoneIdentity(self.session, self.keystone)
+        return KeystoneIdentity(self.session, self.keystone, self.region)
 
     @property
     def network(self) -> NeutronNetwork:
@@ -87,6 +89,7 @@ def connect(
     interface: str = "public",
     metrics: Metrics = NO_METRICS,
     calls_at_once: int = CALLS_AT_ONCE,
+    tracing: Tracing = NO_TRACING,
 ) -> OpenStackCloud:
     """Return the cloud that ``session`` is authenticated to. No request is sent before it is needed.
 
@@ -99,7 +102,7 @@ def connect(
     network = Adapter(session, "network", interface=interface, region_name=region_name)
 
     def service(name: str, find: Find) -> ServiceApi:
-        return ServiceApi(name, find, Bulkhead(name, calls_at_once), metrics=metrics)
+        return ServiceApi(name, find, Bulkhead(name, calls_at_once), metrics=metrics, tracing=tracing)
 
     return OpenStackCloud(
         session,
@@ -107,4 +110,5 @@ def connect(
         service("Placement", lambda: connection.placement),
         service("Keystone", lambda: connection.identity),
         service("Neutron", lambda: network),
+        region_name,
     )

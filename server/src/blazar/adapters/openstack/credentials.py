@@ -39,11 +39,23 @@ class UserToken(BaseAuthPlugin):
 def trustee(own: Session, trust_id: str) -> BaseAuthPlugin:
     """Return the credentials of the user who made the trust. Raises CloudUnavailable where our own are not to
     be had."""
+    return _by_own_token(own, trust_id=trust_id)
+
+
+def in_the_system(own: Session) -> BaseAuthPlugin:
+    """Return our own credentials in the system scope. Raises CloudUnavailable where they are not to be
+    had."""
+    return _by_own_token(own, system_scope="all")
+
+
+def _by_own_token(own: Session, **scope: Any) -> BaseAuthPlugin:
     try:
         token = own.get_token()
     except ks_exceptions.ClientException as failure:
         raise CloudUnavailable(service="Keystone", reason=str(failure)) from failure
     auth_url = own.auth.auth_url if isinstance(own.auth, BaseIdentityPlugin) else None
     if token is None or auth_url is None:
-        raise CloudRefused(service="Keystone", reason="credentials of this type cannot act by a trust")
-    return generic.Token(auth_url, token=token, trust_id=trust_id)
+        raise CloudRefused(
+            service="Keystone", reason="credentials of this type cannot act otherwise than as they are"
+        )
+    return generic.Token(auth_url, token=token, **scope)

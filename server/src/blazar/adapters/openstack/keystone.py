@@ -6,14 +6,17 @@ import contextlib
 import random
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from keystoneauth1 import exceptions as ks_exceptions
 from keystoneauth1.session import Session
 
-from blazar.adapters.openstack.credentials import trustee
+from blazar.adapters.openstack.credentials import in_the_system, trustee
 from blazar.adapters.openstack.session import ServiceApi
 from blazar.domain.errors import CloudRefused, CloudUnavailable
+from blazar.service.ports import UnifiedLimits
 
+SERVICE_TYPE = "reservation"
 TRUSTS = "/OS-TRUST/trusts"
 SPREAD_SECONDS = 24 * 60 * 60
 ATTEMPTS = 10
@@ -22,7 +25,8 @@ ATTEMPTS = 10
 class KeystoneIdentity:
     """The Identity port over Keystone's HTTP API. ``session`` is the service's own."""
 
-    def __init__(self, session: Session, api: ServiceApi) -> None:
+    def __init__(self, session: Session, api: ServiceApi, region: str | None = None) -> None:
+        self._region = region
         self._session = session
         self._api = api
 
@@ -70,6 +74,27 @@ class KeystoneIdentity:
         # is dead there is nothing that could be done, nor needs to be.
         with contextlib.suppress(CloudRefused):
             self._by_trust(trust_id).delete(path, absent=(401, 403, 404))
+
+    def unified_limits(self, project_id: str | None = None) -> UnifiedLimits:
+        with self._api.in_time():  # our own token may have to be renewed
+            api = self._api.acting(in_the_system(self._session))
+        services = api.get("/services", type=SERVICE_TYPE)["services"]
+        if not services:
+            raise CloudUnavailable(service="Keystone", reason=f"it knows no service {SERVICE_TYPE}")
+        of_service = {"service_id": services[0]["id"]}
+        registered = api.get("/registered_limits", **of_service)["registered_limits"]
+        of_project = {} if project_id is None else {"project_id": project_id}
+        own: dict[str, dict[str, int]] = {}
+        for limit in self._of_region(api.get("/limits", **of_service, **of_project)["limits"]):
+            if limit.get("project_id"):
+                own.setdefault(limit["project_id"], {})[limit["resource_name"]] = limit["resource_limit"]
+        found = {limit["resource_name"]: limit["default_limit"] for limit in self._of_region(registered)}
+        return UnifiedLimits(found, own)
+
+    def _of_region(self, limits: Sequence[Any]) -> list[Any]:
+        """Return the limits of all regions, then those of ours, which count more."""
+        everywhere = [limit for limit in limits if limit["region_id"] is None]
+        return everywhere + [limit for limit in limits if limit["region_id"] in {self._region} - {None}]
 
     def _by_trust(self, trust_id: str) -> ServiceApi:
         with self._api.in_time():  # our own token may have to be renewed

@@ -292,6 +292,8 @@ def _server(raw: Mapping[str, Any]) -> Server:
         host=raw.get("OS-EXT-SRV-ATTR:host"),
         status=str(raw["status"]),
         project_id=raw.get("tenant_id"),
+        is_being_deleted=raw.get("OS-EXT-STS:task_state") == "deleting",
+        created=raw.get("created"),
     )
 
 

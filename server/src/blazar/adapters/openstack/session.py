@@ -26,6 +26,7 @@ from blazar.adapters.openstack.bulkhead import Bulkhead
 from blazar.domain.errors import BlazarError, CloudRefused, CloudUnavailable, TooLate
 from blazar.service import log_context
 from blazar.service.metrics import NO_METRICS, Metrics
+from blazar.service.tracing import NO_TRACING, Tracing
 
 LOG = logging.getLogger(__name__)
 Check = Callable[[], None]
@@ -145,6 +146,7 @@ class ServiceApi:
         check: Check = no_check,
         auth: BaseAuthPlugin | None = None,
         metrics: Metrics = NO_METRICS,
+        tracing: Tracing = NO_TRACING,
     ) -> None:
         self._name = name
         self._find = find
@@ -153,6 +155,7 @@ class ServiceApi:
         self._seconds_left: SecondsLeft | None = None
         self._auth = auth
         self._metrics = metrics
+        self._tracing = tracing
         self._place = _Place()
 
     def fenced(self, check: Check) -> ServiceApi:
@@ -258,9 +261,10 @@ class ServiceApi:
     def _asked(self, method: str, path: str, version: str | None, **kwargs: Any) -> requests.Response:
         """Return the service's answer, whatever its status. Raises CloudUnavailable, CloudRefused where there
         is none."""
-        if request_id := log_context.request_id():
-            kwargs["headers"] = {"X-OpenStack-Request-ID": request_id}
-        with self._failures():
+        with self._failures(), self._tracing.step(f"{self._name} {method}", {"url.path": path}) as span:
+            headers = dict(span.headers)
+            if request_id := log_context.request_id():
+                headers["X-OpenStack-Request-ID"] = request_id
             # Found here and not before: a service that is away when we start is asked again later, as at any
             # other time.
             adapter = self._find()
@@ -269,8 +273,9 @@ class ServiceApi:
             else:
                 kwargs["endpoint_override"] = self._place.of(adapter)
             answer: requests.Response = adapter.request(
-                path, method, microversion=version, raise_exc=False, **kwargs
+                path, method, microversion=version, raise_exc=False, headers=headers, **kwargs
             )
+            span.tell({"http.response.status_code": answer.status_code})
             return answer
 
     @contextmanager

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from blazar.domain.errors import BlazarError, InvalidDate, InvalidInput, MissingParameter
+from blazar.domain.time import HORIZON, MINUTE
 from blazar.service.commands import NOW, Moment
 
 OLD_FORMAT = "%Y-%m-%d %H:%M"
@@ -59,7 +60,7 @@ def echo(value: object) -> str:
     return shown if len(shown) <= _LONGEST_DATE else f"{shown[:_LONGEST_DATE]}..."
 
 
-def _moment(value: object) -> Moment:
+def as_moment(value: object) -> Moment:
     return NOW if value == "now" else _date(value)
 
 
@@ -76,7 +77,7 @@ def _optional_date(value: object) -> datetime | None:
     return None if value is None or value == "" else _date(value)
 
 
-MomentField = Annotated[Moment, BeforeValidator(_moment), WithJsonSchema(MOMENT_SCHEMA)]
+MomentField = Annotated[Moment, BeforeValidator(as_moment), WithJsonSchema(MOMENT_SCHEMA)]
 OptionalDateField = Annotated[
     datetime | None,
     BeforeValidator(_optional_date),
@@ -143,6 +144,33 @@ def check_characters(what: str, value: str) -> None:
 def sentence(text: str) -> PydanticCustomError:
     """Return a refusal with this text."""
     return PydanticCustomError("refused", "{message}", {"message": text})
+
+
+LONGEST_MINUTES = HORIZON // MINUTE
+
+
+def _minutes(value: object) -> timedelta:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LONGEST_MINUTES:
+        raise sentence(f"A duration is a number of minutes from 1 to {LONGEST_MINUTES}.")
+    return value * MINUTE
+
+
+MINUTES_SCHEMA = {"type": "integer", "minimum": 1, "maximum": LONGEST_MINUTES}
+MinutesField = Annotated[
+    timedelta,
+    BeforeValidator(_minutes),
+    WithJsonSchema({**MINUTES_SCHEMA, "description": "In minutes.", "examples": [1440]}),
+]
+OptionalMinutesField = Annotated[
+    timedelta | None,
+    BeforeValidator(lambda value: None if value is None else _minutes(value)),
+    WithJsonSchema(
+        {
+            "anyOf": [MINUTES_SCHEMA, {"type": "null"}],
+            "description": "In minutes.",
+        }
+    ),
+]
 
 
 def without_defaults(schema: dict[str, Any]) -> None:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self, TypeVar
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 from uuid import uuid4
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
+from blazar.api.microversion import Version
 from blazar.api.schemas.fields import (
+    MOMENT_SCHEMA,
     Body,
     MomentField,
     NameField,
     OptionalDateField,
+    OptionalMinutesField,
+    as_moment,
     sentence,
     without_defaults,
 )
 from blazar.service import commands
-from blazar.service.commands import NOW, UNSET, Unset
+from blazar.service.commands import NOW, UNSET, Moment, Unset
 
 MAX_RESERVATIONS = 64
 T = TypeVar("T")
@@ -86,6 +92,8 @@ EventsField = Annotated[
 class LeaseCreate(Body):
     """A new lease, bare (without a wrapper). Unknown keys are ignored."""
 
+    dry_run: ClassVar[bool] = False
+
     name: NameField
     start_date: MomentField
     end_date: MomentField
@@ -106,9 +114,84 @@ class LeaseCreate(Body):
             id=str(uuid4()),
         )
 
+    def by_duration(self) -> commands.ByDuration | None:
+        return None
 
-class LeaseUpdate(Body, json_schema_extra=without_defaults):
-    """What is to change about a lease; what is not sent stays. Unknown keys are ignored."""
+
+def _start(value: object) -> Moment | None:
+    return None if value == EARLIEST else as_moment(value)
+
+
+EARLIEST = "earliest"
+StartField = Annotated[
+    Moment | None,
+    BeforeValidator(_start),
+    WithJsonSchema(
+        {
+            **MOMENT_SCHEMA,
+            "pattern": str(MOMENT_SCHEMA["pattern"]).replace("now|", "now|earliest|"),
+            "description": f"{MOMENT_SCHEMA['description']} Or `earliest`, with a duration: as soon as there "
+            "is enough, and quotas allow it.",
+        }
+    ),
+]
+OptionalMomentField = Annotated[
+    Moment | None,
+    BeforeValidator(lambda value: None if value is None else as_moment(value)),
+    WithJsonSchema({"anyOf": [MOMENT_SCHEMA, {"type": "null"}], "description": "The end, or `now`."}),
+]
+DRY_RUN = "Whether nothing is to be done: the answer tells what would be."
+
+
+class LeaseCreateByDuration(Body):
+    """A new lease, since version 1.3: with an end or a duration. Unknown keys are ignored."""
+
+    name: NameField
+    start_date: StartField
+    end_date: OptionalMomentField = None
+    duration: OptionalMinutesField = Field(
+        None, description="How long it lasts, in minutes, in place of its end."
+    )
+    latest_end: OptionalDateField = Field(
+        None, description="When it has to be over, where it starts as soon as there is enough."
+    )
+    before_end_date: OptionalDateField = None
+    reservations: CreateList = Field(default_factory=list, description="What is to be reserved together.")
+    events: EventsField = None
+    dry_run: bool = Field(False, description=DRY_RUN)
+
+    @model_validator(mode="after")
+    def _dates_fit_together(self) -> Self:
+        if (self.end_date is None) == (self.duration is None):
+            raise sentence("Give either end_date or duration.")
+        if self.start_date is None and self.duration is None:
+            raise sentence("A lease that starts as early as can be needs a duration in place of end_date.")
+        if self.start_date is None and self.before_end_date is not None:
+            raise sentence("before_end_date cannot be given where the start is not known.")
+        if self.start_date is not None and self.latest_end is not None:
+            raise sentence("latest_end is for leases that start as early as can be.")
+        return self
+
+    def command(self) -> commands.CreateLease:
+        return commands.CreateLease(
+            name=self.name,
+            start=self.start_date or NOW,
+            end=self.end_date or NOW,
+            before_end=self.before_end_date,
+            reservations=tuple(
+                commands.ReservationRequest(each.resource_type, each.parameters) for each in self.reservations
+            ),
+            id=str(uuid4()),
+        )
+
+    def by_duration(self) -> commands.ByDuration | None:
+        if self.duration is None:
+            return None
+        return commands.ByDuration(self.duration, self.start_date is None, self.latest_end)
+
+
+class _LeaseUpdate(Body):
+    """What all versions have in common."""
 
     name: NameField = ""
     start_date: MomentField = NOW
@@ -139,3 +222,36 @@ class LeaseUpdate(Body, json_schema_extra=without_defaults):
                 for each in self.reservations
             ),
         )
+
+
+class LeaseUpdate(_LeaseUpdate, json_schema_extra=without_defaults):
+    """What is to change about a lease; what is not sent stays. Unknown keys are ignored."""
+
+    dry_run: ClassVar[bool] = False
+    duration: ClassVar[timedelta | None] = None
+
+
+class LeaseUpdateByDuration(_LeaseUpdate, json_schema_extra=without_defaults):
+    """What is to change about a lease, since version 1.3. Unknown keys are ignored."""
+
+    duration: OptionalMinutesField = Field(
+        None, description="How long it lasts from its start on, in minutes, in place of its end."
+    )
+    dry_run: bool = Field(False, description=DRY_RUN)
+
+    @model_validator(mode="after")
+    def _one_end(self) -> Self:
+        if self.duration is not None and "end_date" in self.model_fields_set:
+            raise sentence("Give either end_date or duration.")
+        return self
+
+
+CREATE: Mapping[Version, type[LeaseCreate] | type[LeaseCreateByDuration]] = {
+    (1, 0): LeaseCreate,
+    (1, 3): LeaseCreateByDuration,
+}
+UPDATE: Mapping[Version, type[LeaseUpdate] | type[LeaseUpdateByDuration]] = {
+    (1, 0): LeaseUpdate,
+    (1, 3): LeaseUpdateByDuration,
+}
+"""The bodies, by the version that brought them."""

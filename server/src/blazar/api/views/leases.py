@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NotRequired, cast
+from typing import Annotated, Any, NotRequired, cast
 
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
+from blazar.api.lists import PageLink
 from blazar.api.views.dates import stamp, wire_date
-from blazar.domain.lease.lease import Lease
+from blazar.domain.lease.lease import Lease, Reservation
 from blazar.service.context import Caller
 from blazar.service.documents import DateFormats, lease_document
 from blazar.service.ports.kind import Kinds
@@ -89,9 +90,43 @@ class LeaseReply(TypedDict):
     lease: Annotated[LeaseView, Field(description="The lease.")]
 
 
+class PlannedView(TypedDict):
+    """What a reservation would get."""
+
+    resource_type: Annotated[str, Field(description="The kind of reservation.")]
+    units: Annotated[int, Field(description="How many hosts, servers or addresses it would get.")]
+    resources: NotRequired[
+        Annotated[list[str], Field(description="The ids of the resources; for administrators.")]
+    ]
+
+
+@with_config(ConfigDict(extra="allow"))
+class PreviewLease(TypedDict):
+    """A lease as it would be; further keys are those of a lease, but for ids of what is not made."""
+
+    name: Annotated[str, Field(description="Its user's name for it.")]
+    start_date: Annotated[str, Field(description="When it would start, in UTC.")]
+    end_date: Annotated[str, Field(description="When it would end, in UTC.")]
+    planned: Annotated[list[PlannedView], Field(description="What each reservation would get.")]
+
+
+class PreviewReply(TypedDict):
+    lease: Annotated[PreviewLease, Field(description="The lease as it would be.")]
+
+
 class LeasesReply(TypedDict):
     leases: Annotated[
-        list[LeaseView], Field(description="All leases that the caller may see, the oldest first.")
+        list[LeaseView | dict[str, Any]],
+        Field(
+            description="All leases that the caller may see, the oldest first. From 1.1 on, a page of those "
+            "that were asked for, with the fields that were asked for."
+        ),
+    ]
+    leases_links: NotRequired[
+        Annotated[
+            list[PageLink],
+            Field(description="The link `next` to the next page, where there is one. From 1.1 on."),
+        ]
     ]
 
 
@@ -103,3 +138,28 @@ def lease_view(lease: Lease, caller: Caller, kinds: Kinds) -> LeaseView:
     document = lease_document(lease, kinds, DATES)
     shown = document if caller.is_admin else {**document, "trust_id": None}
     return cast(LeaseView, shown)  # a kind's own keys are not ours to name
+
+
+IDS = frozenset({"id", "lease_id", "resource_id"})
+"""The keys of ids, which are drawn anew for what is made."""
+
+
+def dry_run_reply(lease: Lease, caller: Caller, kinds: Kinds) -> PreviewReply:
+    """Return the lease as it would be, without the ids of what would be made."""
+    shown = dict(lease_view(lease, caller, kinds))
+    for name in ("reservations", "events"):
+        parts = cast(list[dict[str, Any]], shown[name])
+        shown[name] = [{key: value for key, value in part.items() if key not in IDS} for part in parts]
+    del shown["id"]
+    shown["planned"] = [_planned(each, caller) for each in lease.reservations]
+    return cast(PreviewReply, {"lease": shown})
+
+
+def _planned(reservation: Reservation, caller: Caller) -> PlannedView:
+    found: PlannedView = {
+        "resource_type": reservation.resource_type,
+        "units": sum(allocation.slots for allocation in reservation.allocations),
+    }
+    if caller.is_admin:
+        found["resources"] = sorted({allocation.resource_id for allocation in reservation.allocations})
+    return found

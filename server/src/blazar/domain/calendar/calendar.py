@@ -72,6 +72,19 @@ class Calendar:
             self._snapshot = None
             self._blocks.add(index, allocation)
 
+    def advance(self, resource_id: str, generation: int, allocations: Iterable[Allocation]) -> None:
+        """Add what was committed on a resource of this generation, which the commit has raised by one.
+
+        Nothing is changed where the resource is of another generation here: the calendar has the commit
+        already, or not yet one before it."""
+        index = self._ids.index_of(resource_id)
+        if index is None or self._generations[index] != generation:
+            return
+        self._snapshot = None
+        for allocation in allocations:
+            self._blocks.add(index, allocation)
+        self._generations[index] = generation + 1
+
     def drop(self, resource_id: str) -> None:
         """Forget a resource and its allocations; an unknown one is no error."""
         index = self._ids.index_of(resource_id)

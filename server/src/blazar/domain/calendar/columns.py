@@ -155,6 +155,13 @@ class ResourceColumns:
         return np.zeros(self.size, np.int64) if stored is None else stored[: self.size]
 
     @property
+    def resource_classes(self) -> tuple[str, ...]:
+        """Return the resource classes of which any resource has some, sorted."""
+        return self._kept(
+            "classes", lambda: tuple(sorted(name for name, column in self._capacity.items() if column.any()))
+        )
+
+    @property
     def reservable(self) -> Mask:
         """Return where a resource is reservable. The mask must not be written to."""
         return self._reservable[: self.size]

@@ -10,6 +10,7 @@ from blazar.domain.failure import Failure, FailureReason
 from blazar.domain.lease.change import NewId, with_work
 from blazar.domain.lease.event import EventType
 from blazar.domain.lease.lease import AHEAD, Lease, LeaseStatus, Reservation, ReservationStatus
+from blazar.domain.lease.surplus import with_surplus
 from blazar.domain.resource import Allocation
 from blazar.domain.time import MINUTE, Interval, floor_minute
 
@@ -106,9 +107,10 @@ def healed(
     new = replace(old, reservations=told)
     if [_flags(each) for each in told] != [_flags(each) for each in old.reservations]:
         new = replace(new, degraded=any(r.missing_resources or r.resources_changed for r in told))
-    if new.status is LeaseStatus.ACTIVE and new.allocations != old.allocations:
-        new = with_work(new, EventType.CONVERGE, now, new_id)
-    return new
+    if new.allocations == old.allocations:
+        return new
+    new = with_surplus(new, old, new_id)
+    return with_work(new, EventType.CONVERGE, now, new_id) if new.status is LeaseStatus.ACTIVE else new
 
 
 def told_unsuitable(lease: Lease, reservation_ids: Collection[str], now: datetime) -> Lease:

@@ -104,6 +104,8 @@ class Reservation(_Decoded):
     resources_changed: bool = False
     cloud_state: Mapping[str, Any] = field(default_factory=dict)
     allocations: tuple[Allocation, ...] = ()
+    surplus: tuple[Allocation, ...] = ()
+    """What it has given up and may still have in the cloud, see ``domain.lease.surplus``."""
     created_at: datetime | None = None
     updated_at: datetime | None = None
 
@@ -144,6 +146,8 @@ class Lease:
     revision: int = 0
     created_at: datetime | None = None
     updated_at: datetime | None = None
+    quantities: Mapping[str, int] | None = None
+    """What it counts as against quotas; None where a version before this has stored it."""
 
     def event(self, event_type: EventType) -> Event | None:
         return next((event for event in self.events if event.event_type is event_type), None)
@@ -159,6 +163,11 @@ class Lease:
     @property
     def key(self) -> LeaseKey:
         return LeaseKey(self.created_at or BEGINNING, self.id)
+
+    @property
+    def next_due(self) -> datetime | None:
+        """Return when the first of its open events is due."""
+        return min((event.next_try for event in self.events if event.is_open), default=None)
 
     @property
     def before_end_date(self) -> datetime | None:

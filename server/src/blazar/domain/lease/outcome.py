@@ -23,12 +23,13 @@ class NotYet:
 
     Tried again after ``check_after`` at first, and later from attempt to attempt; None means that the cloud
     failed. ``serving`` holds the ids of the resources that serve the reservation already: the settlement
-    binds these."""
+    binds these. ``freed`` holds those of its surplus that have nothing of it any more."""
 
     reason: str
     check_after: timedelta | None = None
     cloud_state: Mapping[str, Any] = field(default_factory=dict)
     serving: frozenset[str] = frozenset()
+    freed: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

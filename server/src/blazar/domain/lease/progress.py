@@ -14,6 +14,7 @@ from blazar.domain.lease.event import Event, EventStatus, EventType
 from blazar.domain.lease.healing import OWN_REASONS
 from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation, ReservationStatus, transition
 from blazar.domain.lease.outcome import Done, GiveUp, NotYet, Outcome
+from blazar.domain.lease.surplus import has_surplus, without_freed, without_surplus
 from blazar.domain.resource import Allocation, Usage
 
 FIRST_RETRY = timedelta(seconds=1)
@@ -24,6 +25,7 @@ a claim after its end."""
 GROWTH = 1.3
 """Of the pause between two looks at servers that are being deleted: the last look is late by a quarter of the
 whole wait at most, and servers that refuse to die cost next to nothing."""
+LONG_PAUSE = timedelta(seconds=5)
 SHORTEST_WAIT = timedelta(seconds=0.2)
 LONGEST_WAIT = timedelta(seconds=10)
 MOST_ATTEMPTS = 10_000
@@ -121,12 +123,14 @@ def settle(
     outcomes: Mapping[str, Outcome],
     now: datetime,
     start_retry: timedelta = timedelta(0),
+    is_shedding: bool = False,
 ) -> Lease | None:
     """Return the lease after the event's verbs ended in ``outcomes`` (by reservation id); None when it is to
     be removed.
 
     ``acted`` is the lease that the verbs acted on. A request may have changed the lease since: then only what
-    was acted on is settled, and the event stays open and is due at once.
+    was acted on is settled, and the event stays open and is due at once. The same holds where the verbs were
+    ``is_shedding``: they only took back a surplus, for the rest waits for others.
 
     Capacity that was promised is never taken for released before the cloud has released it: an end or a
     deletion is tried until it succeeds, whatever stands in its way. A start that is refused is tried again
@@ -134,11 +138,12 @@ def settle(
     if event.status is EventStatus.UNDONE:
         # A request moved the event to a later time while it was worked on: it is worked on again then.
         return lease
-    if event.event_type is EventType.START and spent(event.attempts) < start_retry:
+    is_retried = event.event_type is EventType.START and spent(event.attempts) < start_retry
+    if is_retried or is_shedding:
         outcomes = {i: NotYet(o.reason) if isinstance(o, GiveUp) else o for i, o in outcomes.items()}
     releasing = event.event_type in RELEASING
     changed = not releasing and any(
-        _is_changed(reservation, acted) for reservation in lease.reservations if reservation.id in outcomes
+        _is_changed(r, acted) for r in lease.reservations if r.id in outcomes or not acted.reservation(r.id)
     )
     lease = replace(
         lease,
@@ -147,14 +152,14 @@ def settle(
             for r in lease.reservations
         ),
     )
-    if changed and event.event_type in BINDING:
-        return with_event(lease, replace(event, due=now, attempts=0, reason=CHANGED))
     waiting = [o for o in outcomes.values() if isinstance(o, NotYet) or (releasing and isinstance(o, GiveUp))]
+    if changed and event.event_type in BINDING and not (is_shedding and waiting):
+        return with_event(lease, replace(event, due=now, attempts=0, reason=CHANGED))
     failed = {r.status_reason or "" for r in lease.reservations if r.status is ReservationStatus.ERROR}
     failed |= {o.reason for o in outcomes.values() if isinstance(o, GiveUp)}
     if waiting:
         reason = _sentence({o.reason for o in waiting})
-        later = replace(event, due=now + _delay(event, waiting), reason=reason)
+        later = replace(event, due=_due_in(_delay(event, waiting), now), reason=reason)
         return with_event(replace(lease, status_reason=reason), later)
     if failed and not releasing:
         return _failed(lease, event, _sentence(failed))
@@ -188,27 +193,22 @@ def _is_changed(stored: Reservation, acted: Lease) -> bool:
 
 
 def _settled(reservation: Reservation, acted: Lease, outcome: Outcome, event_type: EventType) -> Reservation:
+    is_changed = _is_changed(reservation, acted)  # then the start is not over for it, whatever came of it
     match outcome:
         case Done() if event_type in RELEASING:
-            return replace(reservation, status=ReservationStatus.DELETED, cloud_state={}, allocations=())
+            return replace(
+                reservation, status=ReservationStatus.DELETED, cloud_state={}, allocations=(), surplus=()
+            )
         case Done(cloud_state) if event_type in BINDING:
-            # That a resource has failed is not the cloud's to say: healing takes it back.
-            is_lost = reservation.status_reason in OWN_REASONS
-            return replace(
-                _bound(reservation, acted),
-                status=ReservationStatus.ACTIVE,
-                status_reason=reservation.status_reason if is_lost else None,
-                missing_resources=is_lost,
-                resources_changed=False,
-                cloud_state={**reservation.cloud_state, **cloud_state},
-            )
-        case NotYet(cloud_state=cloud_state, serving=serving) if event_type in BINDING:
-            return replace(
-                _bound(reservation, acted, serving), cloud_state={**reservation.cloud_state, **cloud_state}
-            )
+            bound = _bound(reservation, acted)
+            bound = replace(bound, cloud_state={**reservation.cloud_state, **cloud_state})
+            return bound if is_changed else _served(bound)
+        case NotYet(cloud_state=cloud_state, serving=serving, freed=freed) if event_type in BINDING:
+            bound = _bound(reservation, acted, serving, freed)
+            return replace(bound, cloud_state={**reservation.cloud_state, **cloud_state})
         case Done(cloud_state) | NotYet(cloud_state=cloud_state):
             return replace(reservation, cloud_state={**reservation.cloud_state, **cloud_state})
-        case GiveUp(reason) if event_type is EventType.START:
+        case GiveUp(reason) if event_type is EventType.START and not is_changed:
             return replace(reservation, status=ReservationStatus.ERROR, status_reason=reason[:LONGEST_REASON])
         case GiveUp(reason) if event_type is EventType.CONVERGE:
             return replace(reservation, missing_resources=True, status_reason=reason[:LONGEST_REASON])
@@ -216,9 +216,26 @@ def _settled(reservation: Reservation, acted: Lease, outcome: Outcome, event_typ
             return reservation
 
 
-def _bound(reservation: Reservation, acted: Lease, serving: frozenset[str] | None = None) -> Reservation:
-    """Bind the allocations that were acted on and are still the same; ``serving`` names their resources, all
-    where it is None."""
+def _served(reservation: Reservation) -> Reservation:
+    # That a resource has failed is not the cloud's to say: healing takes it back.
+    is_lost = reservation.status_reason in OWN_REASONS
+    return replace(
+        reservation,
+        status=ReservationStatus.ACTIVE,
+        status_reason=reservation.status_reason if is_lost else None,
+        missing_resources=is_lost,
+        resources_changed=False,
+    )
+
+
+def _bound(
+    reservation: Reservation,
+    acted: Lease,
+    serving: frozenset[str] | None = None,
+    freed: frozenset[str] | None = None,
+) -> Reservation:
+    """Bind the allocations that were acted on and are still the same, and forget the surplus that was freed.
+    ``serving`` and ``freed`` name their resources, all where they are None."""
     known = acted.reservation(reservation.id)
     before, stored = _placements(known) if known else {}, _placements(reservation)
     bound = [
@@ -227,7 +244,7 @@ def _bound(reservation: Reservation, acted: Lease, serving: frozenset[str] | Non
         else a
         for a in reservation.allocations
     ]
-    return replace(reservation, allocations=_merged(bound))
+    return replace(without_freed(reservation, known, freed), allocations=_merged(bound))
 
 
 def _merged(allocations: Iterable[Allocation]) -> tuple[Allocation, ...]:
@@ -249,6 +266,13 @@ def _together(one: Allocation, other: Allocation) -> Allocation:
 
 def _delay(event: Event, waiting: list[NotYet | GiveUp]) -> timedelta:
     return min(_pause_after(event.attempts, outcome) for outcome in waiting)
+
+
+def _due_in(delay: timedelta, now: datetime) -> datetime:
+    """Return when an event is due again: after a long pause at a whole second, so that many that wait are
+    found by one look."""
+    due = now + delay
+    return due.replace(microsecond=0) if delay >= LONG_PAUSE else due
 
 
 def _pause_after(attempts: int, outcome: NotYet | GiveUp) -> timedelta:
@@ -296,7 +320,7 @@ def _failed(lease: Lease, event: Event, reason: str) -> Lease:
             return with_event(lease, replace(event, status=EventStatus.ERROR, reason=reason))
         case _:
             closed = replace(event, status=EventStatus.ERROR, reason=reason)
-            return transition(with_event(lease, closed), LeaseStatus.ERROR, reason)
+            return transition(with_event(without_surplus(lease), closed), LeaseStatus.ERROR, reason)
 
 
 def _finished(lease: Lease, event: Event) -> Lease | None:
@@ -336,6 +360,7 @@ def is_settled(lease: Lease) -> bool:
     each allocation is bound."""
     return (
         lease.status is LeaseStatus.ACTIVE
+        and not has_surplus(lease)
         and all(e.event_type.is_public or not e.is_open for e in lease.events)
         and all(
             a.bound for r in lease.reservations if r.status is ReservationStatus.ACTIVE for a in r.allocations

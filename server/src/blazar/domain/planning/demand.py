@@ -41,7 +41,7 @@ class Demand:
     names ids that have to be among the chosen. ``current`` is what the reservation has now: as much of it as
     still matches and fits is kept. With ``keep_current`` (the reservation is active) nothing of it may be
     taken away, so the answer is a shortage where it does not fit; a kept resource need not be reservable.
-    ``noun`` names the resources in messages.
+    ``plural`` names the resources in messages.
 
     Raises ValueError where ``minimum`` is negative or above ``maximum``, or an amount is negative.
     """
@@ -58,7 +58,7 @@ class Demand:
     must_include: tuple[str, ...] = ()
     current: tuple[Allocation, ...] = ()
     keep_current: bool = False
-    noun: str = "hosts"
+    plural: str = "hosts"
 
     def __post_init__(self) -> None:
         if not 0 <= self.minimum <= self.maximum:

@@ -17,6 +17,7 @@ PROBES attempts."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import numpy as np
@@ -44,6 +45,17 @@ _BITS = 40
 """Enough for all seconds up to the year 9999."""
 
 
+@dataclass(frozen=True, slots=True)
+class FirstFit:
+    """The first possible start that was found; None where there is none.
+
+    ``is_exact`` tells whether that is certain. Else a start may have been overlooked, for the effort of an
+    exact search was spent, or more starts were worth a try than could be tried."""
+
+    start: datetime | None
+    is_exact: bool = True
+
+
 def first_fit(
     calendar: CalendarSnapshot, request: PlanRequest, candidates: Sequence[Candidate], budget: Budget
 ) -> datetime | None:
@@ -53,15 +65,33 @@ def first_fit(
     Exact where there is only one demand, for whole resources; else the first PROBES starts at which enough
     resources are free of whole usages are tried. None where there is no such start, none among these, or
     where a demand keeps what it has, for then the start cannot move. Raises CutShort."""
+    return find_first_fit(calendar, request, candidates, budget, PROBES).start
+
+
+def find_first_fit(
+    calendar: CalendarSnapshot,
+    request: PlanRequest,
+    candidates: Sequence[Candidate],
+    budget: Budget,
+    probes: int,
+    latest: datetime | None = None,
+) -> FirstFit:
+    """Do as ``first_fit`` does, with so many tries, for starts that are not after ``latest``. Raises
+    CutShort."""
     if any(candidate.unknown or candidate.demand.keep_current for candidate in candidates):
-        return None
-    if not _fits(calendar, request, candidates, calendar.window_of(_FAR, _FAR + 1), budget, EFFORT):
-        return None
+        return FirstFit(None)
+    fits = _fits(calendar, request, candidates, calendar.window_of(_FAR, _FAR + 1), budget, EFFORT)
+    if not fits:
+        return FirstFit(None, is_exact=fits is not None)
     scan = _Scan(calendar, request, candidates, budget)
-    for start in scan.starts()[:PROBES].tolist():
-        if _fits(calendar, request, candidates, scan.window(start), budget, PROBE_EFFORT):
-            return from_epoch(start)
-    return None
+    starts = scan.starts(_LAST_MOMENT if latest is None else epoch(latest))
+    is_exact = True
+    for start in starts[:probes].tolist():
+        fits = _fits(calendar, request, candidates, scan.window(start), budget, PROBE_EFFORT)
+        if fits:
+            return FirstFit(from_epoch(start), is_exact)
+        is_exact = is_exact and fits is not None
+    return FirstFit(None, is_exact and len(starts) <= probes)
 
 
 def _fits(
@@ -71,14 +101,14 @@ def _fits(
     window: Window,
     budget: Budget,
     effort: int,
-) -> bool:
-    """Return whether a fit is found. Where only the effort of the exact search is spent, another start may
-    do."""
+) -> bool | None:
+    """Return whether there is a fit; None where that is not found out, for the effort of the exact search is
+    spent. Another start may do then."""
     try:
         return Attempt(calendar, request, candidates, window, budget, effort).choices() is not None
     except CutShort:
         budget.spend(0)
-        return False
+        return None
 
 
 class _Scan:
@@ -107,12 +137,13 @@ class _Scan:
         margin = self._cleaning
         return self._calendar.window_of(start - margin, start + self._duration + margin, self._ignore)
 
-    def starts(self) -> Ints:
-        """Return the starts that are worth a try, in order."""
+    def starts(self, latest: int) -> Ints:
+        """Return the starts up to ``latest`` that are worth a try, in order."""
         self._budget.spend(of_array(len(self._rows), _SORTS))
         ends = self._calendar.occupancy.end[self._rows] + self._cleaning
         starts = np.unique(-(-ends // 60) * 60)
-        starts = starts[(starts > self._start) & (starts + self._duration <= _LAST_MOMENT)]
+        last = min(latest, _LAST_MOMENT - self._duration)
+        starts = starts[(starts > self._start) & (starts <= last)]
         for candidate in self._candidates:
             starts = starts[self._enough(candidate, starts)]
         return starts

@@ -95,6 +95,14 @@ class Cause(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class PartMatch:
+    """A part of what a demand asks of a resource, as text, and how many reservable ones meet it."""
+
+    part: str
+    matched: int
+
+
+@dataclass(frozen=True, slots=True)
 class Shortage:
     """The reason why a request cannot be served, with the numbers of the demand that fails.
 
@@ -105,7 +113,7 @@ class Shortage:
     about (MUST_KEEP, MUST_INCLUDE)."""
 
     reservation_id: str
-    noun: str
+    plural: str
     cause: Cause
     wanted: int
     matched: int
@@ -121,6 +129,9 @@ class Shortage:
     same."""
     first_fit_cut_short: bool = False
     """The budget was spent before all later starts were tried."""
+    parts: tuple[PartMatch, ...] = ()
+    """How many resources each part of the demand leaves; empty where it asks for nothing in particular, or
+    where no resource has a property that it asks for."""
 
     @property
     def reason(self) -> str:
@@ -137,7 +148,7 @@ def _sentence(shortage: Shortage) -> str:
         what = f"of what it has, {names} cannot be kept" if names else "it has more than that already"
         return f"the reservation is active, and {what}."
     if shortage.cause is Cause.MUST_INCLUDE:
-        parts = [f"{names} cannot be had" if names else f"more {shortage.noun} are required than wanted"]
+        parts = [f"{names} cannot be had" if names else f"more {shortage.plural} are required than wanted"]
     elif shortage.cause is Cause.COMBINATION:
         parts.append("but not together with the other reservations of the lease")
     if shortage.first_fit is not None:
@@ -150,11 +161,11 @@ def _sentence(shortage: Shortage) -> str:
 
 
 def _occupancy(shortage: Shortage) -> str:
-    one = shortage.noun.removesuffix("s")
+    one = shortage.plural.removesuffix("s")
     if not shortage.matched:
         unknown = ", ".join(sorted(shortage.unknown_properties))
         return f"no {one} matches" + (f" (none has the property {unknown})" if unknown else "")
-    match = f"1 {one} matches" if shortage.matched == 1 else f"{shortage.matched} {shortage.noun} match"
+    match = f"1 {one} matches" if shortage.matched == 1 else f"{shortage.matched} {shortage.plural} match"
     if shortage.is_whole or shortage.grouping is Grouping.APART:
         verb = "is" if shortage.free == 1 else "are"
         state = f"{verb} free" if shortage.is_whole else f"{verb} roomy enough"

@@ -27,12 +27,13 @@ from dataclasses import dataclass, field, replace
 
 from blazar.domain.calendar.snapshot import CalendarSnapshot
 from blazar.domain.planning.attempt import Attempt
-from blazar.domain.planning.budget import DECISION, FIRST_FIT, Budget, CutShort
+from blazar.domain.planning.budget import DECISION, FIRST_FIT, Budget, CutShort, of_array
 from blazar.domain.planning.candidate import Candidate, Choice, candidate_for
 from blazar.domain.planning.demand import Demand, Grouping, Order, PlanRequest
 from blazar.domain.planning.first_fit import first_fit
-from blazar.domain.planning.plan import Assignment, Cause, Kept, Plan, Shortage
-from blazar.domain.resource import Allocation
+from blazar.domain.planning.plan import Assignment, Cause, Kept, PartMatch, Plan, Shortage
+from blazar.domain.requirement.language import ANYTHING
+from blazar.domain.resource import WHOLE, Allocation
 from blazar.domain.time import Interval
 
 __all__ = [
@@ -49,6 +50,12 @@ __all__ = [
     "plan",
     "with_first_fit",
 ]
+
+
+MOST_PARTS = 32
+"""How many parts of one sort a shortage tells about."""
+LONGEST_PART = 200
+"""Characters of a part, at the most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +80,7 @@ def plan(calendar: CalendarSnapshot, request: PlanRequest, allowance: Allowance)
         candidates = _candidates(calendar, request, allowance.decision)
         attempt = Attempt(calendar, request, candidates, window, allowance.decision)
     except CutShort:
-        return _undecided(request)
+        return undecided(request)
     cut_short = False
     try:
         choices = attempt.choices()
@@ -84,7 +91,19 @@ def plan(calendar: CalendarSnapshot, request: PlanRequest, allowance: Allowance)
     try:
         return _shortage(calendar, attempt, allowance.explanation, cut_short)
     except CutShort:
-        return _undecided(request)
+        return undecided(request)
+
+
+def plan_if_it_fits(calendar: CalendarSnapshot, request: PlanRequest, budget: Budget) -> Plan | None:
+    """Return the plan of ``request``; None where it does not fit, without finding out why. Raises CutShort
+    where the budget, or the effort of the exact search, is spent before that is known."""
+    if not request.demands:
+        return Plan(request.interval)
+    replaced = [demand.reservation_id for demand in request.demands]
+    window = calendar.window(request.interval, request.cleaning, replaced, _held(calendar, request))
+    candidates = _candidates(calendar, request, budget)
+    choices = Attempt(calendar, request, candidates, window, budget).choices()
+    return None if choices is None else _plan(calendar, request.interval, candidates, choices)
 
 
 def with_first_fit(
@@ -185,14 +204,17 @@ def _shortage(calendar: CalendarSnapshot, attempt: Attempt, budget: Budget, cut_
     cause, names = (Cause.COMBINATION, ()) if failing is None else _cause(calendar, attempt, number)
     units = attempt.capacity.alone(number)
     free = units.max(initial=0) if demand.grouping is Grouping.TOGETHER else units.sum()
+    unknown = frozenset(n for n in demand.requirement.names if not calendar.columns.knows(n))
     return Shortage(
         reservation_id=demand.reservation_id,
-        noun=demand.noun,
+        plural=demand.plural,
         cause=cause,
         wanted=demand.minimum,
         matched=int((served.matching & calendar.columns.reservable).sum()),
         free=int(free),
-        unknown_properties=frozenset(n for n in demand.requirement.names if not calendar.columns.knows(n)),
+        unknown_properties=unknown,
+        # Else a member could tell a private property from one that is not there.
+        parts=() if unknown else _parts(calendar, demand, budget),
         resources=names,
         grouping=demand.grouping,
         is_whole=served.is_whole,
@@ -201,10 +223,37 @@ def _shortage(calendar: CalendarSnapshot, attempt: Attempt, budget: Budget, cut_
     )
 
 
-def _undecided(request: PlanRequest) -> Shortage:
+def _parts(calendar: CalendarSnapshot, demand: Demand, budget: Budget) -> tuple[PartMatch, ...]:
+    """Return how many resources each part of the demand leaves by itself. Raises CutShort.
+
+    The cost is as that of the candidate; there are no more than MOST_PARTS."""
+    columns, found = calendar.columns, []
+    none: frozenset[str] = frozenset()
+    for part in demand.requirement.parts[:MOST_PARTS]:
+        budget.spend(part.passes * (1 + columns.size // 4000))
+        found.append((part.text[:LONGEST_PART], part.mask(columns)))
+    for trait in sorted(demand.required_traits)[:MOST_PARTS]:
+        found.append((f"trait {trait}", columns.matching(ANYTHING, frozenset({trait}), none, WHOLE)))
+    for trait in sorted(demand.forbidden_traits)[:MOST_PARTS]:
+        found.append((f"no trait {trait}", columns.matching(ANYTHING, none, frozenset({trait}), WHOLE)))
+    budget.spend(of_array(columns.size, len(found) + 1))
+    if demand.usage.amounts:
+        sizes = ", ".join(f"{n} {name}" for name, n in sorted(demand.usage.amounts.items()))
+        found.append((f"room for {sizes}", columns.matching(ANYTHING, none, none, demand.usage)))
+    return tuple(PartMatch(text, int((mask & columns.reservable).sum())) for text, mask in found)
+
+
+def undecided(request: PlanRequest) -> Shortage:
+    """Return the shortage that tells that the budget was spent before anything was found."""
     demand = request.demands[0]
     return Shortage(
-        demand.reservation_id, demand.noun, Cause.UNDECIDED, demand.minimum, matched=0, free=0, cut_short=True
+        demand.reservation_id,
+        demand.plural,
+        Cause.UNDECIDED,
+        demand.minimum,
+        matched=0,
+        free=0,
+        cut_short=True,
     )
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import re
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Protocol
@@ -184,6 +184,16 @@ class Requirement:
         """Return for many resources at once whether they satisfy it."""
         return self.root.mask(columns)
 
+    @property
+    def parts(self) -> tuple[Requirement, ...]:
+        """Return the conditions that all have to hold, each by itself."""
+        return tuple(map(Requirement, _flat(self.root)))
+
+    @property
+    def text(self) -> str:
+        """Return it as a request may state it."""
+        return json.dumps(_written(self.root))
+
     def joined(self, other: Requirement) -> Requirement:
         """Return the requirement that asks for both this and the other one."""
         if other == ANYTHING:
@@ -193,6 +203,29 @@ class Requirement:
 
 ANYTHING = Requirement(Every())
 """The empty requirement."""
+
+
+def _flat(root: Expression) -> Iterator[Expression]:
+    if isinstance(root, Every):
+        for operand in root.operands:
+            yield from _flat(operand)
+    else:
+        yield root
+
+
+def _written(node: Expression) -> list[Any]:
+    match node:
+        case Comparison(name, how, (literal,)):
+            return [str(how), f"${name}", literal.text]
+        case Comparison(name, _, literals):
+            return ["in", f"${name}", *(each.text for each in literals)]
+        case Not(operand):
+            return ["not", _written(operand)]
+        case Either(operands):
+            return ["or", *map(_written, operands)]
+        case Every(operands):
+            return ["and", *map(_written, operands)] if operands else []
+    raise TypeError(f"no expression: {node!r}")
 
 
 def parse(value: str | list[Any] | None) -> Requirement:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -14,13 +14,13 @@ from blazar.domain.planning.demand import Demand
 from blazar.domain.resource import Usage
 from blazar.kinds.flavor import schema
 from blazar.kinds.flavor.errors import FlavorNotFound
-from blazar.kinds.flavor.needs import needs_of
+from blazar.kinds.flavor.needs import RESERVED_CLASS, needs_of
 from blazar.kinds.flavor.schema import FlavorParameters, SourceFlavor
 from blazar.kinds.slots import SlotSettings, SlotSize
 from blazar.kinds.slots.actuator import rendered
 from blazar.kinds.slots.affinity import grouping
-from blazar.kinds.slots.kind import BEFORE_END, NOUN, SlotKind, before_end_shown
-from blazar.service.ports.kind import RequestContext
+from blazar.kinds.slots.kind import BEFORE_END, MEASURES, NOUN, SlotKind, before_end_shown
+from blazar.service.ports.kind import Measure, RequestContext
 
 
 class FlavorKind(SlotKind[FlavorParameters]):
@@ -30,7 +30,8 @@ class FlavorKind(SlotKind[FlavorParameters]):
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> FlavorKind:
-        return cls(SlotSettings(conf.nova.blazar_owner, conf.nova.image_prefix))
+        own = conf.nova
+        return cls(SlotSettings(own.blazar_owner, own.image_prefix))
 
     def decode(self, parameters: Mapping[str, Any]) -> FlavorParameters:
         return FlavorParameters.model_validate(parameters)
@@ -83,7 +84,28 @@ class FlavorKind(SlotKind[FlavorParameters]):
             grouping=grouping(asked.affinity),
             current=reservation.allocations,
             keep_current=reservation.status is ReservationStatus.ACTIVE,
-            noun=NOUN,
+            plural=NOUN,
+        )
+
+    def measures(self, resource_classes: Collection[str]) -> Sequence[Measure]:
+        """Return those of all servers, and what only flavors ask for: PCPUs and custom classes."""
+        known = {each.resource_class for each in MEASURES}
+        others = (name for name in sorted(resource_classes) if name not in known)
+        own = (Measure(name.lower(), name) for name in others if not name.startswith(RESERVED_CLASS))
+        return (*MEASURES, *own)
+
+    def unit(self, size: Mapping[str, int | str], request: RequestContext) -> Demand | None:
+        if "flavor_id" not in size:
+            return None
+        needs = needs_of(_visible(str(size["flavor_id"]), request))
+        return Demand(
+            "",
+            0,
+            1,
+            Usage(needs.amounts),
+            required_traits=needs.required,
+            forbidden_traits=needs.forbidden,
+            plural=NOUN,
         )
 
     def size(self, reservation: Reservation) -> SlotSize:

@@ -86,6 +86,21 @@ def needs_of(flavor: SourceFlavor) -> Needs:
     )
 
 
+def guaranteed(flavor: SourceFlavor) -> SourceFlavor:
+    """Return the flavor without the extra specs that cannot be honoured, or mean nothing."""
+    return flavor.model_copy(
+        update={"extra_specs": {n: v for n, v in flavor.extra_specs.items() if _is_honoured(flavor, n, v)}}
+    )
+
+
+def _is_honoured(flavor: SourceFlavor, name: str, value: str) -> bool:
+    try:
+        _check(flavor, name, value)
+    except (Conflict, MalformedParameter):
+        return False
+    return True
+
+
 def _check(flavor: SourceFlavor, name: str, value: str) -> None:
     reserved = name.startswith(f"resources:{RESERVED_CLASS}")
     if reserved or NOT_HONOURED.fullmatch(name) or value not in LIMITED.get(name, {value}):

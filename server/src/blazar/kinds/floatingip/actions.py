@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from blazar.api.authorization import Authorizer
+from blazar.api.lists import listing_by_id
 from blazar.api.paging import in_pages
 from blazar.api.routing import PagedList, Request
 from blazar.api.schemas.fields import validated
+from blazar.api.schemas.lists import PageQuery
 from blazar.domain.resource import Registration, database_order
 from blazar.kinds.floatingip import policies as rules
 from blazar.kinds.floatingip import replies as views
@@ -51,6 +53,17 @@ class FloatingIPActions:
         self._authorizer.require(rules.GET, request.caller)
         pages = floatingip_pages(self._floatingips(request))
         return PagedList("floatingips", ([views.floatingip_view(each) for each in page] for page in pages))
+
+    def list_page(self, request: Request) -> PagedList:
+        """List a page of the registered floating IPs (1.1)."""
+        self._authorizer.require(rules.GET, request.caller)
+        floatingips, query = self._floatingips(request), request.exact_query(PageQuery)
+
+        def ask(limit: int, after: str | None) -> Sequence[Registration]:
+            return floatingips.list(ResourcePage(limit, after))
+
+        listing = listing_by_id(ask, lambda each: each.id, query.limit, query.marker, PAGE)
+        return listing.answer(request, "floatingips", views.floatingip_view)
 
     def create(self, request: Request) -> views.FloatingIPReply:
         """Register an address of an external network that Neutron does not give out itself."""

@@ -10,13 +10,14 @@ from pydantic import TypeAdapter
 from blazar.api.authorization import Authorizer
 from blazar.api.extension import ApiExtension
 from blazar.api.routing import Route
+from blazar.api.schemas.lists import PageQuery
 from blazar.kinds.floatingip import policies, replies
 from blazar.kinds.floatingip.actions import FloatingIPActions
 from blazar.kinds.floatingip.bodies import FloatingIPCreate
 from blazar.kinds.floatingip.floatingips import FloatingIPs
 from blazar.kinds.floatingip.interface import FloatingIPsInterface
 from blazar.service.interface import Service
-from blazar.service.ports.kind import Parts
+from blazar.service.ports.kind import Dependencies
 
 FLOATING_IP = TypeAdapter(replies.FloatingIPReply)
 FLOATING_IPS = TypeAdapter(replies.FloatingIPsReply)
@@ -29,14 +30,15 @@ class FloatingIPExtension(ApiExtension):
     interfaces: ClassVar = {"floatingips": FloatingIPsInterface}
     policies = policies.RULES
 
-    def use_cases(self, parts: Parts) -> Mapping[str, object]:
-        return {"floatingips": FloatingIPs(parts.database, parts.cloud, parts.clock)}
+    def use_cases(self, dependencies: Dependencies) -> Mapping[str, object]:
+        return {"floatingips": FloatingIPs(dependencies.database, dependencies.cloud, dependencies.clock)}
 
     def routes(self, service: Service, authorizer: Authorizer) -> Sequence[Route]:
         floatingips = FloatingIPActions(service, authorizer)
         # fmt: off
         return (
-            Route("GET",    "/v1/floatingips", floatingips.list, reply=FLOATING_IPS),
+            Route("GET",    "/v1/floatingips", floatingips.list, reply=FLOATING_IPS, query=PageQuery,
+                  later={(1, 1): floatingips.list_page}),
             Route("POST",   "/v1/floatingips", floatingips.create, 201,
                   body=FloatingIPCreate, reply=FLOATING_IP),
             Route("GET",    "/v1/floatingips/{floatingip_id}", floatingips.show, reply=FLOATING_IP),

@@ -86,7 +86,7 @@ class FloatingIPs:
     def unregister(self, floatingip_id: str) -> None:
         def commit(uow: UnitOfWork) -> None:
             floatingip = _existing(uow, floatingip_id)
-            if uow.resources.allocations(POOL, resource_id=floatingip_id):
+            if uow.resources.allocations(POOL, resource_ids=[floatingip_id]):
                 raise CantDeleteFloatingIP(floatingip=floatingip_id, reason="The floating IP is reserved.")
             uow.resources.remove(floatingip_id, floatingip.generation)
 

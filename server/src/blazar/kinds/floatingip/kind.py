@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -29,7 +29,7 @@ from blazar.kinds.floatingip.names import NETWORK_ID, POOL, floating_ip_id
 from blazar.kinds.floatingip.replies import floatingip_view
 from blazar.kinds.floatingip.schema import FloatingIPParameters
 from blazar.service.ports import Cloud, CloudNetwork, Difference, Look, MarkedObject
-from blazar.service.ports.kind import Kind, RequestContext, Work
+from blazar.service.ports.kind import Kind, Measure, RequestContext, Work
 
 
 class FloatingIPKind(Kind[FloatingIPParameters]):
@@ -38,6 +38,7 @@ class FloatingIPKind(Kind[FloatingIPParameters]):
     resource_type = "virtual:floatingip"
     pool = POOL
     extension = FloatingIPExtension
+    quantities = ("floating_ips",)
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> FloatingIPKind:
@@ -88,8 +89,17 @@ class FloatingIPKind(Kind[FloatingIPParameters]):
             ),
             current=reservation.allocations,
             keep_current=reservation.status is ReservationStatus.ACTIVE,
-            noun="floating IPs",
+            plural="floating IPs",
         )
+
+    def counted(self, reservation: Reservation) -> Mapping[str, int]:
+        return {"floating_ips": self.asked(reservation).amount}
+
+    def measures(self, resource_classes: Collection[str]) -> Sequence[Measure]:
+        return (Measure("floating_ips"),)
+
+    def with_units(self, asked: FloatingIPParameters, units: int) -> Mapping[str, Any]:
+        return {"amount": units} if units >= max(1, len(asked.required_floatingips)) else {}
 
     def describe(self, resource: Registration) -> Mapping[str, Any]:
         return {**floatingip_view(resource)}
@@ -101,7 +111,7 @@ class FloatingIPKind(Kind[FloatingIPParameters]):
         addresses = (*asked.required_floatingips, *reservation.cloud_state.get(actuator.FLOATING_IPS, {}))
         by_id = {floating_ip_id(asked.network_id, address): address for address in addresses}
         named = replace(shortage, resources=tuple(by_id.get(id_, id_) for id_ in shortage.resources))
-        return NotEnoughFloatingIPs(noun=named.noun, reason=named.reason)
+        return NotEnoughFloatingIPs(noun=named.plural, reason=named.reason)
 
     def activate(self, work: Work, cloud: Cloud) -> Outcome:
         return actuator.activate(work, self.asked(work.reservation).network_id, cloud.network)

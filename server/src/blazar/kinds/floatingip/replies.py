@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from blazar.api.lists import PageLink
 from blazar.api.views.dates import stamp, stamp_with_t
 from blazar.domain.resource import Registration
 from blazar.kinds.floatingip.names import ADDRESS, NETWORK_ID, SUBNET_ID
@@ -29,7 +30,19 @@ class FloatingIPReply(TypedDict):
 
 
 class FloatingIPsReply(TypedDict):
-    floatingips: Annotated[list[FloatingIPView], Field(description="All registered floating IPs.")]
+    floatingips: Annotated[
+        list[FloatingIPView],
+        Field(
+            description="The registered floating IPs: all of them by network and number; from 1.1 on a page, "
+            "in the order of their ids."
+        ),
+    ]
+    floatingips_links: NotRequired[
+        Annotated[
+            list[PageLink],
+            Field(description="The link `next` to the next page, where there is one. From 1.1 on."),
+        ]
+    ]
 
 
 def floatingip_reply(floatingip: Registration) -> FloatingIPReply:

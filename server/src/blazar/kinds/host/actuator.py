@@ -10,10 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from blazar.domain.errors import CloudRefused
 from blazar.domain.lease.outcome import Done, NotYet, Outcome
+from blazar.domain.lease.surplus import surplus_slots
 from blazar.domain.resource import Allocation
-from blazar.kinds.aggregates import AGGREGATE_ID, existing_aggregate, known_aggregate
+from blazar.kinds.aggregates import (
+    AGGREGATE_ID,
+    Freepool,
+    existing_aggregate,
+    known_aggregate,
+    service_name,
+)
+from blazar.kinds.deletions import Deletions
 from blazar.service.ports import Aggregate, Cloud, Compute, Server
 from blazar.service.ports.kind import Work
 
@@ -34,7 +41,8 @@ class HostActuator:
 
     def __init__(self, settings: HostKindSettings) -> None:
         self._settings = settings
-        self._freepool_id: int | None = None
+        self._freepool = Freepool(settings.freepool)
+        self._deletions = Deletions()
 
     def activate(self, work: Work, cloud: Cloud) -> Outcome:
         """Move the allocated hosts into the reservation's aggregate, and others that are in it back.
@@ -48,13 +56,13 @@ class HostActuator:
         remembered = {AGGREGATE_ID: aggregate.id}
         wanted = self._hosts(work)
         surplus = sorted(set(aggregate.hosts) - set(wanted))
-        freepool = self._known_freepool(compute)
+        freepool = self._freepool.find(compute)
         astray = freepool.hosts if freepool is not None else ()
         if not surplus and all(
             a.bound and host in aggregate.hosts and host not in astray for host, a in wanted.items()
         ):
             return Done(remembered)
-        freepool = freepool or self._freepool(compute)
+        freepool = freepool or self._freepool.require(compute)
         waiting: list[str] = []
         serving: set[str] = set()
         for host, allocation in wanted.items():
@@ -74,7 +82,9 @@ class HostActuator:
                 self._move(compute, host, aggregate.id, freepool.id)
         waiting += [_deleting(host) for host in busy]
         if waiting:
-            return NotYet("; ".join(waiting), CHECK_SERVERS_AFTER, remembered, frozenset(serving))
+            freed = {i for i in surplus_slots(work.reservation) if service_name(work, i) not in busy}
+            reason = "; ".join(waiting)
+            return NotYet(reason, CHECK_SERVERS_AFTER, remembered, frozenset(serving), frozenset(freed))
         return Done(remembered)
 
     def deactivate(self, work: Work, cloud: Cloud) -> Outcome:
@@ -82,18 +92,25 @@ class HostActuator:
 
         A host that served the reservation and is not in its aggregate was taken out by an operator, who may
         use it for others by now. Of its servers only those of the lease's project are deleted. It goes back
-        to the freepool unless others have servers on it."""
+        to the freepool unless others have servers on it.
+
+        While Nova is at the deletion of every server that is left, one look at each host is all."""
         compute = cloud.compute
+        hosts = [host for host, allocation in self._hosts(work).items() if allocation.bound]
+        servers = [server for host in hosts for server in compute.servers_on(host)]
+        if self._deletions.are_under_way(servers):
+            busy = [host for host in hosts if any(server.host == host for server in servers)]
+            return NotYet("; ".join(map(_deleting, busy)), CHECK_SERVERS_AFTER)
         aggregate = existing_aggregate(work.reservation, compute)
         members = aggregate.hosts if aggregate is not None else ()
-        astray = [host for host, a in self._hosts(work).items() if a.bound and host not in members]
+        astray = [host for host in hosts if host not in members]
         project = work.lease.project_id
         busy = [host for host in members if not self._emptied(compute, host)]
         busy += [host for host in astray if not self._emptied(compute, host, project)]
         if busy:
             return NotYet("; ".join(map(_deleting, busy)), CHECK_SERVERS_AFTER)
         if members or astray:
-            freepool = self._freepool(compute)
+            freepool = self._freepool.require(compute)
             for host in astray:
                 if not compute.servers_on(host):
                     compute.add_host(freepool.id, host)
@@ -125,22 +142,6 @@ class HostActuator:
             if a.resource_id in work.resources
         }
 
-    def _freepool(self, compute: Compute) -> Aggregate:
-        """Found by the id that it had before, and by its name where that id is gone: an operator may make it
-        anew."""
-        freepool = self._known_freepool(compute)
-        if freepool is None:
-            raise CloudRefused(service="Nova", reason=f"there is no aggregate {self._settings.freepool}")
-        return freepool
-
-    def _known_freepool(self, compute: Compute) -> Aggregate | None:
-        known = self._freepool_id
-        freepool = compute.aggregate(known) if known is not None else None
-        if freepool is None or freepool.name != self._settings.freepool:
-            freepool = compute.find_aggregate(self._settings.freepool)
-        self._freepool_id = freepool.id if freepool is not None else None
-        return freepool
-
     def _occupied(self, compute: Compute, host: str, freepool: Aggregate) -> str | None:
         """Return why the host cannot be taken yet; None where it is empty. Its servers are deleted where it
         is in the freepool; elsewhere an operator has put it to use, and has to decide."""
@@ -154,8 +155,7 @@ class HostActuator:
         """Ask for the deletion of every server on the host, or of those of one project; true where there is
         none."""
         servers = [s for s in compute.servers_on(host) if project_id in (None, s.project_id)]
-        for server in servers:
-            compute.delete_server(server.id)
+        self._deletions.ask(servers, compute)
         return not servers
 
     def _move(self, compute: Compute, host: str, source: int, target: int) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from blazar.kinds.aggregates import all_aggregates, named, still_used
+from blazar.kinds.aggregates import aggregates_by_name, all_aggregates, named, still_used
 from blazar.kinds.host.actuator import HostKindSettings
-from blazar.kinds.hosts import POOL
+from blazar.kinds.registered_hosts import POOL
 from blazar.service.ports import Aggregate, Cloud, Difference, Look, MarkedObject, is_reservation_id
 from blazar.service.ports.kind import Work
 
@@ -19,7 +19,7 @@ def differences(work: Work, look: Look, settings: HostKindSettings) -> Iterator[
     """Compare the aggregate of an active reservation with its allocations."""
     name = work.reservation.id
     subject = f"aggregate {name}"
-    aggregates = {aggregate.name: aggregate for aggregate in all_aggregates(look)}
+    aggregates = aggregates_by_name(look)
     wanted = named([str(r.facts["service_name"]) for r in work.resources.values()])
     aggregate = aggregates.get(name)
     if aggregate is None:

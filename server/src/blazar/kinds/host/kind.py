@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from oslo_config import cfg
@@ -16,12 +16,12 @@ from blazar.domain.resource import WHOLE, Registration
 from blazar.kinds.host import comparison, schema
 from blazar.kinds.host.actuator import HostActuator, HostKindSettings
 from blazar.kinds.host.schema import HostParameters
-from blazar.kinds.hosts import POOL, HostsExtension
-from blazar.kinds.hosts.replies import host_view
-from blazar.kinds.hosts.sizes import sizes
+from blazar.kinds.registered_hosts import POOL, ZONE, HostsExtension
+from blazar.kinds.registered_hosts.replies import host_view
+from blazar.kinds.registered_hosts.sizes import sizes
 from blazar.kinds.snapshots import BeforeEnd, take_snapshots
 from blazar.service.ports import Cloud, Difference, Look, MarkedObject
-from blazar.service.ports.kind import Kind, Work
+from blazar.service.ports.kind import Kind, Measure, Work
 
 
 class HostKind(Kind[HostParameters]):
@@ -30,6 +30,8 @@ class HostKind(Kind[HostParameters]):
     resource_type = "physical:host"
     pool = POOL
     extension = HostsExtension
+    quantities = ("hosts",)
+    zone_property = ZONE
 
     def __init__(
         self,
@@ -70,6 +72,9 @@ class HostKind(Kind[HostParameters]):
         shown = self.encode(self.asked(reservation))
         return {name: shown[name] for name in schema.PARAMETERS}
 
+    def counted(self, reservation: Reservation) -> Mapping[str, int]:
+        return {"hosts": max(len(reservation.allocations), self.asked(reservation).min)}
+
     def demand(self, reservation: Reservation) -> Demand:
         asked = self.asked(reservation)
         return Demand(
@@ -82,14 +87,20 @@ class HostKind(Kind[HostParameters]):
             ),
             current=reservation.allocations,
             keep_current=reservation.status is ReservationStatus.ACTIVE,
-            noun="hosts",
+            plural="hosts",
         )
+
+    def with_units(self, asked: HostParameters, units: int) -> Mapping[str, Any]:
+        return {"min": units, "max": units} if units else {}
 
     def describe(self, resource: Registration) -> Mapping[str, Any]:
         return {**host_view(resource)}
 
     def amounts(self, resource: Registration) -> Mapping[str, int]:
         return sizes(resource)
+
+    def measures(self, resource_classes: Collection[str]) -> Sequence[Measure]:
+        return (Measure("hosts"),)
 
     def acts_for_user(self, reservation: Reservation) -> bool:
         """Snapshots are the user's own images, so the user makes them."""

@@ -17,6 +17,9 @@ from blazar.kinds.slots import SlotSettings, SlotSize
 from blazar.kinds.slots.actuator import rendered
 from blazar.kinds.slots.affinity import grouping
 from blazar.kinds.slots.kind import BEFORE_END, NOUN, SlotKind, before_end_shown
+from blazar.service.ports.kind import RequestContext
+
+SIZE = frozenset({"vcpus", "memory_mb", "disk_gb"})
 
 
 class InstanceKind(SlotKind[InstanceParameters]):
@@ -26,7 +29,8 @@ class InstanceKind(SlotKind[InstanceParameters]):
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> InstanceKind:
-        return cls(SlotSettings(conf.nova.blazar_owner, conf.nova.image_prefix))
+        own = conf.nova
+        return cls(SlotSettings(own.blazar_owner, own.image_prefix))
 
     def decode(self, parameters: Mapping[str, Any]) -> InstanceParameters:
         return InstanceParameters.model_validate(parameters)
@@ -51,19 +55,29 @@ class InstanceKind(SlotKind[InstanceParameters]):
 
     def demand(self, reservation: Reservation) -> Demand:
         asked = self.asked(reservation)
-        amounts = {"VCPU": asked.vcpus, "MEMORY_MB": asked.memory_mb, "DISK_GB": asked.disk_gb}
         return Demand(
             reservation_id=reservation.id,
             minimum=asked.amount,
             maximum=asked.amount,
-            usage=Usage({name: amount for name, amount in amounts.items() if amount}),
+            usage=_usage(asked),
             requirement=parse_requirement(asked.resource_properties),
             grouping=grouping(asked.affinity),
             current=reservation.allocations,
             keep_current=reservation.status is ReservationStatus.ACTIVE,
-            noun=NOUN,
+            plural=NOUN,
         )
+
+    def unit(self, size: Mapping[str, int | str], request: RequestContext) -> Demand | None:
+        if not size.keys() & SIZE:
+            return None
+        asked = self.parse({"disk_gb": 0, **size, "amount": 1, "affinity": None, "resource_properties": ""})
+        return Demand("", 0, 1, _usage(asked), plural=NOUN)
 
     def size(self, reservation: Reservation) -> SlotSize:
         asked = self.asked(reservation)
         return SlotSize(asked.vcpus, asked.memory_mb, asked.disk_gb)
+
+
+def _usage(asked: InstanceParameters) -> Usage:
+    amounts = {"VCPU": asked.vcpus, "MEMORY_MB": asked.memory_mb, "DISK_GB": asked.disk_gb}
+    return Usage({name: amount for name, amount in amounts.items() if amount})

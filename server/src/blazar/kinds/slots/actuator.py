@@ -8,6 +8,7 @@ it is in its aggregate, so from the aggregate all inventories are found again. T
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -15,7 +16,9 @@ from typing import Any
 
 from blazar.domain.lease.lease import Lease, Reservation
 from blazar.domain.lease.outcome import Done, NotYet, Outcome
-from blazar.kinds.aggregates import AGGREGATE_ID, existing_aggregate, known_aggregate
+from blazar.domain.lease.surplus import surplus_slots
+from blazar.kinds.aggregates import AGGREGATE_ID, existing_aggregate, known_aggregate, service_name
+from blazar.kinds.deletions import Deletions
 from blazar.kinds.slots.affinity import GROUP_ID, group_name, remove_groups
 from blazar.kinds.slots.size import SlotSize
 from blazar.kinds.snapshots import take_snapshots
@@ -46,10 +49,13 @@ class SlotActuator:
 
     def __init__(self, settings: SlotSettings) -> None:
         self._settings = settings
+        self._shrinking, self._ending = Deletions(), Deletions()
 
     def activate(self, work: Work, cloud: Cloud, size: SlotSize) -> Outcome:
-        """Have as many slots on each allocated host as are allocated there, for the lease's project
-        only."""
+        """Have as many slots on each allocated host as are allocated there, for the lease's project only.
+
+        Servers on hosts that no longer serve the reservation are deleted. Where it has given up only some of
+        the slots of a host, so are the newest of its servers there that have no slot any more."""
         compute, placement = cloud.compute, cloud.placement
         reservation = work.reservation
         class_name = resource_class(reservation.id)
@@ -67,17 +73,20 @@ class SlotActuator:
             if host not in aggregate.hosts:
                 compute.add_host(aggregate.id, host)
             placement.set_reserved_slots(share.hypervisor, class_name, share.slots)
-        surplus = [host for host in aggregate.hosts if host not in wanted]
-        busy = _being_deleted(
-            [s for s in compute.servers_of(flavor.id) if s.host in surplus] if surplus else [], compute
-        )
-        if busy is None:
-            for host in surplus:
+        homeless = _homeless(work, aggregate, wanted, compute)
+        self._shrinking.ask([server for servers in homeless.values() for server in servers], compute)
+        for host in aggregate.hosts:
+            if host not in wanted and host not in homeless:
                 placement.set_reserved_slots(hypervisors.get(host, host), class_name, 0)
                 compute.remove_host(aggregate.id, host)
         if work.lease.project_id not in compute.flavor_projects(flavor.id):
             compute.grant_flavor(flavor.id, work.lease.project_id)
-        return Done(remembered) if busy is None else NotYet(busy, CHECK_SERVERS_AFTER, remembered)
+        busy = _being_deleted([server for servers in homeless.values() for server in servers])
+        if busy is None:
+            return Done(remembered)
+        serving = frozenset(a.resource_id for a in work.reservation.allocations)
+        freed = frozenset(i for i in surplus_slots(work.reservation) if service_name(work, i) not in homeless)
+        return NotYet(busy, CHECK_SERVERS_AFTER, remembered, serving, freed)
 
     def snapshot(self, work: Work, cloud: Cloud) -> Outcome:
         """Make an image of each server of the reservation's flavor."""
@@ -85,12 +94,17 @@ class SlotActuator:
         return take_snapshots(work.lease, servers, self._settings.image_prefix, cloud)
 
     def deactivate(self, work: Work, cloud: Cloud) -> Outcome:
-        """Prevent new servers, delete the servers, then remove what was made for them."""
+        """Prevent new servers, delete the servers, then remove what was made for them.
+
+        While Nova is at the deletion of every server that is left, one look at them is all."""
         compute, placement = cloud.compute, cloud.placement
         reservation = work.reservation
-        compute.revoke_flavor(reservation.id, work.lease.project_id)
-        busy = _being_deleted(compute.servers_of(reservation.id), compute)
-        if busy is not None:
+        servers = compute.servers_of(reservation.id)
+        if not self._ending.are_under_way(servers):
+            compute.revoke_flavor(reservation.id, work.lease.project_id)
+            servers = compute.servers_of(reservation.id)
+            self._ending.ask(servers, compute)
+        if (busy := _being_deleted(servers)) is not None:
             return NotYet(busy, CHECK_SERVERS_AFTER)
         class_name = resource_class(reservation.id)
         aggregate = existing_aggregate(reservation, compute)
@@ -145,6 +159,34 @@ def shares(work: Work) -> dict[str, Share]:
     return wanted
 
 
+def _homeless(
+    work: Work, aggregate: Aggregate, wanted: Mapping[str, Share], compute: Compute
+) -> Mapping[str, Sequence[Server]]:
+    """Return the servers that no slot is left for, by host.
+
+    No more servers are taken from a host that serves the reservation than it has given up slots there: an
+    operator may have brought others."""
+    given_up = {service_name(work, i): slots for i, slots in surplus_slots(work.reservation).items()}
+    most = {host: given_up.get(host, 0) for host in wanted if host in given_up}
+    gone = [host for host in aggregate.hosts if host not in wanted]
+    if not most and not gone:
+        return {}
+    on_host: dict[str | None, list[Server]] = defaultdict(list)
+    for server in compute.servers_of(work.reservation.id):
+        on_host[server.host].append(server)
+    homeless: dict[str, Sequence[Server]] = {host: on_host[host] for host in gone}
+    for host, slots in most.items():
+        too_many = min(len(on_host[host]) - wanted[host].slots, slots)
+        homeless[host] = _newest(on_host[host])[: max(too_many, 0)]
+    return {host: servers for host, servers in homeless.items() if servers}
+
+
+def _newest(servers: Sequence[Server]) -> Sequence[Server]:
+    """Return the newest server first, but for those that are on their way out before it."""
+    by_age = sorted(servers, key=lambda server: server.created or "", reverse=True)
+    return sorted(by_age, key=lambda server: not server.is_being_deleted)
+
+
 def _hypervisors(work: Work) -> Mapping[str, str]:
     """Return the hypervisor_hostname by compute service host, of all hosts that may serve the reservation."""
     remembered: Mapping[str, str] = work.reservation.cloud_state.get(HOSTS, {})
@@ -183,10 +225,8 @@ def _ensure_flavor(compute: Compute, wanted: Flavor) -> None:
         compute.create_flavor(wanted)
 
 
-def _being_deleted(servers: Sequence[Server], compute: Compute) -> str | None:
-    """Ask for the deletion of the servers; what is waited for, None where there is nothing to wait for."""
-    for server in servers:
-        compute.delete_server(server.id)
+def _being_deleted(servers: Sequence[Server]) -> str | None:
+    """Return what is waited for; None where there is nothing to wait for."""
     names = ", ".join(server.name for server in servers[:5]) + (", ..." if len(servers) > 5 else "")
     return f"{len(servers)} servers are being deleted: {names}" if servers else None
 

@@ -3,10 +3,10 @@ server groups, and those of them that no lease has."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 
-from blazar.kinds.aggregates import all_aggregates, named, still_used
+from blazar.kinds.aggregates import aggregates_by_name, all_aggregates, named, still_used
 from blazar.kinds.slots.actuator import (
     RESERVATION_SPEC,
     SlotSettings,
@@ -46,7 +46,7 @@ def differences(work: Work, look: Look, size: SlotSize, settings: SlotSettings) 
     yield from _of_flavor(work, look, expected_flavor(work.reservation, size))
     yield from _of_aggregate(work, look, expected_metadata(work.lease, work.reservation, settings))
     group_id = work.reservation.cloud_state.get(GROUP_ID)
-    if group_id is not None and str(group_id) not in {group.id for group in _groups(look)}:
+    if group_id is not None and str(group_id) not in _groups(look):
         yield Difference(GROUP, f"server group {group_id}", "there", "missing", advice=GROUP_ADVICE)
 
 
@@ -81,7 +81,7 @@ def _of_flavor(work: Work, look: Look, wanted: Flavor) -> Iterator[Difference]:
 def _of_aggregate(work: Work, look: Look, metadata: Mapping[str, str]) -> Iterator[Difference]:
     name = work.reservation.id
     subject, wanted = f"aggregate {name}", named(list(shares(work)))
-    aggregate = next((each for each in all_aggregates(look) if each.name == name), None)
+    aggregate = aggregates_by_name(look).get(name)
     if aggregate is None:
         yield Difference(AGGREGATE, subject, wanted, "no such aggregate")
         return
@@ -113,7 +113,7 @@ def marked(look: Look) -> Iterator[MarkedObject]:
     for flavor in _flavors(look).values():
         if _is_marked_flavor(flavor):
             yield MarkedObject(flavor.id, FLAVOR, f"flavor {flavor.id}", partial(_remove_flavor, flavor.id))
-    for group in _groups(look):
+    for group in _groups(look).values():
         reservation_id = group.name.removeprefix(GROUP_PREFIX)
         if group.name != reservation_id and is_reservation_id(reservation_id):
             subject = f"server group {group.id}"
@@ -194,8 +194,8 @@ def _flavors(look: Look) -> Mapping[str, Flavor]:
     return look.once("flavors", lambda: {each.id: each for each in look.cloud.compute.flavors()})
 
 
-def _groups(look: Look) -> Sequence[ServerGroup]:
-    return look.once("groups", look.cloud.compute.server_groups)
+def _groups(look: Look) -> Mapping[str, ServerGroup]:
+    return look.once("groups", lambda: {each.id: each for each in look.cloud.compute.server_groups()})
 
 
 def _told(values: Mapping[str, str]) -> str:

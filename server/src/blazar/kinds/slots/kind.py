@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from blazar.domain.errors import CantUpdateParameter, Conflict
 from blazar.domain.lease.lease import Lease, Reservation, ReservationStatus
 from blazar.domain.lease.outcome import Done, Outcome
 from blazar.domain.resource import Registration
-from blazar.kinds.hosts import POOL, HostsExtension
-from blazar.kinds.hosts.replies import host_view
+from blazar.kinds.registered_hosts import POOL, ZONE, HostsExtension
+from blazar.kinds.registered_hosts.replies import host_view
 from blazar.kinds.slots import affinity, comparison
 from blazar.kinds.slots.actuator import SlotActuator, SlotSettings
 from blazar.kinds.slots.size import SlotSize
 from blazar.kinds.snapshots import BeforeEnd
 from blazar.service.ports import Cloud, Difference, Look, MarkedObject
-from blazar.service.ports.kind import Kind, RequestContext, Work
+from blazar.service.ports.kind import Kind, Measure, RequestContext, Work
 
 MOST = 2**31 - 1
 """The largest number of anything in a flavor, and of slots."""
@@ -25,6 +25,8 @@ NOUN = "hosts"
 BEFORE_END = "before_end"
 CHANGEABLE = frozenset({"amount", BEFORE_END})
 """What of an active reservation can change."""
+MEASURES = (Measure("vcpus", "VCPU"), Measure("memory_mb", "MEMORY_MB"), Measure("disk_gb", "DISK_GB"))
+"""What any server takes."""
 
 
 class SlotParameters(Protocol):
@@ -52,6 +54,8 @@ class SlotKind(Kind[S]):
 
     pool = POOL
     extension = HostsExtension
+    quantities = ("instances", "vcpus", "memory_mb")
+    zone_property = ZONE
 
     def __init__(self, settings: SlotSettings | None = None) -> None:
         self._settings = settings or SlotSettings()
@@ -63,6 +67,16 @@ class SlotKind(Kind[S]):
 
     def describe(self, resource: Registration) -> Mapping[str, Any]:
         return {**host_view(resource)}
+
+    def counted(self, reservation: Reservation) -> Mapping[str, int]:
+        amount, size = self.asked(reservation).amount, self.size(reservation)
+        return {"instances": amount, "vcpus": amount * size.vcpus, "memory_mb": amount * size.ram}
+
+    def measures(self, resource_classes: Collection[str]) -> Sequence[Measure]:
+        return MEASURES
+
+    def with_units(self, asked: S, units: int) -> Mapping[str, Any]:
+        return {"amount": units} if units else {}
 
     def preparing(self, old: Reservation | None, new: Reservation) -> Mapping[str, Any] | None:
         return affinity.preparing(self.asked(old).affinity if old else None, self.asked(new).affinity)

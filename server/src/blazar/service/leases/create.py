@@ -3,7 +3,6 @@ confirmed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -13,26 +12,29 @@ from blazar.domain.errors import (
     InvalidInput,
     NotEnoughResources,
     OutcomeUnknown,
+    QuotaExceeded,
     Stale,
     TooLate,
-    UnsupportedResourceType,
     UsageRefused,
 )
 from blazar.domain.lease import change
 from blazar.domain.lease.event import Event
-from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation
-from blazar.domain.time import floor_minute
+from blazar.domain.lease.lease import Lease, LeaseStatus
+from blazar.domain.planning.plan import Plan
+from blazar.domain.time import HORIZON, floor_minute
 from blazar.service.admission import Admission, with_allocations
-from blazar.service.commands import CreateLease, ReservationRequest
+from blazar.service.commands import ByDuration, CreateLease
 from blazar.service.context import Caller
 from blazar.service.enforcement import Enforcement
 from blazar.service.ids import new_id
 from blazar.service.leases.dates import moment_of
 from blazar.service.leases.delete import LeaseDeletion
+from blazar.service.leases.drafts import draft_reservation
 from blazar.service.leases.settings import LeaseSettings
 from blazar.service.leases.store import LeaseChange, LeaseStore, not_found
 from blazar.service.notifications import LEASE_CREATE
-from blazar.service.ports import Clock
+from blazar.service.objections import Objections
+from blazar.service.ports import Clock, Nudge
 from blazar.service.ports.kind import Kinds
 from blazar.service.preparation import Preparation, Task
 from blazar.service.waiting import LEASE_PAUSES, until
@@ -54,10 +56,12 @@ class LeaseCreation:
         deletion: LeaseDeletion,
         kinds: Kinds,
         clock: Clock,
-        nudge: Callable[[], None],
+        nudge: Nudge,
         enforcement: Enforcement,
+        objections: Objections,
     ) -> None:
         self._enforcement = enforcement
+        self._objections = objections
         self._store = store
         self._admission = admission
         self._preparation = preparation
@@ -66,34 +70,65 @@ class LeaseCreation:
         self._clock = clock
         self._nudge = nudge
 
-    def create(self, command: CreateLease, caller: Caller, settings: LeaseSettings) -> Lease:
+    def preview(
+        self, command: CreateLease, caller: Caller, settings: LeaseSettings, by_duration: ByDuration | None
+    ) -> Lease:
+        """Return the lease that ``create`` would make now. Nothing is written or made."""
+        now = self._clock.now()
+        draft = self._draft(command, caller, now, settings, by_duration)
+        draft = self._preparation.complete(None, draft, caller)
+        task = self._preparation.task(None, draft, caller)
+        self._preparation.require_rights(draft, task, caller)
+        planned = _placed(draft, self._plan(draft, by_duration, caller), now)
+        self._enforcement.preview(None, planned, caller)
+        return self._store.preview(None, planned, caller)
+
+    def create(
+        self,
+        command: CreateLease,
+        caller: Caller,
+        settings: LeaseSettings,
+        by_duration: ByDuration | None = None,
+    ) -> Lease:
         """Create the lease, or return the one that the same request has created before."""
         now = self._clock.now()
-        draft = self._preparation.complete(None, self._draft(command, caller, now, settings), caller)
+        draft = self._draft(command, caller, now, settings, by_duration)
+        draft = self._preparation.complete(None, draft, caller)
         task = self._preparation.task(None, draft, caller)
         if task is None:
             first = draft
-            lease = self._reserve(first, draft.events, (LEASE_CREATE,), caller)
+            lease = self._reserve(first, draft, (LEASE_CREATE,), caller, by_duration)
         else:
             first = change.unconfirmed(task.marked(draft), now + CONFIRM_WITHIN, new_id)
-            lease = self._reserve(first, draft.events, (), caller)
+            lease = self._reserve(first, draft, (), caller, by_duration)
         if not _is_of_this_call(lease, first):
             return self._created_before(draft, caller)
         if task is not None:
-            lease = self._make_and_confirm(lease, task, draft.events, caller, settings)
-        self._nudge()
+            events = change.moved_events(draft, lease.interval, None, now, new_id)
+            lease = self._make_and_confirm(lease, task, events, caller, settings)
+        self._nudge(lease.next_due)
         return lease
 
     # draft
 
-    def _draft(self, command: CreateLease, caller: Caller, now: datetime, settings: LeaseSettings) -> Lease:
-        """Return the lease as it was asked for, checked, with nothing allocated yet."""
+    def _draft(
+        self,
+        command: CreateLease,
+        caller: Caller,
+        now: datetime,
+        settings: LeaseSettings,
+        by_duration: ByDuration | None,
+    ) -> Lease:
+        """Return the lease as it was asked for, checked, with nothing allocated yet. One that starts as soon
+        as there is enough has the first of the starts that would do."""
         if caller.project_id is None:
             raise InvalidInput("A lease belongs to a project: ask with a project-scoped token.")
         minute = floor_minute(now)
-        interval = change.check_new_interval(
-            moment_of(command.start, minute), moment_of(command.end, minute), minute
-        )
+        start = moment_of(command.start, minute)
+        end = moment_of(command.end, minute) if by_duration is None else start + by_duration.duration
+        interval = change.check_new_interval(start, end, minute)
+        if by_duration is not None and by_duration.latest_end is not None and by_duration.latest_end < end:
+            raise InvalidInput("The lease cannot be over by its latest end.")
         lease_id = command.id or new_id()
         before_end = (
             change.check_before_end(floor_minute(command.before_end), interval)
@@ -106,40 +141,39 @@ class LeaseCreation:
             user_id=caller.user_id,
             project_id=caller.project_id,
             interval=interval,
-            reservations=tuple(self._reservation(lease_id, request) for request in command.reservations),
+            reservations=tuple(
+                draft_reservation(lease_id, request, self._kinds) for request in command.reservations
+            ),
             events=change.new_events(lease_id, interval, before_end, new_id),
-        )
-
-    def _reservation(self, lease_id: str, request: ReservationRequest) -> Reservation:
-        kind = self._kinds.get(request.resource_type)
-        if kind is None:
-            raise UnsupportedResourceType(resource_type=request.resource_type)
-        return Reservation(
-            id=new_id(),
-            lease_id=lease_id,
-            resource_id=new_id(),
-            resource_type=request.resource_type,
-            parameters=kind.encode(kind.parse(request.parameters)),
         )
 
     # reserve
 
     def _reserve(
-        self, lease: Lease, events: tuple[Event, ...], notifications: tuple[str, ...], caller: Caller
+        self,
+        lease: Lease,
+        draft: Lease,
+        notifications: tuple[str, ...],
+        caller: Caller,
+        by_duration: ByDuration | None,
     ) -> Lease:
         """Plan and insert the lease, if usage filters allow it. Return it as stored, or the lease that has
-        its id already. ``events`` are those that it has when it is confirmed."""
+        its id already. ``draft`` has the events that it has when it is confirmed."""
         check = self._enforcement.of_request(caller)
+        now = self._clock.now()
 
         def attempt() -> Lease:
             try:
-                plan = self._admission.plan(lease.reservations, lease.interval, caller)
-                planned = with_allocations(lease, plan)
+                plan = self._plan(lease, by_duration, caller)
+                planned = _placed(lease, plan, now)
+                events = change.moved_events(draft, plan.interval, None, now, new_id)
                 check.check(None, replace(planned, events=events))
-                return self._store.commit(
+                stored = self._store.commit(
                     LeaseChange(None, planned, plan.generations, notifications=notifications), caller
                 )
-            except (NotEnoughResources, UsageRefused, Stale):
+                self._admission.committed(plan, stored)
+                return stored
+            except (NotEnoughResources, UsageRefused, QuotaExceeded, Stale):
                 # The id is taken, or what is short or too much is what the lease has already: only where the
                 # request was made before.
                 existing = self._store.find(lease.id)
@@ -148,6 +182,17 @@ class LeaseCreation:
                 return existing
 
         return self._admission.until_committed(attempt, caller.deadline)
+
+    def _plan(self, lease: Lease, by_duration: ByDuration | None, caller: Caller) -> Plan:
+        """Return the plan at the lease's dates, or at the earliest ones that do. Raises NotEnoughResources,
+        and QuotaExceeded or UsageRefused where these allow no start."""
+        if by_duration is None or not by_duration.earliest:
+            return self._admission.plan(lease.reservations, lease.interval, caller)
+        latest = self._clock.now() + HORIZON - by_duration.duration
+        if by_duration.latest_end is not None:
+            latest = min(latest, floor_minute(by_duration.latest_end) - by_duration.duration)
+        objections = self._objections.of(lease, caller)
+        return self._admission.earliest(lease, latest, objections, caller)
 
     def _created_before(self, draft: Lease, caller: Caller) -> Lease:
         """Wait for the lease that the same request is creating, or has created. Raises TooLate,
@@ -213,6 +258,12 @@ class LeaseCreation:
         self._admission.until_committed(attempt)
         self._nudge()
         self._deletion.wait(creating.id, caller, settings)
+
+
+def _placed(lease: Lease, plan: Plan, now: datetime) -> Lease:
+    """Return the lease at the plan's dates, with what the plan gives to it."""
+    events = change.moved_events(lease, plan.interval, None, now, new_id)
+    return with_allocations(replace(lease, interval=plan.interval, events=events), plan)
 
 
 def _is_of_this_call(stored: Lease, draft: Lease) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from blazar.domain.lease import change
 from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.service.admission import Admission
@@ -12,15 +10,13 @@ from blazar.service.ids import new_id
 from blazar.service.leases.settings import LeaseSettings
 from blazar.service.leases.store import LeaseChange, LeaseStore
 from blazar.service.notifications import LEASE_DELETE
-from blazar.service.ports import Clock
+from blazar.service.ports import Clock, Nudge
 
 
 class LeaseDeletion:
     """The story of a deletion."""
 
-    def __init__(
-        self, store: LeaseStore, admission: Admission, clock: Clock, nudge: Callable[[], None]
-    ) -> None:
+    def __init__(self, store: LeaseStore, admission: Admission, clock: Clock, nudge: Nudge) -> None:
         self._store = store
         self._admission = admission
         self._clock = clock

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from blazar.domain.errors import NotFound
 from blazar.domain.lease.lease import Lease
 from blazar.service.context import Caller
-from blazar.service.notifications import payload
-from blazar.service.ports import Clock, Database, LeaseRepository, ListPage, UnitOfWork
+from blazar.service.notifications import payload, payload_of_deleted
+from blazar.service.ports import Clock, Database, LeasePage, LeaseQuery, LeaseRepository, ListPage, UnitOfWork
 from blazar.service.ports.kind import Kinds
+from blazar.service.quotas import Quotas
 from blazar.service.usage_reports import NO_REPORTS, UsageReports
 from blazar.service.waiting import LEASE_PAUSES, until
 
@@ -38,8 +39,14 @@ class LeaseStore:
     """The database, as the stories of leases use it."""
 
     def __init__(
-        self, database: Database, kinds: Kinds, clock: Clock, reports: UsageReports = NO_REPORTS
+        self,
+        database: Database,
+        kinds: Kinds,
+        clock: Clock,
+        quotas: Quotas,
+        reports: UsageReports = NO_REPORTS,
     ) -> None:
+        self._quotas = quotas
         self._reports = reports
         self._database = database
         self._kinds = kinds
@@ -61,21 +68,40 @@ class LeaseStore:
         with self._database.read() as uow:
             return uow.leases.list(project_id) if page is None else uow.leases.page(page, project_id)
 
+    def search(self, query: LeaseQuery) -> LeasePage:
+        """Return a page of the leases that are asked for."""
+        with self._database.read() as uow:
+            return uow.leases.find(query)
+
+    def preview(self, old: Lease | None, new: Lease, caller: Caller) -> Lease:
+        """Return the new lease as ``commit`` would store it. Raises QuotaExceeded."""
+        counted = self._quotas.counted(old, new)
+        asked = self._quotas.asked_for(old, counted, caller)
+        with self._database.read() as uow:
+            self._quotas.preview(uow, old, counted, self._clock.now(), asked)
+        return counted
+
     def commit(self, change: LeaseChange, caller: Caller | None = None) -> Lease:
         """Commit the change, with its notifications. Return the lease as stored, or the one that was removed.
 
-        Raises Stale where the lease or a resource has changed since it was read. Raises TooLate where
-        ``caller`` has stopped to wait for the answer: a caller that gave up may have asked again, and must
-        not get two leases."""
+        Raises Stale where the lease or a resource has changed since it was read, QuotaExceeded where the
+        project would have more than its limits allow, CloudUnavailable where Keystone has these and does not
+        tell. Raises TooLate where ``caller`` has stopped to wait for the answer: a caller that gave up may
+        have asked again, and must not get two leases."""
         now = self._clock.now()
+        if change.new is not None:
+            change = replace(change, new=self._quotas.counted(change.old, change.new))
+        asked = self._quotas.asked_for(change.old, change.new, caller)
 
         def work(uow: UnitOfWork) -> Lease:
+            self._quotas.admit(uow, change.old, change.new, now, asked)
             uow.resources.touch(change.given_back, now)
             uow.resources.bump(change.generations, now)
             lease = _written(change, uow.leases, now)
             self._reports.put(uow, change.old, change.new and lease, now)
+            told = payload(lease, self._kinds) if change.new else payload_of_deleted(lease, self._kinds)
             for event_type in change.notifications:
-                uow.outbox.put(event_type, payload(lease, self._kinds), now)
+                uow.outbox.put(event_type, told, now)
             if caller is not None:
                 caller.require_time(self._clock.now())  # as late as possible
             return lease

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from blazar.domain.errors import (
     BlazarError,
@@ -16,6 +16,7 @@ from blazar.domain.errors import (
 from blazar.domain.lease import change
 from blazar.domain.lease.event import EventStatus, EventType
 from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation, ReservationStatus
+from blazar.domain.lease.surplus import with_surplus
 from blazar.domain.time import MINUTE, Interval, floor_minute
 from blazar.service.admission import Admission, with_allocations
 from blazar.service.commands import NOW, UNSET, ReservationChange, UpdateLease
@@ -25,7 +26,7 @@ from blazar.service.ids import new_id
 from blazar.service.leases.dates import moment_of
 from blazar.service.leases.store import LeaseChange, LeaseStore
 from blazar.service.notifications import LEASE_UPDATE, WARNING_WITHDRAWN
-from blazar.service.ports import Clock
+from blazar.service.ports import Clock, Nudge
 from blazar.service.ports.kind import Kinds
 from blazar.service.preparation import Preparation, Task
 
@@ -40,7 +41,7 @@ class LeaseUpdate:
         preparation: Preparation,
         kinds: Kinds,
         clock: Clock,
-        nudge: Callable[[], None],
+        nudge: Nudge,
         enforcement: Enforcement,
     ) -> None:
         self._enforcement = enforcement
@@ -51,19 +52,49 @@ class LeaseUpdate:
         self._clock = clock
         self._nudge = nudge
 
-    def update(self, lease_id: str, command: UpdateLease, caller: Caller) -> Lease:
+    def preview(
+        self, lease_id: str, command: UpdateLease, caller: Caller, duration: timedelta | None
+    ) -> Lease:
+        """Return the lease as ``update`` would leave it now. Nothing is written or made."""
+        now = self._clock.now()
+        old = self._store.load(lease_id)
+        change.require_understood(old)
+        command = _with_end(command, old, duration, now)
+        named = _renamed(old, command)
+        if _only_renames(command, old, now):
+            return named
+        new = self._preparation.complete(old, self._changed(old, named, command, now), caller)
+        if new == old:
+            return old
+        self._preparation.require_rights(new, self._preparation.task(old, new, caller), caller)
+        planned = self._planned(old, new, caller, now).new
+        assert planned is not None  # noqa: S101 - an update removes no lease
+        self._enforcement.preview(old, planned, caller)
+        return self._store.preview(old, planned, caller)
+
+    def update(
+        self, lease_id: str, command: UpdateLease, caller: Caller, duration: timedelta | None = None
+    ) -> Lease:
         check = self._enforcement.of_request(caller)
         lease = self._admission.until_committed(
-            lambda: self._attempt(lease_id, command, caller, check), caller.deadline
+            lambda: self._attempt(lease_id, command, caller, check, duration), caller.deadline
         )
-        self._nudge()
+        self._nudge(lease.next_due)
         return lease
 
-    def _attempt(self, lease_id: str, command: UpdateLease, caller: Caller, check: RequestCheck) -> Lease:
+    def _attempt(
+        self,
+        lease_id: str,
+        command: UpdateLease,
+        caller: Caller,
+        check: RequestCheck,
+        duration: timedelta | None,
+    ) -> Lease:
         now = self._clock.now()
         caller.require_time(now)
         old = self._store.load(lease_id)
         change.require_understood(old)
+        command = _with_end(command, old, duration, now)
         named = _renamed(old, command)
         if _only_renames(command, old, now):
             return old if named == old else self._store.commit(LeaseChange(old, named), caller)
@@ -137,7 +168,7 @@ class LeaseUpdate:
                 old, change.shrunk(new), given_back=old.resource_ids, notifications=notifications
             )
         plan = self._admission.plan(new.reservations, _ahead(new, now), caller)
-        planned = with_allocations(new, plan)
+        planned = with_surplus(with_allocations(new, plan), old, new_id)
         has_other_slots = any(k.old.slots != k.new.slots for k in plan.kept)
         if old.status is LeaseStatus.ACTIVE and (plan.added or plan.released or has_other_slots):
             planned = change.with_work(planned, EventType.CONVERGE, now, new_id)
@@ -176,6 +207,14 @@ class LeaseUpdate:
             raise
         self._preparation.discard(old, lease)
         return lease
+
+
+def _with_end(command: UpdateLease, old: Lease, duration: timedelta | None, now: datetime) -> UpdateLease:
+    """Return the command with the end that lies ``duration`` after the start that the lease is to have."""
+    if duration is None:
+        return command
+    start = old.interval.start if command.start is UNSET else moment_of(command.start, floor_minute(now))
+    return replace(command, end=start + duration)
 
 
 def _renamed(old: Lease, command: UpdateLease) -> Lease:

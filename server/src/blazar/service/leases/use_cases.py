@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from datetime import timedelta
 
 from blazar.domain.lease.lease import Lease
 from blazar.service.admission import Admission
-from blazar.service.commands import CreateLease, UpdateLease
+from blazar.service.commands import ByDuration, CreateLease, UpdateLease
 from blazar.service.context import Caller
 from blazar.service.enforcement import Enforcement
 from blazar.service.leases.create import LeaseCreation
@@ -14,9 +15,11 @@ from blazar.service.leases.delete import LeaseDeletion
 from blazar.service.leases.settings import LeaseSettings
 from blazar.service.leases.store import LeaseStore
 from blazar.service.leases.update import LeaseUpdate
-from blazar.service.ports import Clock, Database, ListPage
+from blazar.service.objections import Objections
+from blazar.service.ports import Clock, Database, LeasePage, LeaseQuery, ListPage, Nudge
 from blazar.service.ports.kind import Kinds
 from blazar.service.preparation import Preparation
+from blazar.service.quotas import Quotas
 from blazar.service.usage_reports import UsageReports
 
 
@@ -30,15 +33,17 @@ class Leases:
         preparation: Preparation,
         kinds: Kinds,
         clock: Clock,
-        nudge: Callable[[], None],
+        nudge: Nudge,
         settings: LeaseSettings,
         enforcement: Enforcement,
         reports: UsageReports,
+        quotas: Quotas,
     ) -> None:
-        self._store = LeaseStore(database, kinds, clock, reports)
+        self._store = LeaseStore(database, kinds, clock, quotas, reports)
         self._deletion = LeaseDeletion(self._store, admission, clock, nudge)
+        objections = Objections(database, kinds, clock, enforcement, quotas)
         self._creation = LeaseCreation(
-            self._store, admission, preparation, self._deletion, kinds, clock, nudge, enforcement
+            self._store, admission, preparation, self._deletion, kinds, clock, nudge, enforcement, objections
         )
         self._update = LeaseUpdate(self._store, admission, preparation, kinds, clock, nudge, enforcement)
         self.settings = settings
@@ -50,11 +55,26 @@ class Leases:
     def list(self, project_id: str | None, page: ListPage | None = None) -> Sequence[Lease]:
         return self._store.list(project_id, page)
 
-    def create(self, command: CreateLease, caller: Caller) -> Lease:
-        return self._creation.create(command, caller, self.settings)
+    def find(self, query: LeaseQuery) -> LeasePage:
+        return self._store.search(query)
 
-    def update(self, lease_id: str, command: UpdateLease, caller: Caller) -> Lease:
-        return self._update.update(lease_id, command, caller)
+    def create(self, command: CreateLease, caller: Caller, by_duration: ByDuration | None = None) -> Lease:
+        return self._creation.create(command, caller, self.settings, by_duration)
+
+    def preview_create(
+        self, command: CreateLease, caller: Caller, by_duration: ByDuration | None = None
+    ) -> Lease:
+        return self._creation.preview(command, caller, self.settings, by_duration)
+
+    def update(
+        self, lease_id: str, command: UpdateLease, caller: Caller, duration: timedelta | None = None
+    ) -> Lease:
+        return self._update.update(lease_id, command, caller, duration)
+
+    def preview_update(
+        self, lease_id: str, command: UpdateLease, caller: Caller, duration: timedelta | None = None
+    ) -> Lease:
+        return self._update.preview(lease_id, command, caller, duration)
 
     def delete(self, lease_id: str, caller: Caller) -> None:
         self._deletion.delete(lease_id, caller, self.settings)

@@ -19,6 +19,7 @@ from blazar.service.ports.cloud import (
     Server,
     ServerGroup,
     Subnet,
+    UnifiedLimits,
 )
 from blazar.service.ports.database import (
     LONGEST_DELAY,
@@ -28,10 +29,13 @@ from blazar.service.ports.database import (
     Database,
     DutyRepository,
     EventRepository,
+    ImportRecord,
+    ImportRepository,
     LeaseRepository,
-    ListPage,
     Notification,
     Outbox,
+    Presence,
+    PresenceRepository,
     PropertyRecord,
     Report,
     ReportRepository,
@@ -41,12 +45,15 @@ from blazar.service.ports.database import (
     UnitOfWork,
 )
 from blazar.service.ports.drift import Difference, Look, MarkedObject, Repair, is_reservation_id
-from blazar.service.ports.surroundings import Clock, Notifier
+from blazar.service.ports.lease_lists import LeasePage, LeasePlace, LeaseQuery, LeaseSort, ListPage
+from blazar.service.ports.quotas import QuotaRepository
+from blazar.service.ports.surroundings import Announcements, Clock, Notifier, Nudge
 
 __all__ = [
     "LONGEST_DELAY",
     "LONGEST_TEXT",
     "Aggregate",
+    "Announcements",
     "CallRepository",
     "ClaimedEvent",
     "Clock",
@@ -61,17 +68,27 @@ __all__ = [
     "FloatingIP",
     "Hypervisor",
     "Identity",
+    "ImportRecord",
+    "ImportRepository",
+    "LeasePage",
+    "LeasePlace",
+    "LeaseQuery",
     "LeaseRepository",
+    "LeaseSort",
     "ListPage",
     "Look",
     "MarkedObject",
     "Network",
     "Notification",
     "Notifier",
+    "Nudge",
     "Outbox",
     "Placement",
+    "Presence",
+    "PresenceRepository",
     "PropertyRecord",
     "Provider",
+    "QuotaRepository",
     "Repair",
     "Report",
     "ReportRepository",
@@ -81,6 +98,7 @@ __all__ = [
     "ServerGroup",
     "StandingClaim",
     "Subnet",
+    "UnifiedLimits",
     "UnitOfWork",
     "is_reservation_id",
 ]

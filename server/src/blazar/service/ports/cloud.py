@@ -46,6 +46,10 @@ class Server:
     host: str | None
     status: str
     project_id: str | None = None
+    is_being_deleted: bool = False
+    """Whether Nova has accepted the deletion, and is at it."""
+    created: str | None = None
+    """When, as Nova writes it: a later moment is a greater text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,6 +314,16 @@ class Network(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class UnifiedLimits:
+    """What Keystone keeps of the limits of a service, by their names; -1 for none."""
+
+    registered: Mapping[str, int]
+    """Of all projects that have none of their own."""
+    own: Mapping[str, Mapping[str, int]]
+    """By project."""
+
+
 class Identity(Protocol):
     """Keystone. Raises as Compute does."""
 
@@ -331,6 +345,14 @@ class Identity(Protocol):
     def is_trust_valid(self, trust_id: str) -> bool:
         """Return whether the service can act by the trust now: false where it, its user or one of the roles
         is gone."""
+        ...
+
+    def unified_limits(self, project_id: str | None = None) -> UnifiedLimits:
+        """Return the limits of the reservation service in this region: the registered ones, and those of the
+        project, or with None of all projects.
+
+        Raises CloudUnavailable also where the service is not in the catalog, CloudRefused where its user has
+        no role in the system scope."""
         ...
 
     def delete_trust(self, trust_id: str) -> None:

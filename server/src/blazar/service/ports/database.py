@@ -11,24 +11,17 @@ from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
 from blazar.domain.lease.event import Event
-from blazar.domain.lease.lease import Lease, LeaseKey
+from blazar.domain.lease.lease import Lease
 from blazar.domain.resource import Allocation, Pool, Registration
 from blazar.domain.time import Interval
+from blazar.service.ports.lease_lists import LeasePage, LeaseQuery, ListPage
+from blazar.service.ports.quotas import QuotaRepository
 
 T = TypeVar("T")
 
 LONGEST_TEXT = 10_000
 """Characters of the longest explanation (a status reason, the reason of an event) that is stored; what is
 longer is cut. In UTF-8 they take at most 40 kB, and a text column of MariaDB holds 64 kB."""
-
-
-@dataclass(frozen=True, slots=True)
-class ListPage:
-    """A part of a list: at most ``limit`` leases, which come after ``after``; the first ones where it is
-    None."""
-
-    limit: int
-    after: LeaseKey | None = None
 
 
 class LeaseRepository(Protocol):
@@ -54,6 +47,14 @@ class LeaseRepository(Protocol):
 
         A lease that is there from the first page to the last one is on exactly one of them, for its key never
         changes."""
+        ...
+
+    def find(self, query: LeaseQuery) -> LeasePage:
+        """Return a page of the leases that are asked for, in the order that is asked for, without the
+        allocations.
+
+        A lease whose place and whose answer to the conditions stay the same from the first page to the last
+        one is on exactly one of them, whatever comes and goes meanwhile."""
         ...
 
     def add(self, lease: Lease, now: datetime) -> Lease:
@@ -141,9 +142,23 @@ class ResourceRepository(Protocol):
         ids."""
         ...
 
+    def unreservable(self, pool: Pool) -> Sequence[Registration]:
+        """Return the registrations of the pool that no lease may get, in the order of ids."""
+        ...
+
     def list(self, pool: Pool, ids: Sequence[str] | None = None) -> Sequence[Registration]:
         """Return the registrations of the pool, or those with one of the ``ids``, in the order of ids:
         numeric ids by number."""
+        ...
+
+    def ids(self, pool: Pool, limit: int, after: str | None = None) -> Sequence[str]:
+        """Return at most ``limit`` ids of the pool in the order of ``list``: those that follow ``after``,
+        which need not be there; the first ones where it is None."""
+        ...
+
+    def page(self, pool: Pool, limit: int, after: str | None = None) -> Sequence[Registration]:
+        """Return the registrations of ``ids``, without traits and inventory: a host has hundreds, and no list
+        shows them."""
         ...
 
     def add(self, registration: Registration, now: datetime) -> Registration:
@@ -189,7 +204,6 @@ class ResourceRepository(Protocol):
         self,
         pool: Pool,
         *,
-        resource_id: str | None = None,
         resource_ids: Sequence[str] | None = None,
         lease_id: str | None = None,
         reservation_id: str | None = None,
@@ -316,6 +330,10 @@ class EventRepository(Protocol):
         event that was made after its time is late since then."""
         ...
 
+    def waiting(self, now: datetime, limit: int) -> int:
+        """Return how many events are open, due and unclaimed; ``limit`` at the most."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Notification:
@@ -416,6 +434,28 @@ class ReportRepository(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class ImportRecord:
+    """Something was taken from another database: its sort (host, floating IP, lease), its id there, and the
+    one that it got here."""
+
+    noun: str
+    source_id: str
+    target_id: str
+
+
+class ImportRepository(Protocol):
+    """What was taken from another database, so that nothing is taken twice."""
+
+    def known(self, noun: str, source_ids: Sequence[str]) -> Mapping[str, str]:
+        """Return the ids here by those of the source, of what was taken already."""
+        ...
+
+    def add(self, record: ImportRecord, now: datetime) -> None:
+        """Record it. Raises Stale where it was taken before."""
+        ...
+
+
 class CallRepository(Protocol):
     """The calls that were begun, so that one which the broker delivers twice is carried out once."""
 
@@ -434,7 +474,8 @@ class DutyRepository(Protocol):
     def take(self, name: str, token: str, now: datetime, until: datetime, before: datetime) -> bool:
         """Take the duty up to ``until`` where it was done last at ``before`` or earlier.
 
-        Return false where it is not time yet, or another manager has it.
+        Return false where it is not time yet, or another manager has it. Who has it may take it again: it may
+        not know that it has.
 
         What a clock that was ahead has written does not count: a duty that is held for more than twice as
         long as the caller would hold it, or that was done in the future."""
@@ -447,6 +488,46 @@ class DutyRepository(Protocol):
     def give_back(self, name: str, token: str, done_at: datetime | None) -> bool:
         """Give the duty back, as done at ``done_at``; as not done where that is None. Return false if it is
         lost."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """A program that runs, or ran until ``seen_at``. What a program of another version does not tell is
+    None."""
+
+    id: str
+    """A new one for each process."""
+    program: str
+    host: str
+    started_at: datetime
+    seen_at: datetime
+    version: str | None = None
+    events: int | None = None
+    """Events under way."""
+    plans: int | None = None
+    """Requests that wait for their turn to be planned."""
+    late_seconds: float | None = None
+    """By how much it was late with an event in the last minute, at most."""
+
+
+class PresenceRepository(Protocol):
+    """The programs that run."""
+
+    def put(self, presence: Presence) -> None:
+        """Store the presence in place of what was stored of the same process."""
+        ...
+
+    def remove(self, id: str) -> None:
+        """Remove what is stored of a process, if anything is."""
+        ...
+
+    def forget(self, before: datetime) -> None:
+        """Remove the processes that were last seen before this moment."""
+        ...
+
+    def list(self) -> Sequence[Presence]:
+        """Return all, by program, host and start."""
         ...
 
 
@@ -467,6 +548,12 @@ class UnitOfWork(Protocol):
     def duties(self) -> DutyRepository: ...
     @property
     def reports(self) -> ReportRepository: ...
+    @property
+    def imports(self) -> ImportRepository: ...
+    @property
+    def presences(self) -> PresenceRepository: ...
+    @property
+    def quotas(self) -> QuotaRepository: ...
 
 
 class Database(Protocol):

@@ -54,6 +54,8 @@ class UsageFilter:
     reports: frozenset[ReportType] = frozenset()
     """What the filter wants to be told."""
 
+    looks_at_start: bool = True
+    """Whether it may allow at another start what it refuses at this one."""
     fails_open: bool = False
     """Whether a lease may be stored without a decision of this filter."""
 

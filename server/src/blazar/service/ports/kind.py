@@ -25,6 +25,16 @@ P = TypeVar("P")
 
 
 @dataclass(frozen=True, slots=True)
+class Measure:
+    """A quantity in which the capacity of a kind's resources is told: amounts of a resource class, or the
+    resources themselves."""
+
+    name: str
+    resource_class: str | None = None
+    """None counts the resources: one is available where no reservation has a part of it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Work:
     """The subject of a verb: a reservation of a lease, with the registrations of the resources that it
     occupies."""
@@ -62,6 +72,11 @@ class RequestHooks(ABC, Generic[P]):
     """The word for the kind on the wire, such as ``physical:host``."""
     pool: Pool
     """The calendar that the kind's resources are on."""
+    quantities: ClassVar[Collection[str]] = ()
+    """The names of what reservations count as against quotas. Kinds that share a name share the limit."""
+
+    zone_property: ClassVar[str | None] = None
+    """The property that has the zone in which a resource lies."""
 
     @abstractmethod
     def decode(self, parameters: Mapping[str, Any]) -> P:
@@ -106,7 +121,7 @@ class RequestHooks(ABC, Generic[P]):
 
     def refusal(self, reservation: Reservation, shortage: Shortage) -> NotEnoughResources:
         """Return the error for the user when the calendar has not enough for the reservation."""
-        return NotEnoughResources(noun=shortage.noun, reason=shortage.reason)
+        return NotEnoughResources(noun=shortage.plural, reason=shortage.reason)
 
     def describe(self, resource: Registration) -> Mapping[str, Any]:
         """Return the fields of a resource that usage filters are told, beside its id."""
@@ -115,6 +130,34 @@ class RequestHooks(ABC, Generic[P]):
     def amounts(self, resource: Registration) -> Mapping[str, int]:
         """Return how much of each resource class a reservation has that takes the whole resource."""
         return {name: each.capacity for name, each in resource.inventory.items()}
+
+    def counted(self, reservation: Reservation) -> Mapping[str, int]:
+        """Return what the reservation counts as against quotas: amounts of ``quantities``, as it is planned.
+
+        A kind that counts nothing has only the limits that are of leases as such."""
+        return {}
+
+    def measures(self, resource_classes: Collection[str]) -> Sequence[Measure]:
+        """Return the quantities in which users are told the capacity; ``resource_classes`` are those of which
+        resources of the pool have some.
+
+        By default these are the classes by their names in small letters; without any, the resources."""
+        if not resource_classes:
+            return (Measure(next(iter(self.quantities), self.resource_type)),)
+        return tuple(Measure(name.lower(), name) for name in sorted(resource_classes))
+
+    def unit(self, size: Mapping[str, int | str], request: RequestContext) -> Demand | None:
+        """Return the demand for one unit of a size, of which users ask how many fit; None where the kind has
+        no units of sizes given by these names.
+
+        Raises what ``parse`` and ``complete`` raise."""
+        return None
+
+    def with_units(self, asked: P, units: int) -> Mapping[str, Any]:
+        """Return what a request for exactly so many units (hosts, servers, addresses) has in place of some of
+        the parameters, so that less can be offered where not all can be had. Empty where there is no such
+        request."""
+        return {}
 
     def complete(self, asked: P, request: RequestContext) -> P:
         """Return the parameters with what only the cloud knows, such as a flavor's size.
@@ -163,8 +206,8 @@ class EventVerbs(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
-    """The parts that the use cases of an extension are made of."""
+class Dependencies:
+    """What an extension is given for its use cases, its upkeep and its comparison with the cloud."""
 
     database: Database
     cloud: Cloud
@@ -222,20 +265,22 @@ class Extension(ABC):
         return cls()
 
     @abstractmethod
-    def use_cases(self, parts: Parts) -> Mapping[str, object]:
+    def use_cases(self, dependencies: Dependencies) -> Mapping[str, object]:
         """Return the use cases of each noun in ``interfaces``."""
 
-    def upkeep(self, parts: Parts) -> None:  # noqa: B027 - most have nothing to do
+    def upkeep(self, dependencies: Dependencies) -> None:  # noqa: B027 - most have nothing to do
         """Finish what requests have left half-done. Every manager calls it from time to time."""
 
-    def differences(self, parts: Parts, look: Look) -> Iterable[tuple[Difference, Repair | None]]:
+    def differences(
+        self, dependencies: Dependencies, look: Look
+    ) -> Iterable[tuple[Difference, Repair | None]]:
         """Compare the registered resources with the cloud. Return what differs, and how it is repaired; None
         where people have to do it.
 
         Only what differs for longer than a moment counts: a request may be under way."""
         return ()
 
-    def monitor(self, parts: Parts) -> Monitor | None:
+    def monitor(self, dependencies: Dependencies) -> Monitor | None:
         """Return what looks at the resources; None where the operator wants none."""
         return None
 

@@ -1,0 +1,193 @@
+"""An example of each operation of the REST API: the requests of a small story, and what the service answers
+to them while the documentation is built."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from wsgiref.types import WSGIApplication
+
+from webob import Request
+
+from blazar import conf
+from blazar.adapters.memory import MemoryDatabase
+from blazar.adapters.memory.cloud import MemoryCloud
+from blazar.adapters.notifications import LogNotifier
+from blazar.api.app import make_app
+from blazar.api.microversion import HEADER
+from blazar.bootstrap import Manager, health_of
+from blazar.plugins import load_plugins
+from blazar.policies import make_enforcer
+from blazar.service.ports import Subnet
+
+NOW = datetime(2030, 1, 1, 8, 0, tzinfo=UTC)
+TOKEN, USER, PROJECT = "token", "4b7e1d90a2c54f38", "9d2c5e6f01a84b73"
+ROLES = "admin,member,reader"
+
+STORY: tuple[tuple[str, str, Any], ...] = (
+    ("GET", "/", None),
+    ("GET", "/versions", None),
+    ("GET", "/v1", None),
+    ("GET", "/healthcheck", None),
+    ("POST", "/v1/os-hosts", {"name": "compute-1", "rack": "r1"}),
+    ("GET", "/v1/os-hosts", None),
+    ("GET", "/v1/os-hosts/{host_id}", None),
+    ("PUT", "/v1/os-hosts/{host_id}", {"rack": "r2", "gpus": "4"}),
+    ("GET", "/v1/os-hosts/properties", None),
+    ("PATCH", "/v1/os-hosts/properties/{property_name}", {"private": True}),
+    (
+        "POST",
+        "/v1/floatingips",
+        {"floating_network_id": "public", "floating_ip_address": "203.0.113.101"},
+    ),
+    ("GET", "/v1/floatingips", None),
+    ("GET", "/v1/floatingips/{floatingip_id}", None),
+    (
+        "POST",
+        "/v1/leases",
+        {
+            "name": "training",
+            "start_date": "2030-01-02 09:00",
+            "end_date": "2030-01-02 17:00",
+            "reservations": [
+                {
+                    "resource_type": "physical:host",
+                    "min": 1,
+                    "max": 1,
+                    "hypervisor_properties": '[">=", "$vcpus", "4"]',
+                    "resource_properties": '["==", "$gpus", "4"]',
+                },
+                {"resource_type": "virtual:floatingip", "network_id": "public", "amount": 1},
+            ],
+        },
+    ),
+    ("GET", "/v1/leases", None),
+    ("GET", "/v1/leases/{lease_id}", None),
+    ("PUT", "/v1/leases/{lease_id}", {"end_date": "2030-01-02 18:00"}),
+    (
+        "POST",
+        "/v1/availability",
+        {
+            "lease": {
+                "reservations": [
+                    {
+                        "resource_type": "physical:host",
+                        "min": 1,
+                        "max": 1,
+                        "hypervisor_properties": "",
+                        "resource_properties": "",
+                    }
+                ]
+            },
+            "start": {"earliest": "2030-01-02 14:00", "latest": "2030-01-31 00:00"},
+            "duration": {"wanted": 480, "minimum": 60},
+        },
+    ),
+    ("PUT", "/v1/quotas/{project_id}", {"limits": {"leases": 100, "hosts": 4}}),
+    ("GET", "/v1/quotas", None),
+    ("GET", "/v1/quotas/{project_id}", None),
+    ("GET", "/v1/quotas/{project_id}/usage", None),
+    ("DELETE", "/v1/quotas/{project_id}", None),
+    (
+        "GET",
+        "/v1/capacity?start_date=2030-01-02T00:00&end_date=2030-01-03T00:00&vcpus=2&memory_mb=4096",
+        None,
+    ),
+    ("GET", "/v1/services", None),
+    ("GET", "/v1/os-hosts/allocations", None),
+    ("GET", "/v1/os-hosts/{host_id}/allocation", None),
+    ("DELETE", "/v1/leases/{lease_id}", None),
+    ("DELETE", "/v1/floatingips/{floatingip_id}", None),
+    ("DELETE", "/v1/os-hosts/{host_id}", None),
+)
+"""Method, path and body of each request, in an order in which all of them succeed."""
+SINCE = {"/v1/capacity": "1.2", "/v1/availability": "1.3"}
+"""The version that is asked for where a path is not in the first one."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """A request and its answer, as text."""
+
+    request: str
+    answer: str
+
+
+def examples() -> dict[tuple[str, str], Example]:
+    """Return an example by method and path of the operation."""
+    ids = {"property_name": "gpus", "project_id": PROJECT}
+    with _service() as service:
+        return {
+            (method, path.partition("?")[0]): _example(service, ids, method, path, body)
+            for method, path, body in STORY
+        }
+
+
+class _Clock:
+    def now(self) -> datetime:
+        return NOW
+
+    def pause(self, seconds: float) -> None:
+        """Nothing here waits."""
+
+
+@contextmanager
+def _service() -> Iterator[WSGIApplication]:
+    """Run the whole service, on a database and a cloud in memory, as an administrator sees it."""
+    settings = conf.load(files=())
+    cloud = MemoryCloud(["compute-1", "compute-2"])
+    cloud.add_token(TOKEN, USER, PROJECT, tuple(ROLES.split(",")))
+    cloud.add_network("public", Subnet("subnet", "203.0.113.0/24", "203.0.113.1", ()))
+    plugins = load_plugins(settings)
+    manager = Manager(settings, MemoryDatabase(), cloud, plugins, _Clock(), LogNotifier())
+    logging.getLogger("blazar").setLevel(logging.WARNING)
+    manager.start()
+    yield make_app(
+        manager.use_cases,
+        plugins.kinds,
+        plugins.of_api,
+        make_enforcer(settings, plugins.policies),
+        conf=settings,
+        authenticate=lambda app: app,
+        health=health_of(manager.use_cases),
+    )
+    manager.stop()
+
+
+def _example(service: WSGIApplication, ids: dict[str, str], method: str, path: str, body: Any) -> Example:
+    place = path.format(**ids)
+    request = Request.blank(place, method=method, base_url="https://reservation.example.org")
+    request.headers.update(
+        {
+            "Host": "reservation.example.org",
+            "X-Identity-Status": "Confirmed",
+            "X-Auth-Token": TOKEN,
+            "X-User-Id": USER,
+            "X-Project-Id": PROJECT,
+            "X-Roles": ROLES,
+        }
+    )
+    since = SINCE.get(path.partition("?")[0])
+    version = [f"{HEADER}: reservation {since}"] if since else []
+    if since:
+        request.headers[HEADER] = f"reservation {since}"
+    if body is not None:
+        request.json = body
+    response = request.get_response(service)
+    if response.status_code >= 400:
+        raise RuntimeError(f"{method} {path} was answered with {response.status}: {response.text}")
+    for noun, value in (response.json if response.body else {}).items():
+        if isinstance(value, dict) and "id" in value:
+            ids[f"{noun}_id"] = value["id"]
+    lines = [f"{method} {place}", *version, *([_pretty(body)] if body is not None else [])]
+    return Example("\n".join(lines), _pretty(response.json) if response.body else "")
+
+
+def _pretty(value: Any) -> str:
+    return re.sub(r"\[\s+\]", "[]", json.dumps(value, indent=2))

@@ -1,0 +1,100 @@
+"""Lists of leases in pages, from API 1.1 on: the question to a manager, and the markers of pages."""
+
+from __future__ import annotations
+
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from blazar.api.lists import Listing
+from blazar.api.schemas.lists import LeasesQuery
+from blazar.api.schemas.queries import ID
+from blazar.domain.errors import InvalidInput
+from blazar.domain.lease.lease import Lease
+from blazar.service.interface import LeasesInterface
+from blazar.service.ports import LeasePlace, LeaseQuery
+from blazar.service.ports.lease_lists import lease_place
+
+AT_ONCE = 200
+"""Leases that are asked of a manager at once: some hundred kilobytes in one message of the broker."""
+MOST_CALLS = 10
+"""How often a manager is asked for one page. A page for which much is looked at and little is found ends
+there, so that no request costs more than this."""
+_MARK = "p_"
+"""What a marker begins with that is no lease's id."""
+
+
+def question(asked: LeasesQuery, project_id: str | None) -> LeaseQuery:
+    """Return the question to a manager about the leases of a project, of all with None."""
+    sort, descending = asked.sort
+    return LeaseQuery(
+        AT_ONCE,
+        sort,
+        descending,
+        project_id=project_id,
+        ids=asked.id,
+        name=asked.name,
+        statuses=asked.status,
+        starts_after=asked.starts_after,
+        starts_before=asked.starts_before,
+        ends_after=asked.ends_after,
+        ends_before=asked.ends_before,
+        resource_type=asked.resource_type,
+    )
+
+
+def listing(
+    leases: LeasesInterface, query: LeaseQuery, limit: int, is_visible: Callable[[Lease], bool]
+) -> Listing[Lease]:
+    """Return at most ``limit`` leases. There may be fewer although the list goes on."""
+
+    def items(listing: Listing[Lease]) -> Iterator[Sequence[Lease]]:
+        left, place = limit, query.after
+        for _ in range(MOST_CALLS):
+            page = leases.find(replace(query, limit=min(AT_ONCE, left), after=place))
+            shown = [lease for lease in page.leases if is_visible(lease)]
+            left, place = left - len(shown), page.next
+            if place is None or not left:
+                break
+            yield shown
+            shown = []
+        listing.goes_on = None if place is None else marker_of(query, place)
+        yield shown
+
+    return Listing(items)
+
+
+def marker_of(query: LeaseQuery, place: LeasePlace) -> str:
+    """Return the marker of a place in the list."""
+    content = [query.sort.value, query.descending, place.text, place.moment.isoformat(), place.id]
+    return _MARK + urlsafe_b64encode(json.dumps(content).encode()).decode().rstrip("=")
+
+
+def place_at(
+    marker: str, query: LeaseQuery, leases: LeasesInterface, is_visible: Callable[[Lease], bool]
+) -> LeasePlace:
+    """Return the place that a marker names: one of a link, or the id of a lease. Raises InvalidInput."""
+    if marker.startswith(_MARK):
+        return _decoded(marker.removeprefix(_MARK), query)
+    found = leases.find(LeaseQuery(1, ids=(marker,), project_id=query.project_id)).leases
+    if not found or not is_visible(found[0]):
+        raise InvalidInput("Malformed parameter marker: there is no such lease.")
+    return lease_place(found[0], query.sort)
+
+
+def _decoded(text: str, query: LeaseQuery) -> LeasePlace:
+    try:
+        sort, descending, name, moment, lease_id = json.loads(
+            urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        )
+        place = LeasePlace(name, datetime.fromisoformat(moment).astimezone(UTC), lease_id)
+        is_well_formed = name.isprintable() and ID.fullmatch(lease_id)
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
+        is_well_formed = False
+    if not is_well_formed:
+        raise InvalidInput("Malformed parameter marker: take it from the link to the next page.")
+    if (sort, descending) != (query.sort, query.descending):
+        raise InvalidInput("Malformed parameter marker: it is that of a list in another order.")
+    return place

@@ -1,0 +1,150 @@
+"""Find out when a request would fit, and for how long: the search behind answers to "when can I have it?".
+
+It reads one snapshot of each pool, writes nothing, and spends one budget for all that it looks for. What it
+finds is a plan that a lease of the same interval would get.
+
+The earliest start of a request in several pools is found in turns: the first start that suits one pool is
+tried with all of them, and where another pool lacks something, the next start to try is the first one that
+suits that pool. No start in between can suit both, so none is missed. Rules beside the calendar, such as
+quotas, take part in the same way: they refuse a plan, and tell the next start that is worth a try."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from blazar.domain.calendar.snapshot import CalendarSnapshot
+from blazar.domain.planning.budget import Budget, CutShort
+from blazar.domain.planning.candidate import candidate_for
+from blazar.domain.planning.demand import PlanRequest
+from blazar.domain.planning.first_fit import find_first_fit
+from blazar.domain.planning.plan import Plan, Shortage
+from blazar.domain.planning.planner import Allowance, plan, plan_if_it_fits
+from blazar.domain.resource import Pool
+from blazar.domain.time import MINUTE, Interval
+
+ROUNDS = 200
+"""How many starts are tried, at the most, that one pool or rule allows and another one does not."""
+PROBES = 1000
+"""How many starts are tried where counting free resources does not decide."""
+
+Requests = Mapping[Pool, PlanRequest]
+"""The demands in each pool, for the same interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """A rule beside the calendar does not allow a plan. ``later`` is the next start that is worth a try, None
+    where no later one is; ``is_exact`` tells whether it allows none in between."""
+
+    later: datetime | None
+    is_exact: bool = True
+
+
+Rules = Callable[[Plan], Objection | None]
+"""What has to be said against a plan; None where that is nothing."""
+
+
+def no_rules(plan: Plan) -> None:
+    """Allow every plan."""
+
+
+class AvailabilitySearch:
+    """The search in one snapshot of each pool.
+
+    Every method raises CutShort where the budget is spent. ``is_exact`` becomes False where something may
+    have been overlooked all the same."""
+
+    def __init__(self, snapshot: Callable[[Pool], CalendarSnapshot], budget: Budget) -> None:
+        """``snapshot`` returns the same one of a pool each time."""
+        self._snapshot = snapshot
+        self._budget = budget
+        self._allowance = Allowance(budget, budget, budget)
+        self.is_exact = True
+
+    def spend(self, steps: int) -> None:
+        """Count steps of rules, whose work grows with what a project has."""
+        self._budget.spend(steps)
+
+    def plan(self, requests: Requests) -> Plan | Shortage:
+        """Plan the demands of each pool: all or nothing."""
+        plans = []
+        for pool, request in requests.items():
+            outcome = plan(self._snapshot(pool), request, self._allowance)
+            self._budget.spend(0)  # the planner tells a shortage where it is spent
+            if isinstance(outcome, Shortage):
+                self.is_exact = self.is_exact and not outcome.cut_short
+                return outcome
+            plans.append(outcome)
+        return Plan.joined(plans)
+
+    def earliest(self, requests: Requests, latest: datetime | None, rules: Rules = no_rules) -> Plan | None:
+        """Return the plan with the earliest start from that of the requests to ``latest``, which the rules
+        allow; None where there is none."""
+        moved = requests
+        for _ in range(ROUNDS):
+            found, pool = self._fitting(moved)
+            if found is None:
+                start = self._later(pool, moved[pool], latest)
+            else:
+                objection = rules(found)
+                if objection is None:
+                    return found
+                start = objection.later
+                self.is_exact = self.is_exact and objection.is_exact
+            if start is None or (latest is not None and start > latest):
+                return None
+            moved = {pool: _moved(request, start) for pool, request in requests.items()}
+        self.is_exact = False
+        return None
+
+    def longest(self, requests: Requests, shortest: timedelta, rules: Rules = no_rules) -> Plan | None:
+        """Return the plan with the requests' start and the longest duration, in whole minutes, that is
+        shorter than theirs and not shorter than ``shortest``; None where even that does not fit.
+
+        What fits for a time fits for a shorter one, so the middle is tried again and again: about 20 plans
+        for a year."""
+        interval = next(iter(requests.values())).interval
+        fewest, most = shortest // MINUTE, interval.duration // MINUTE
+        best = self._for(requests, fewest, rules) if fewest < most else None
+        while best is not None and most - fewest > 1:
+            middle = (fewest + most) // 2
+            found = self._for(requests, middle, rules)
+            best, fewest, most = (best, fewest, middle) if found is None else (found, middle, most)
+        return best
+
+    def _for(self, requests: Requests, minutes: int, rules: Rules) -> Plan | None:
+        found, _ = self._fitting({pool: lasting(request, minutes) for pool, request in requests.items()})
+        return None if found is None or rules(found) is not None else found
+
+    def _fitting(self, requests: Requests) -> tuple[Plan | None, Pool]:
+        """Return the plan, and the last pool; None, and the pool that is short, where there is none."""
+        plans = []
+        for pool, request in requests.items():
+            try:
+                found = plan_if_it_fits(self._snapshot(pool), request, self._budget)
+            except CutShort:
+                self._budget.spend(0)
+                found, self.is_exact = None, False
+            if found is None:
+                return None, pool
+            plans.append(found)
+        return Plan.joined(plans), pool
+
+    def _later(self, pool: Pool, request: PlanRequest, latest: datetime | None) -> datetime | None:
+        snapshot = self._snapshot(pool)
+        candidates = [candidate_for(snapshot, demand, self._budget) for demand in request.demands]
+        fit = find_first_fit(snapshot, request, candidates, self._budget, PROBES, latest)
+        self.is_exact = self.is_exact and fit.is_exact
+        return fit.start
+
+
+def lasting(request: PlanRequest, minutes: int) -> PlanRequest:
+    """Return the request with another duration."""
+    start = request.interval.start
+    return replace(request, interval=Interval(start, start + minutes * MINUTE))
+
+
+def _moved(request: PlanRequest, start: datetime) -> PlanRequest:
+    return replace(request, interval=Interval(start, start + request.interval.duration))

@@ -1,0 +1,51 @@
+"""The deletions of servers that a process has asked for: what Nova is at is not asked for at each look."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+
+from blazar.service.ports import Compute, Server
+
+ASK_AGAIN = 60.0
+"""Seconds after which a deletion that Nova is at is asked for once more: it may have lost the request, and it
+deletes by itself what is on a host that is down by then."""
+
+
+class Deletions:
+    """Asks for deletions, and remembers for ``ASK_AGAIN`` seconds which. Any thread may use it."""
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._asked: dict[str, float] = {}
+        """When, by the id of the server; the oldest first."""
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        """Return how many servers are remembered."""
+        return len(self._asked)
+
+    def ask(self, servers: Iterable[Server], compute: Compute) -> None:
+        """Ask for the deletion of the servers but for those that need not be asked for yet."""
+        for server in servers:
+            if not self._is_under_way(server):
+                compute.delete_server(server.id)
+                self._remember(server.id)
+
+    def are_under_way(self, servers: Iterable[Server]) -> bool:
+        """Return whether there are servers, and all that can be done about each is to wait."""
+        found = list(servers)
+        return bool(found) and all(map(self._is_under_way, found))
+
+    def _is_under_way(self, server: Server) -> bool:
+        asked = self._asked.get(server.id)
+        return server.is_being_deleted and asked is not None and self._monotonic() - asked < ASK_AGAIN
+
+    def _remember(self, server_id: str) -> None:
+        now = self._monotonic()
+        with self._lock:
+            self._asked.pop(server_id, None)
+            self._asked[server_id] = now
+            while now - self._asked[oldest := next(iter(self._asked))] >= ASK_AGAIN:
+                del self._asked[oldest]

@@ -1,9 +1,0 @@
-"""Hosts as resources: registration, properties and allocations, and the calendar that their kinds share.
-
-physical:host, virtual:instance and flavor:instance all reserve hosts or room on them, so each names this
-extension, and it is there once."""
-
-from blazar.kinds.hosts.extension import HostsExtension
-from blazar.kinds.hosts.pool import POOL
-
-__all__ = ["POOL", "HostsExtension"]

@@ -1,0 +1,1 @@
+"""The import of a database of upstream Blazar."""
