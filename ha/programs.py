@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -112,14 +112,18 @@ class Program:
 
     def cpu_seconds(self) -> float:
         """Return the seconds of processor time that the program and its process group have used."""
+        ticks = sum(int(fields[11]) + int(fields[12]) for fields in self._group())
+        return ticks / os.sysconf("SC_CLK_TCK")
+
+    def _group(self) -> Iterator[list[str]]:
+        """Yield the state and the numbers that /proc/PID/stat has of each process of the group, after its
+        name."""
         assert self._process
-        ticks = 0
         for place in Path("/proc").glob("[0-9]*/stat"):
             with contextlib.suppress(OSError):  # it has ended meanwhile
                 fields = place.read_text().rpartition(")")[2].split()
                 if int(fields[2]) == self._process.pid:
-                    ticks += int(fields[11]) + int(fields[12])
-        return ticks / os.sysconf("SC_CLK_TCK")
+                    yield fields
 
     def send(self, number: int) -> None:
         """Send a signal to the program and its children."""
@@ -132,6 +136,8 @@ class Program:
             return
         self.send(signal.SIGKILL)
         self._process.wait(10)
+        # A child that dies a moment later still listens on the port.
+        eventually(f"the end of {self.name}", lambda: all(fields[0] == "Z" for fields in self._group()))
 
     def tell(self, number: int) -> None:
         """Send a signal to the program only, as an operator or systemd does."""

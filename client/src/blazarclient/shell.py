@@ -6,7 +6,6 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, TextIO
 
 from cliff import app, commandmanager
@@ -31,9 +30,15 @@ class ClientManager:
     def __init__(self, cloud_config: config.OpenStackConfig, options: argparse.Namespace) -> None:
         self._config = cloud_config
         self._options = options
+        self._client: Any = None
 
-    @cached_property
+    @property
     def reservation(self) -> Any:
+        if self._client is None:
+            self._client = self._make_client()
+        return self._client
+
+    def _make_client(self) -> Any:
         options = self._options
         cloud = self._config.get_one(argparse=options)
         service_type = options.service_type or options.os_service_type or "reservation"

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cache, cached_property  # noqa: TID251 - of one thread only
 from typing import Any, Protocol
 from uuid import uuid4
 

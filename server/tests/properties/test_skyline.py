@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cached_property  # noqa: TID251 - of one thread only
 
 import numpy as np
 from effort import examples

@@ -4,7 +4,6 @@ import json
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -33,6 +32,7 @@ class Request:
     """The requested microversion, if the service has microversions."""
     access: Access | None = None
     request_id: str = field(default_factory=lambda: f"req-{uuid.uuid4()}")
+    _body: bytes | None = None
 
     @property
     def caller(self) -> Access:
@@ -55,7 +55,7 @@ class Request:
         host = self.environ.get("HTTP_HOST") or f"{self.environ['SERVER_NAME']}:{self.environ['SERVER_PORT']}"
         return f"{scheme}://{host}"
 
-    @cached_property
+    @property
     def query(self) -> dict[str, list[str]]:
         """Every query parameter with all its values."""
         found: dict[str, list[str]] = {}
@@ -68,9 +68,14 @@ class Request:
         values = self.query.get(name)
         return values[-1] if values else None
 
-    @cached_property
+    @property
     def raw_body(self) -> bytes:
-        """The body as bytes."""
+        """The body as bytes, which is read from the connection once."""
+        if self._body is None:
+            self._body = self._read_body()
+        return self._body
+
+    def _read_body(self) -> bytes:
         length = self.environ.get("CONTENT_LENGTH") or "0"
         if length.isdigit() and int(length):
             body: bytes = self.environ["wsgi.input"].read(int(length))
@@ -80,7 +85,7 @@ class Request:
             return chunked
         return b""
 
-    @cached_property
+    @property
     def json(self) -> Json:
         """The body as a JSON object."""
         try:
