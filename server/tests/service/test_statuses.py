@@ -164,6 +164,18 @@ def test_update(world, kind, status, what):
     assert not world.cloud.state.floating_ips
 
 
+@pytest.mark.parametrize("status", [LeaseStatus.STARTING, LeaseStatus.TERMINATING])
+def test_what_a_lease_in_transition_has_already_is_no_change(world, status):
+    """A request is repeated whose answer was lost."""
+    lease = STATUSES[status](world, "physical:host")
+    reservation = lease.reservations[0]
+    has = ReservationChange(reservation.id, {"min": reservation.parameters["min"]})
+    assert world.update(lease, end=lease.interval.end, reservations=(has,)) == world.lease(lease)
+    for change in ({"end": world.in_minutes(500)}, {"name": "new", "start": world.in_minutes(1)}):
+        with pytest.raises(InvalidStatus):
+            world.update(lease, reservations=(has,), **change)
+
+
 @KINDS
 @pytest.mark.parametrize("status", STATUSES)
 def test_delete(world, kind, status):

@@ -161,9 +161,47 @@ def test_an_update_that_is_stored_is_not_refused_for_what_came_afterwards(world)
 
     world.database.step = step
     wanted = ReservationChange(lease.reservations[0].id, {"min": 2, "max": 2})
-    with pytest.raises(OutcomeUnknown):
-        world.update(lease, reservations=(wanted,))
+    assert world.update(lease, reservations=(wanted,)) == world.lease(lease)
     assert len(world.lease(lease).allocations) == 2
+
+
+def test_an_update_that_made_something_is_not_refused_for_what_came_afterwards(world):
+    lease = create(world)
+    taken = 0
+
+    def step():
+        nonlocal taken
+        taken += 1
+        if taken == UPDATED:  # another manager begins the start before this one finds out
+            stored = world.lease(lease)
+            begun = replace(stored, status=LeaseStatus.STARTING)
+            world.database.inner.transact(lambda uow: uow.leases.save(begun, stored, world.clock.now()))
+            raise LOST
+
+    world.database.step = step
+    updated = world.update(lease, reservations=other_affinity(lease))
+    assert updated == world.lease(lease)
+    assert updated.reservations[0].parameters["affinity"] is False
+    assert updated.status is LeaseStatus.STARTING
+    assert groups_of(updated) <= set(world.cloud.state.groups)
+
+
+def test_an_update_that_may_be_stored_is_not_refused_where_another_one_came_afterwards(world):
+    lease = create(world)
+    taken = 0
+
+    def step():
+        nonlocal taken
+        taken += 1
+        if taken == UPDATED:
+            stored = world.lease(lease)
+            other = replace(stored, status=LeaseStatus.STARTING, reservations=lease.reservations)
+            world.database.inner.transact(lambda uow: uow.leases.save(other, stored, world.clock.now()))
+            raise LOST
+
+    world.database.step = step
+    with pytest.raises(OutcomeUnknown):
+        world.update(lease, reservations=other_affinity(lease))
 
 
 def test_an_update_that_lost_a_race_keeps_what_the_lease_has(world):

@@ -39,6 +39,10 @@ class KindOfUse(ABC):
         return None
 
     @abstractmethod
+    def used(self, reservation: Reservation) -> Mapping[str, int]:
+        """Return what the reservation takes of the quota."""
+
+    @abstractmethod
     def amiss(self, site: Site, lease: Lease, reservation: Reservation) -> Iterable[str]:
         """Yield what the cloud lacks or has too much of, for a reservation that is active and settled."""
 
@@ -74,6 +78,9 @@ class Hosts(KindOfUse):
         site.cloud.boot(server_id, host, lease.project_id)
         return host
 
+    def used(self, reservation: Reservation) -> Mapping[str, int]:
+        return {"hosts": len(reservation.allocations)}
+
     def amiss(self, site: Site, lease: Lease, reservation: Reservation) -> Iterable[str]:
         wanted = {site.host_of(a.resource_id) for a in reservation.allocations}
         if site.members(reservation.id) != wanted:
@@ -95,6 +102,9 @@ class Slots(KindOfUse):
             return site.cloud.boot_reserved(server_id, reservation.id, lease.project_id)
         except CloudRefused:
             return None
+
+    def used(self, reservation: Reservation) -> Mapping[str, int]:
+        return {"instances": int(reservation.parameters["amount"])}
 
     def amiss(self, site: Site, lease: Lease, reservation: Reservation) -> Iterable[str]:
         state = site.cloud.state
@@ -158,6 +168,9 @@ class FloatingIPs(KindOfUse):
     def change(self, random: Random, reservation: Reservation) -> Mapping[str, Any]:
         amount = max(1, reservation.parameters["amount"] + random.choice((-1, 1, 1)))
         return {"amount": amount, "required_floatingips": []}
+
+    def used(self, reservation: Reservation) -> Mapping[str, int]:
+        return {"floating_ips": int(reservation.parameters["amount"])}
 
     def amiss(self, site: Site, lease: Lease, reservation: Reservation) -> Iterable[str]:
         registrations = site.registrations()

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
+from blazar.adapters.memory.quotas import MemoryQuotas
 from blazar.domain.errors import BlazarError
 from blazar.domain.lease import change, healing, progress
 from blazar.domain.lease.event import EventStatus, EventType
@@ -168,6 +169,7 @@ MENDS: Mapping[str, Mend] = {
         ((healing, "with_surplus", _nothing_given_up), (update, "with_surplus", _nothing_given_up)),
         seed=7,
     ),
+    "quotas: the changes of a project take turns": Mend(((MemoryQuotas, "queue_up", _always(None)),)),
     "17: a deregistration that was cut off ends": Mend(
         ((Hosts, "_half_deregistered", _registered_already), (Deregistration, "finish_old", _always(None))),
         HOST,

@@ -40,7 +40,7 @@ from .broker import PATIENCE
 from .kinds import KINDS, overused
 from .rules import SKEWED, Rules
 from .scheduler import SECOND, Process
-from .site import ADDRESSES, ADMIN, HOSTS, PUBLIC, USERS, Site, caller_of
+from .site import ADDRESSES, ADMIN, HOSTS, PUBLIC, USERS, Site
 from .world import World
 
 UNSURE = (CloudUnavailable, Busy, Internal)
@@ -117,7 +117,7 @@ class Known:
 
 
 class User:
-    """One user with leases of the project of that name."""
+    """One user, with leases of the user's own."""
 
     def __init__(self, name: str, site: Site, rules: Rules, kinds: Sequence[str]) -> None:
         self.name = name
@@ -126,7 +126,7 @@ class User:
         self.rules = rules
         self.known: dict[str, Known] = {}
         self.kinds = kinds
-        self._caller = caller_of(name)
+        self._caller = site.callers[name]
         self._leases = site.service(name, self._caller).leases
         self.ids = Random(f"{self.world.seed}/{name}")
         self._verbs: Mapping[str, Callable[[Random], None]] = {

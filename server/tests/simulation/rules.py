@@ -3,6 +3,7 @@ sentence."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -20,6 +21,7 @@ from .kinds import KINDS, ON_SSD
 from .site import CAPACITY, FAILED_AT_ONCE, HOSTS, SKEW, Site
 
 OVER = (LeaseStatus.TERMINATING, LeaseStatus.TERMINATED, LeaseStatus.DELETING)
+GONE = (LeaseStatus.TERMINATED, LeaseStatus.DELETING)
 RUNNING = (LeaseStatus.PENDING, LeaseStatus.STARTING, LeaseStatus.ACTIVE)
 MOVING = (LeaseStatus.CREATING, LeaseStatus.STARTING, LeaseStatus.TERMINATING, LeaseStatus.DELETING)
 SKEWED = timedelta(seconds=2)
@@ -68,6 +70,7 @@ class Rules:
                 self._give_up_servers(row.before, row.after)
                 if row.after is not None:
                     self._require_capacity(row.after)
+                    self._require_quota()
                     self._require_properties(row.after)
                     self._require_no_early_end(row.before, row.after)
                     self._require_settled(row.before, row.after)
@@ -95,6 +98,26 @@ class Rules:
         for resource_id, allocations in on.items():
             if trouble := overbooked(allocations, floor_minute(self._latest_now())):
                 self.fail("never more than there is", f"resource {resource_id}: {trouble}")
+
+    def _require_quota(self) -> None:
+        """At no moment ahead does the project have more than its limits allow."""
+        limits, now = self.site.quotas, self._latest_now()
+        counted = [
+            lease
+            for lease in self.site.leases().values()
+            if limits and lease.status not in GONE and lease.interval.end > now
+        ]
+        for moment in {now, *(lease.interval.start for lease in counted if lease.interval.start > now)}:
+            used = Counter({"leases": len(counted)})
+            for lease in counted:
+                if lease.interval.contains(moment):
+                    for reservation in lease.reservations:
+                        used.update(KINDS[reservation.resource_type].used(reservation))
+            over = {name: used[name] for name, most in limits.items() if used[name] > most}
+            if over:
+                self.fail(
+                    "no project has more than its quota", f"at {moment}: {over}, and allowed are {limits}"
+                )
 
     def _latest_now(self) -> datetime:
         """What is over by one manager's clock may still be going on by the true time."""

@@ -147,7 +147,7 @@ class _Course:
                     round((lease.interval.end - self.world.now()).total_seconds() * SECOND)
                     + self.world.scheduler.now
                 )
-                if lease.project_id != user.name:
+                if lease.user_id != self.site.callers[user.name].user_id:
                     continue
                 if end > soon:
                     self._begin(user.name, lambda u=user, i=lease.id: u.delete_lease(i))

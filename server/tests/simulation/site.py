@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from random import Random
 from typing import Any
 
 from blazar import conf as options
@@ -36,6 +37,12 @@ ADDRESSES = tuple(f"203.0.113.{number}" for number in (101, 102, 103))
 PUBLIC = "public"
 USERS = ("demo", "alt", "third")
 CAPACITY = {"VCPU": 8, "MEMORY_MB": 16384, "DISK_GB": 100}
+LIMITED = "limited"
+"""The project that all users share in the runs that have quotas."""
+QUOTAS = {"leases": 6, "hosts": 4, "instances": 6, "floating_ips": 2}
+"""The limits of that project."""
+SHARE_OF_QUOTAS = 0.3
+"""The share of the runs that have quotas."""
 SKEW = 0.45
 """Seconds by which each clock is ahead or behind at the most."""
 CONF = {
@@ -74,9 +81,13 @@ class Site:
         """What the health of each manager that listens says of its threads."""
         self._conf = _conf()
         self._skews = {name: world.dice.uniform(-SKEW, SKEW) for name in (*MANAGERS, *USERS, "operator")}
-        for name in USERS:
-            caller = caller_of(name)
-            self.cloud.add_token(str(caller.token), caller.user_id, name, caller.roles)
+        has_quotas = Random(f"{world.seed}/quotas").random() < SHARE_OF_QUOTAS
+        self.quotas: Mapping[str, int] = QUOTAS if has_quotas else {}
+        if has_quotas:
+            self.database.committed.limits[LIMITED] = QUOTAS
+        self.callers = {name: _caller(name, LIMITED if has_quotas else name) for name in USERS}
+        for caller in self.callers.values():
+            self.cloud.add_token(str(caller.token), caller.user_id, caller.project_id, caller.roles)
         self.cloud.add_flavor(Flavor("small", "m1.small", 2, 2048, 10))
         subnet = Subnet("subnet", "203.0.113.0/24", "203.0.113.1", (("203.0.113.10", "203.0.113.99"),))
         self.cloud.add_network(PUBLIC, subnet)
@@ -263,8 +274,8 @@ class _Announcements:
         del self._site.heard[self._process.name]
 
 
-def caller_of(name: str) -> Caller:
-    return Caller(f"{name}-user", name, ("member", "reader"), token=f"{name}-token")
+def _caller(name: str, project: str) -> Caller:
+    return Caller(f"{name}-user", project, ("member", "reader"), token=f"{name}-token")
 
 
 ADMIN = Caller("admin-user", "admin", ("admin",), is_admin=True)

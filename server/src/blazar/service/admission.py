@@ -173,6 +173,8 @@ class Admission:
         for number in range(ATTEMPTS):
             try:
                 return attempt()
+            except _StoredOrStale as unsure:
+                return self._find_out(attempt, unsure.lost, deadline)
             except Stale:
                 self._metrics.plan_conflicted()
                 if deadline is not None and self._clock.now() >= deadline:
@@ -222,6 +224,8 @@ class Admission:
                     return commit()
                 except TooLate:
                     raise
+                except Stale as stale:
+                    raise _StoredOrStale(lost) from stale
                 except Busy:
                     continue
                 except CloudUnavailable as still:
@@ -231,6 +235,15 @@ class Admission:
     def _while_away(self, deadline: datetime | None) -> Iterator[None]:
         self._clock.pause(DATABASE_PAUSES.first)
         return until(deadline or self._clock.now() + COMES_BACK_WITHIN, self._clock, DATABASE_PAUSES)
+
+
+class _StoredOrStale(Stale):
+    """The outcome of a commit is not known, and when it was run again, something had changed: this change was
+    stored, or another one."""
+
+    def __init__(self, lost: OutcomeUnknown) -> None:
+        super().__init__()
+        self.lost = lost
 
 
 def _require_same_service(still: CloudUnavailable, lost: CloudUnavailable) -> None:

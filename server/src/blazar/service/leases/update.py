@@ -96,6 +96,8 @@ class LeaseUpdate:
         change.require_understood(old)
         command = _with_end(command, old, duration, now)
         named = _renamed(old, command)
+        if not old.status.is_stable and named == old and self._has_all(old, command):
+            return old
         if _only_renames(command, old, now):
             return old if named == old else self._store.commit(LeaseChange(old, named), caller)
         new = self._preparation.complete(old, self._changed(old, named, command, now), caller)
@@ -124,6 +126,28 @@ class LeaseUpdate:
             reservations=self._revised(old, command.reservations),
             events=change.moved_events(old, interval, before_end, now, new_id),
         )
+
+    def _has_all(self, lease: Lease, command: UpdateLease) -> bool:
+        """Return whether a lease in transition has the dates and parameters that are asked for: the request
+        was made before, only its answer was lost, and the lease cannot be changed now."""
+        warning = lease.event(EventType.BEFORE_END)
+        has = {
+            "start": lease.interval.start,
+            "end": lease.interval.end,
+            "before_end": warning.time if warning else None,
+        }
+        return all(getattr(command, name) in (UNSET, value) for name, value in has.items()) and all(
+            self._has(lease.reservation(wanted.id), wanted) for wanted in command.reservations
+        )
+
+    def _has(self, reservation: Reservation | None, wanted: ReservationChange) -> bool:
+        if reservation is None or wanted.resource_type not in (None, reservation.resource_type):
+            return False
+        kind = self._kinds[reservation.resource_type]
+        try:
+            return kind.encode(kind.revise(reservation, wanted.parameters)) == reservation.parameters
+        except BlazarError:  # something else is asked for, and that it is refused for its status comes first
+            return False
 
     def _revised(self, old: Lease, changes: Sequence[ReservationChange]) -> tuple[Reservation, ...]:
         wanted = {c.id: c for c in changes}
