@@ -28,6 +28,7 @@ import numpy.typing as npt
 
 from blazar.domain.calendar.arrays import MOST, Ints
 from blazar.domain.calendar.snapshot import CalendarSnapshot
+from blazar.domain.lazy import lazy
 from blazar.domain.planning.budget import Budget, of_array
 from blazar.domain.planning.candidate import Candidate
 from blazar.domain.planning.capacity import MANY_UNITS
@@ -73,8 +74,6 @@ class Skyline:
         self._minutes = interval.duration // MINUTE
         self._length = self._minutes + 2 * self._margin
         """The minutes of the interval and of the cleaning time around it."""
-        self._made_loads: _Loads | None = None
-        self._made_widened: _WidenedLoads | None = None
         first = epoch(interval.start) // 60 - self._margin
         rows = occupancy.overlapping(first * 60, (first + self._length) * 60)
         rows = rows[matching[occupancy.index[rows]]]
@@ -106,8 +105,8 @@ class Skyline:
         self._spend()
         if resource_class is None:
             counted = self._in_use if in_use else np.ones(len(self._rows), bool)
-            units = np.minimum(self._loads().after_each(counted.astype(np.int64)), 1)
-            return self._summed(self._loads(), units, np.zeros(self._columns.size, np.int64))
+            units = np.minimum(self._loads.after_each(counted.astype(np.int64)), 1)
+            return self._summed(self._loads, units, np.zeros(self._columns.size, np.int64))
         chosen = np.flatnonzero(self._in_use) if in_use else np.arange(len(self._rows))
         capacity = self._columns.capacity(resource_class)[self._index[chosen]]
         amounts = np.where(self._whole[chosen], capacity, self._amounts(resource_class)[chosen])
@@ -124,7 +123,7 @@ class Skyline:
         alone = np.where(eligible, 1 if candidate.is_whole else MANY_UNITS, 0)
         for name, n in candidate.amounts:
             np.minimum(alone, self._columns.capacity(name) // n, out=alone)
-        loads = self._widened()
+        loads = self._widened
         units = alone[loads.index]
         if candidate.is_whole:
             units[loads.after_each(np.ones(len(self._rows), np.int64)) > 0] = 0
@@ -173,19 +172,17 @@ class Skyline:
     def _spend(self) -> None:
         self._budget.spend(of_array(2 * len(self._rows) + self._columns.size))
 
+    @lazy
     def _loads(self) -> _Loads:
-        if self._made_loads is None:
-            self._budget.spend(of_array(2 * len(self._rows), _SORT))
-            self._made_loads = _Loads(self._index, self._begin, self._end, self._length)
-        return self._made_loads
+        self._budget.spend(of_array(2 * len(self._rows), _SORT))
+        return _Loads(self._index, self._begin, self._end, self._length)
 
+    @lazy
     def _widened(self) -> _Loads:
         if not self._margin:
-            return self._loads()
-        if self._made_widened is None:
-            self._budget.spend(of_array(4 * len(self._rows), _SORT))
-            self._made_widened = _WidenedLoads(self._loads(), self._margin, self._minutes)
-        return self._made_widened
+            return self._loads
+        self._budget.spend(of_array(4 * len(self._rows), _SORT))
+        return _WidenedLoads(self._loads, self._margin, self._minutes)
 
 
 class _Loads:
