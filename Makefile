@@ -21,6 +21,7 @@ ATTACKS := $(addprefix server/tests/functional/test_,schemathesis.py hostile_use
 FAULTS := ha/test_mixed_versions.py $(filter-out ha/test_mixed_versions.py,$(wildcard ha/test_*.py))
 NEWEST = PYTHON="$$(.ci/newest-python)" VENV=.venv-newest
 GUIDE := deploy/tests/test_guide.py
+QUICK := $(addprefix server/tests/,unit service properties functional/test_costs.py)
 SOURCES := server/src client/src nova-filter/src sandbox/src docs/examples/licence-kind/src
 
 # The tests start many processes: they are quick only where Python keeps what it has compiled.
@@ -39,7 +40,7 @@ test: $(INSTALLED) ## Run the tests that need nothing but Python
 	$(PYTEST) -n 6 --dist worksteal -m "not servers"
 
 test-quick: $(INSTALLED) ## Run the tests that take less than half a minute in all, while you write code
-	BLAZAR_TEST_EFFORT=quick $(PYTEST) -q -n 3 -m "not servers and not lab" server/tests/unit server/tests/service server/tests/properties
+	BLAZAR_TEST_EFFORT=quick $(PYTEST) -q -n 3 -m "not servers and not lab" $(QUICK)
 
 test-newest: ## Run make test on the newest Python that is here, with few random examples
 	BLAZAR_TEST_EFFORT=quick $(MAKE) test $(NEWEST)

@@ -88,6 +88,25 @@ def test_no_longer_duration_fits_than_the_one_called_longest(world: World, short
         assert found.interval.start == world.request.interval.start
 
 
+@given(worlds(updates=False), st.integers(1, 3), st.integers(1, 6))
+@settings(max_examples=examples(300), deadline=None)
+def test_the_longest_duration_is_one_that_the_rules_allow(world: World, shortest: int, allowed: int) -> None:
+    def rules(plan: Plan) -> Objection | None:
+        return Objection(None) if plan.interval.duration > allowed * HOUR else None
+
+    wanted, start = len(hours(world.request.interval)), hours(world.request.interval).start
+
+    def suits(length: int) -> bool:
+        request = PlanRequest(span(start, start + length), world.request.demands, world.request.cleaning)
+        return BruteForce(replace(world, request=request, exempts=False)).is_possible() and length <= allowed
+
+    assume(not suits(wanted) and wanted > allowed)
+    lengths = [length for length in range(shortest, wanted) if suits(length)]
+    found = search_in(world).longest({POOL: world.request}, shortest * HOUR, rules)
+    event("found" if found else "none")
+    assert (found and found.interval.duration) == (lengths[-1] * HOUR if lengths else None)
+
+
 @given(sides(Pool("host")), sides(Pool("floatingip")), st.integers(0, LAST_HOUR), st.integers(1, 4))
 @settings(max_examples=examples(300), deadline=None)
 def test_the_earliest_start_of_several_pools_suits_them_all(

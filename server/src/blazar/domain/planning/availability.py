@@ -20,7 +20,7 @@ from blazar.domain.planning.candidate import candidate_for
 from blazar.domain.planning.demand import PlanRequest
 from blazar.domain.planning.first_fit import find_first_fit
 from blazar.domain.planning.plan import Plan, Shortage
-from blazar.domain.planning.planner import Allowance, plan, plan_if_it_fits
+from blazar.domain.planning.planner import Allowance, fits, plan, plan_if_it_fits
 from blazar.domain.resource import Pool
 from blazar.domain.time import MINUTE, Interval
 
@@ -107,7 +107,15 @@ class AvailabilitySearch:
         for a year."""
         interval = next(iter(requests.values())).interval
         fewest, most = shortest // MINUTE, interval.duration // MINUTE
-        best = self._for(requests, fewest, rules) if fewest < most else None
+        if fewest >= most or not self._fits(requests, fewest):
+            return None
+        # Rules look at a plan, which takes long to write down where it has thousands of resources.
+        longest = _last(fewest, most, lambda minutes: self._fits(requests, minutes))
+        best = self._for(requests, longest, rules)
+        if best is not None or longest == fewest:
+            return best
+        best = self._for(requests, fewest, rules)
+        most = longest
         while best is not None and most - fewest > 1:
             middle = (fewest + most) // 2
             found = self._for(requests, middle, rules)
@@ -117,6 +125,17 @@ class AvailabilitySearch:
     def _for(self, requests: Requests, minutes: int, rules: Rules) -> Plan | None:
         found, _ = self._fitting({pool: lasting(request, minutes) for pool, request in requests.items()})
         return None if found is None or rules(found) is not None else found
+
+    def _fits(self, requests: Requests, minutes: int) -> bool:
+        try:
+            return all(
+                fits(self._snapshot(pool), lasting(request, minutes), self._budget)
+                for pool, request in requests.items()
+            )
+        except CutShort:
+            self._budget.spend(0)
+            self.is_exact = False
+            return False
 
     def _fitting(self, requests: Requests) -> tuple[Plan | None, Pool]:
         """Return the plan, and the last pool; None, and the pool that is short, where there is none."""
@@ -138,6 +157,15 @@ class AvailabilitySearch:
         fit = find_first_fit(snapshot, request, candidates, self._budget, PROBES, latest)
         self.is_exact = self.is_exact and fit.is_exact
         return fit.start
+
+
+def _last(fewest: int, most: int, holds: Callable[[int], bool]) -> int:
+    """Return the largest number below ``most`` for which it holds, as it does for ``fewest``, where it holds
+    for all that are smaller."""
+    while most - fewest > 1:
+        middle = (fewest + most) // 2
+        fewest, most = (middle, most) if holds(middle) else (fewest, middle)
+    return fewest
 
 
 def lasting(request: PlanRequest, minutes: int) -> PlanRequest:

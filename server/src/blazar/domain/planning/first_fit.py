@@ -1,24 +1,18 @@
 """Find the first possible start of a request that does not fit when it is wanted.
 
 The idea: a later start helps only where an allocation has ended meanwhile, so the starts to look at are the
-minutes at which allocations, with their cleaning time, are over. Each allocation rules out a stretch of
-starts on its resource: from its begin less the wanted duration, to its end. Where the stretches of one
-resource are joined, the number of stretches over a start is the number of resources that are not free then.
-Two sorted lists (where stretches begin and where they end) answer that for all starts at once.
+minutes at which allocations, with their cleaning time, are over. Most of them are held back by a gate, which
+counts free resources (``planning.gate``); the others are tried as a plan would be, up to a number.
 
-Example: hosts 1 and 2 are taken from 8 to 12 and from 10 to 14, and two hosts are wanted for three hours.
-Host 1 rules out the starts after 5 and before 12, host 2 those after 7 and before 14. The starts to look at
-are 12 and 14; at 12 one host is free, at 14 two are, so 14 is the answer.
-
-Counting decides for one demand for whole resources. For others it says which starts are worth a try, and the
-first of them are tried as a plan would be. The cost is some sorts of the allocations ahead, and at most
+Counting decides for one demand for whole resources. The cost is a sort of the allocations ahead, and at most
 PROBES attempts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 
 import numpy as np
 
@@ -28,21 +22,24 @@ from blazar.domain.calendar.window import Window
 from blazar.domain.planning.attempt import Attempt
 from blazar.domain.planning.budget import Budget, CutShort, of_array
 from blazar.domain.planning.candidate import Candidate
-from blazar.domain.planning.demand import Grouping, PlanRequest
+from blazar.domain.planning.demand import PlanRequest
+from blazar.domain.planning.gate import Ahead, FreeCounts, Gate, different, gates
 from blazar.domain.planning.search import EFFORT
-from blazar.domain.requirement.language import Mask
 from blazar.domain.time import epoch, from_epoch
 
 PROBES = 64
 """How many starts are tried where counting free resources does not decide."""
 PROBE_EFFORT = EFFORT // 32
 """Steps of the exact search of each try, so that all tries together take no longer than planning."""
-_SORTS = 12
-"""Passes that a sort of the allocations is worth."""
+_PASSES = 6
+"""Passes over the allocations ahead to find out where they end."""
+_FIRST_LOOK = 256
+"""How many starts are looked at first. Then four times as many, and so on: the first that suits is often
+near."""
+_PATIENCE = 4
+"""So many starts are tried before parts of resources are counted, which costs more than a try."""
 _FAR = 2**61
 _LAST_MOMENT = int(datetime.max.replace(tzinfo=UTC).timestamp())
-_BITS = 40
-"""Enough for all seconds up to the year 9999."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +59,9 @@ def first_fit(
     """Return the earliest start, in whole minutes and later than the request's, at which all demands fit with
     the whole cleaning time around them.
 
-    Exact where there is only one demand, for whole resources; else the first PROBES starts at which enough
-    resources are free of whole usages are tried. None where there is no such start, none among these, or
-    where a demand keeps what it has, for then the start cannot move. Raises CutShort."""
+    Exact where there is only one demand, for whole resources; else the first PROBES starts that the gate lets
+    through are tried. None where there is no such start, none among these, or where a demand keeps what it
+    has, for then the start cannot move. Raises CutShort."""
     return find_first_fit(calendar, request, candidates, budget, PROBES).start
 
 
@@ -83,15 +80,15 @@ def find_first_fit(
     fits = _fits(calendar, request, candidates, calendar.window_of(_FAR, _FAR + 1), budget, EFFORT)
     if not fits:
         return FirstFit(None, is_exact=fits is not None)
-    scan = _Scan(calendar, request, candidates, budget)
-    starts = scan.starts(_LAST_MOMENT if latest is None else epoch(latest))
-    is_exact = True
-    for start in starts[:probes].tolist():
+    scan, is_exact = _Scan(calendar, request, candidates, budget), True
+    for number, start in enumerate(scan.starts(_LAST_MOMENT if latest is None else epoch(latest))):
+        if number == probes:
+            return FirstFit(None, is_exact=False)
         fits = _fits(calendar, request, candidates, scan.window(start), budget, PROBE_EFFORT)
         if fits:
             return FirstFit(from_epoch(start), is_exact)
         is_exact = is_exact and fits is not None
-    return FirstFit(None, is_exact and len(starts) <= probes)
+    return FirstFit(None, is_exact)
 
 
 def _fits(
@@ -112,7 +109,7 @@ def _fits(
 
 
 class _Scan:
-    """The allocations from the requested start on, as stretches of starts that they rule out."""
+    """The starts that are worth a try, in order."""
 
     def __init__(
         self,
@@ -131,59 +128,60 @@ class _Scan:
         rows = calendar.occupancy.overlapping(self._start - self._cleaning, _FAR, self._ignore)
         budget.spend(of_array(len(rows)) + of_array(calendar.columns.size, len(candidates)))
         suitable = np.logical_or.reduce([candidate.matching for candidate in candidates])
-        self._rows = rows[suitable[calendar.occupancy.index[rows]]]
+        rows = rows[suitable[calendar.occupancy.index[rows]]]
+        budget.spend(of_array(len(rows), _PASSES))
+        self._ahead = Ahead(calendar, rows, self._duration, self._cleaning)
 
     def window(self, start: int) -> Window:
         margin = self._cleaning
         return self._calendar.window_of(start - margin, start + self._duration + margin, self._ignore)
 
-    def starts(self, latest: int) -> Ints:
-        """Return the starts up to ``latest`` that are worth a try, in order."""
-        self._budget.spend(of_array(len(self._rows), _SORTS))
-        ends = self._calendar.occupancy.end[self._rows] + self._cleaning
-        starts = np.unique(-(-ends // 60) * 60)
-        last = min(latest, _LAST_MOMENT - self._duration)
-        starts = starts[(starts > self._start) & (starts <= last)]
-        for candidate in self._candidates:
-            starts = starts[self._enough(candidate, starts)]
+    def starts(self, latest: int) -> Iterator[int]:
+        """Yield the starts up to ``latest`` that may suit."""
+        starts, length, tried = self._ends(latest), _FIRST_LOOK, 0
+        while len(starts):
+            some, starts, length = starts[:length], starts[length:], 4 * length
+            some = self._with_wholes(some)
+            untested = max(_PATIENCE - tried, 0)
+            yield from some[:untested].tolist()
+            tried += len(some[:untested])
+            yield from self._with_parts(some[untested:]).tolist()
+
+    def _with_wholes(self, starts: Ints) -> Ints:
+        """Return the starts at which whole resources may be had, and those that are needed."""
+        if any(candidate.is_whole for candidate in self._candidates):
+            for gate in self._gates:
+                starts = starts[gate.passes_wholes(starts)]
+        for number, counts in self._needed:
+            starts = starts[counts.at(starts)[0] == number]
         return starts
 
-    def _enough(self, candidate: Candidate, starts: Ints) -> Mask:
-        """Return at which starts enough resources are free, as far as counting tells."""
-        eligible = candidate.matching & self._calendar.columns.reservable
-        must = np.zeros(len(eligible), bool)
-        must[list(candidate.needed)] = True
-        apart = candidate.is_whole or candidate.demand.grouping is Grouping.APART
-        least = candidate.least if apart else min(candidate.least, 1)
-        rows = self._rows
-        if not candidate.is_whole:
-            rows = rows[self._calendar.occupancy.whole[rows]]
-        enough: Mask = self._free(eligible, rows, starts) >= least
-        if candidate.needed:
-            enough &= self._free(must, rows, starts) == len(candidate.needed)
-        return enough
+    def _with_parts(self, starts: Ints) -> Ints:
+        """Return the starts at which parts of resources may be had as well."""
+        if len(starts) and not all(candidate.is_whole for candidate in self._candidates):
+            for gate in self._gates:
+                starts = starts[gate.passes_parts(starts)]
+        return starts
 
-    def _free(self, eligible: Mask, rows: Ints, starts: Ints) -> Ints:
-        """Return for each start how many of the eligible resources are free for the whole duration."""
-        occupancy = self._calendar.occupancy
-        rows = rows[eligible[occupancy.index[rows]]]
-        self._budget.spend(of_array(len(rows) + len(starts), _SORTS))
-        indexes = occupancy.index[rows].astype(np.int64) << _BITS
-        # A start is ruled out from `lows` to before `highs`; one number holds index and time, and sorts by
-        # both.
-        lows = indexes + np.maximum(occupancy.start[rows] - self._duration - self._cleaning + 1, 0)
-        highs = indexes + occupancy.end[rows] + self._cleaning
-        order = np.argsort(lows)
-        lows, reach = lows[order], np.maximum.accumulate(highs[order])
-        is_first = np.ones(len(lows), bool)
-        is_first[1:] = lows[1:] > reach[:-1]
-        is_last = np.ones(len(lows), bool)
-        is_last[:-1] = is_first[1:]
-        begins, ends = _times(lows[is_first]), _times(reach[is_last])
-        ruled_out = np.searchsorted(begins, starts, "right") - np.searchsorted(ends, starts, "right")
-        free: Ints = np.count_nonzero(eligible) - ruled_out
-        return free
+    @cached_property
+    def _gates(self) -> Sequence[Gate]:
+        empty = self._calendar.window_of(_FAR, _FAR + 1)
+        return gates(self._ahead, self._candidates, empty, self._budget)
 
+    @cached_property
+    def _needed(self) -> list[tuple[int, FreeCounts]]:
+        """Return how many resources each candidate must get, and how many of them are free when."""
+        return [self._needed_by(candidate) for candidate in self._candidates if candidate.needed]
 
-def _times(moments: Ints) -> Ints:
-    return np.sort(moments & ((1 << _BITS) - 1))
+    def _needed_by(self, candidate: Candidate) -> tuple[int, FreeCounts]:
+        classes = np.full(self._calendar.columns.size, -1)
+        classes[list(candidate.needed)] = 0
+        among = np.ones(len(self._ahead.rows), bool) if candidate.is_whole else self._ahead.whole
+        return len(candidate.needed), self._ahead.free(classes, among, self._budget)
+
+    def _ends(self, latest: int) -> Ints:
+        """Return the minutes at which allocations are over."""
+        last = min(latest, _LAST_MOMENT - self._duration)
+        self._budget.spend(of_array(len(self._ahead.rows), _PASSES))
+        ends = -(-self._ahead.highs // 60) * 60
+        return different(ends[(ends > self._start) & (ends <= last)])

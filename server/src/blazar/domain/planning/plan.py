@@ -68,6 +68,8 @@ class Plan:
         """Return one plan made of the plans of several pools. Raises ValueError without any plan."""
         if not plans:
             raise ValueError("no plans to join")
+        if len(plans) == 1:
+            return plans[0]
         return Plan(
             plans[0].interval,
             tuple(a for plan in plans for a in plan.assignments),

@@ -25,6 +25,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from blazar.domain.calendar.snapshot import CalendarSnapshot
 from blazar.domain.planning.attempt import Attempt
 from blazar.domain.planning.budget import DECISION, FIRST_FIT, Budget, CutShort, of_array
@@ -99,11 +101,24 @@ def plan_if_it_fits(calendar: CalendarSnapshot, request: PlanRequest, budget: Bu
     where the budget, or the effort of the exact search, is spent before that is known."""
     if not request.demands:
         return Plan(request.interval)
+    candidates = _candidates(calendar, request, budget)
+    choices = _choices(calendar, request, candidates, budget)
+    return None if choices is None else _plan(calendar, request.interval, candidates, choices)
+
+
+def fits(calendar: CalendarSnapshot, request: PlanRequest, budget: Budget) -> bool:
+    """Return whether there is a plan, which need not be written down: of thousands of resources that takes
+    longer than to find it. Raises CutShort as ``plan_if_it_fits`` does."""
+    candidates = _candidates(calendar, request, budget)
+    return not request.demands or _choices(calendar, request, candidates, budget) is not None
+
+
+def _choices(
+    calendar: CalendarSnapshot, request: PlanRequest, candidates: Sequence[Candidate], budget: Budget
+) -> Sequence[Choice] | None:
     replaced = [demand.reservation_id for demand in request.demands]
     window = calendar.window(request.interval, request.cleaning, replaced, _held(calendar, request))
-    candidates = _candidates(calendar, request, budget)
-    choices = Attempt(calendar, request, candidates, window, budget).choices()
-    return None if choices is None else _plan(calendar, request.interval, candidates, choices)
+    return Attempt(calendar, request, candidates, window, budget).choices()
 
 
 def with_first_fit(
@@ -144,6 +159,11 @@ def _plan(
     released: list[Allocation] = []
     for served, choice in zip(candidates, choices, strict=True):
         demand = served.demand
+        if not demand.current:
+            made = _assignments(calendar, demand, choice)
+            assignments += made
+            added += made
+            continue
         rows: dict[str, list[Allocation]] = {}
         for row in sorted(demand.current, key=lambda row: not row.bound):
             rows.setdefault(row.resource_id, []).append(row)
@@ -163,6 +183,14 @@ def _plan(
     changed = _generations(calendar, touched)
     relied_on = _generations(calendar, [a.resource_id for a in assignments if a.resource_id not in changed])
     return Plan(interval, tuple(assignments), tuple(added), tuple(kept), tuple(released), changed, relied_on)
+
+
+def _assignments(calendar: CalendarSnapshot, demand: Demand, choice: Choice) -> list[Assignment]:
+    """Return what a demand gets that has nothing yet, in database order."""
+    indexes = np.fromiter(choice, np.int64, len(choice))
+    in_order = indexes[np.argsort(calendar.rank[indexes])].tolist()
+    reservation_id, usage = demand.reservation_id, demand.usage
+    return [Assignment(reservation_id, calendar.id_at(index), usage, choice[index]) for index in in_order]
 
 
 def _generations(calendar: CalendarSnapshot, names: Sequence[str]) -> dict[str, int]:
