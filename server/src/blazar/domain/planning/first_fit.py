@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
 
 import numpy as np
 
 from blazar.domain.calendar.arrays import Ints
 from blazar.domain.calendar.snapshot import CalendarSnapshot, seconds
 from blazar.domain.calendar.window import Window
+from blazar.domain.lazy import lazy
 from blazar.domain.planning.attempt import Attempt
 from blazar.domain.planning.budget import Budget, CutShort, of_array
 from blazar.domain.planning.candidate import Candidate
@@ -163,12 +163,12 @@ class _Scan:
                 starts = starts[gate.passes_parts(starts)]
         return starts
 
-    @cached_property
+    @lazy
     def _gates(self) -> Sequence[Gate]:
         empty = self._calendar.window_of(_FAR, _FAR + 1)
         return gates(self._ahead, self._candidates, empty, self._budget)
 
-    @cached_property
+    @lazy
     def _needed(self) -> list[tuple[int, FreeCounts]]:
         """Return how many resources each candidate must get, and how many of them are free when."""
         return [self._needed_by(candidate) for candidate in self._candidates if candidate.needed]

@@ -21,13 +21,13 @@ start and class."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 
 import numpy as np
 
 from blazar.domain.calendar.arrays import Ints
 from blazar.domain.calendar.snapshot import CalendarSnapshot
 from blazar.domain.calendar.window import Window
+from blazar.domain.lazy import lazy
 from blazar.domain.planning.budget import Budget, of_array
 from blazar.domain.planning.candidate import Candidate
 from blazar.domain.planning.capacity import Capacity
@@ -152,25 +152,25 @@ class Gate:
             passes &= most >= _wanted(self._candidates[number])
         return passes
 
-    @cached_property
+    @lazy
     def _takeable(self) -> Mask:
         """Return which classes a demand for whole resources may take."""
         wholes = [self._units[number] > 0 for number in self._wholes]
         return np.logical_or.reduce(wholes) if wholes else np.zeros(self.classes, bool)
 
-    @cached_property
+    @lazy
     def _takeable_free(self) -> FreeCounts:
         """Return how many of those have no allocation; all other classes are left out."""
         new = np.where(self._takeable, np.cumsum(self._takeable) - 1, -1)
         # The last entry is for indexes without a class, which have -1.
         return self._counts(np.append(new, -1)[self._classes], np.ones(len(self._ahead.rows), bool))
 
-    @cached_property
+    @lazy
     def _free(self) -> FreeCounts:
         """Return how many resources have no allocation."""
         return self._counts(self._classes, np.ones(len(self._ahead.rows), bool))
 
-    @cached_property
+    @lazy
     def _untaken(self) -> FreeCounts:
         """Return of how many resources others have no more than parts."""
         return self._counts(self._classes, self._ahead.whole)
