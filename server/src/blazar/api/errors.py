@@ -28,6 +28,7 @@ FIRST: Mapping[type[errors.BlazarError], int] = {
     errors.NotAuthorized: 403,
     errors.NotFound: 404,
     errors.Conflict: 409,
+    errors.LeaseChanged: 412,
     errors.NotEnoughResources: 400,
     errors.CloudRefused: 409,
     errors.Busy: 503,

@@ -164,6 +164,13 @@ class MultipleHostsFound(Conflict):
     )
 
 
+class LeaseChanged(Conflict):
+    """The lease is not as its editor has read it; ``revision`` is the present one."""
+
+    code = "lease_changed"
+    template = 'The lease has changed since you have read it: its ETag is now "{revision}". Read it again.'
+
+
 class NotEnoughResources(Conflict):
     """A shortage; ``reason`` tells how many matched, how many are free, and when the request would fit."""
 

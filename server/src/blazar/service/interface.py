@@ -100,19 +100,35 @@ class LeasesInterface(Protocol):
 
     @call_options(needs_token=True, once=True)
     def update(
-        self, lease_id: str, command: UpdateLease, caller: Caller, duration: timedelta | None = None
-    ) -> Lease: ...
+        self,
+        lease_id: str,
+        command: UpdateLease,
+        caller: Caller,
+        duration: timedelta | None = None,
+        revisions: tuple[int, ...] | None = None,
+    ) -> Lease:
+        """Return the changed lease. Raises LeaseChanged where its revision is none of these, unless it is as
+        asked for already."""
+        ...
 
     @call_options(needs_token=True)
     def preview_update(
-        self, lease_id: str, command: UpdateLease, caller: Caller, duration: timedelta | None = None
+        self,
+        lease_id: str,
+        command: UpdateLease,
+        caller: Caller,
+        duration: timedelta | None = None,
+        revisions: tuple[int, ...] | None = None,
     ) -> Lease:
         """Return the lease as an update would leave it, or raise what it would, as ``preview_create``
         does."""
         ...
 
     @call_options(once=True)
-    def delete(self, lease_id: str, caller: Caller) -> None: ...
+    def delete(self, lease_id: str, caller: Caller, revisions: tuple[int, ...] | None = None) -> None:
+        """Remove the lease. Raises LeaseChanged where its revision is none of these, unless it is being
+        deleted already."""
+        ...
 
 
 class AvailabilityInterface(Protocol):

@@ -12,6 +12,7 @@ from blazar.service.context import Caller
 from blazar.service.enforcement import Enforcement
 from blazar.service.leases.create import LeaseCreation
 from blazar.service.leases.delete import LeaseDeletion
+from blazar.service.leases.precondition import Precondition
 from blazar.service.leases.settings import LeaseSettings
 from blazar.service.leases.store import LeaseStore
 from blazar.service.leases.update import LeaseUpdate
@@ -67,14 +68,24 @@ class Leases:
         return self._creation.preview(command, caller, self.settings, by_duration)
 
     def update(
-        self, lease_id: str, command: UpdateLease, caller: Caller, duration: timedelta | None = None
+        self,
+        lease_id: str,
+        command: UpdateLease,
+        caller: Caller,
+        duration: timedelta | None = None,
+        revisions: tuple[int, ...] | None = None,
     ) -> Lease:
-        return self._update.update(lease_id, command, caller, duration)
+        return self._update.update(lease_id, command, caller, duration, Precondition(revisions))
 
     def preview_update(
-        self, lease_id: str, command: UpdateLease, caller: Caller, duration: timedelta | None = None
+        self,
+        lease_id: str,
+        command: UpdateLease,
+        caller: Caller,
+        duration: timedelta | None = None,
+        revisions: tuple[int, ...] | None = None,
     ) -> Lease:
-        return self._update.preview(lease_id, command, caller, duration)
+        return self._update.preview(lease_id, command, caller, duration, Precondition(revisions))
 
-    def delete(self, lease_id: str, caller: Caller) -> None:
-        self._deletion.delete(lease_id, caller, self.settings)
+    def delete(self, lease_id: str, caller: Caller, revisions: tuple[int, ...] | None = None) -> None:
+        self._deletion.delete(lease_id, caller, self.settings, Precondition(revisions))
