@@ -18,6 +18,7 @@ from blazar.api.caller import identify_with
 from blazar.api.capacity import CapacityActions
 from blazar.api.extension import ApiExtension
 from blazar.api.health import Health, HealthActions, HealthReply
+from blazar.api.idempotency import IDEMPOTENCY_KEY
 from blazar.api.leases import LeaseActions
 from blazar.api.metrics import Exposition, with_metrics
 from blazar.api.preconditions import IF_MATCH
@@ -81,7 +82,7 @@ def routes(
         Route("GET",    "/v1/leases", leases.list, reply=LEASES, query=LeasesQuery,
               later={(1, 1): leases.find}),
         Route("POST",   "/v1/leases", leases.create, 201, body=LeaseCreate, reply=LEASE,
-              bodies=CREATE, dry_run=DRY_RUN, tagged=TAGGED),
+              bodies=CREATE, dry_run=DRY_RUN, headers=(IDEMPOTENCY_KEY,), tagged=TAGGED),
         Route("GET",    "/v1/leases/{lease_id}", leases.show, reply=LEASE, tagged=TAGGED),
         Route("PUT",    "/v1/leases/{lease_id}", leases.update, body=LeaseUpdate, reply=LEASE,
               bodies=UPDATE, dry_run=DRY_RUN, headers=(IF_MATCH,), tagged=TAGGED),
@@ -177,7 +178,9 @@ def _cors(app: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplication:
     """Browsers of the origins in [cors]allowed_origin may call us; without that option, none."""
     conf.register_opts(cors_options.CORS_OPTS, group="cors")
     both = ["X-OpenStack-Request-ID", microversion.HEADER]
-    conf.set_default("allow_headers", ["X-Auth-Token", *both, IF_MATCH.name], group="cors")
+    conf.set_default(
+        "allow_headers", ["X-Auth-Token", *both, IF_MATCH.name, IDEMPOTENCY_KEY.name], group="cors"
+    )
     conf.set_default("expose_headers", [*both, "ETag"], group="cors")
     conf.set_default("allow_methods", ["GET", "PUT", "POST", "DELETE", "PATCH"], group="cors")
     return CORS(app, conf)

@@ -25,6 +25,7 @@ LOG = logging.getLogger(__name__)
 
 FIRST: Mapping[type[errors.BlazarError], int] = {
     errors.InvalidInput: 400,
+    errors.KeyReused: 422,
     errors.NotAuthorized: 403,
     errors.NotFound: 404,
     errors.Conflict: 409,

@@ -9,6 +9,7 @@ from typing import Any
 
 from blazar.api import preconditions
 from blazar.api.authorization import Authorizer
+from blazar.api.idempotency import request_key
 from blazar.api.lease_lists import listing, place_at, question
 from blazar.api.microversion import newest
 from blazar.api.paging import in_pages
@@ -116,9 +117,11 @@ class LeaseActions:
         asked = validated(newest(CREATE, request.version), request.body)
         by_duration = asked.by_duration()
         # Managers of the version before do not know what is not sent here.
-        more = {} if by_duration is None else {"by_duration": by_duration}
+        more: dict[str, Any] = {} if by_duration is None else {"by_duration": by_duration}
         if asked.dry_run:
             return self._shown(self._leases(caller).preview_create(asked.command(), caller, **more), caller)
+        if (key := request_key(request)) is not None:
+            more["key"] = key
         return self._reply(request, self._leases(caller).create(asked.command(), caller, **more), 201)
 
     def show(self, request: Request) -> Answer:

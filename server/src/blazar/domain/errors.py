@@ -94,6 +94,16 @@ class BadAnswer(UsageRefused):
     """A usage filter's answer is neither yes nor no."""
 
 
+class KeyReused(InvalidInput):
+    """The key of a request was given to another one before."""
+
+    code = "key_reused"
+    template = (
+        "The Idempotency-Key {key} was used for another request, which has created lease {lease_id}. "
+        "Give each new request a key of its own."
+    )
+
+
 class InvalidIPFormat(InvalidInput):
     code = "invalid_ip_format"
     template = "IP address {ip} is invalid form."

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 from blazar.domain.lease.lease import Lease
 from blazar.service.availability import Availability
 from blazar.service.capacity import CapacityQuestion, CapacityReport
-from blazar.service.commands import AvailabilityQuestion, ByDuration, CreateLease, UpdateLease
+from blazar.service.commands import AvailabilityQuestion, ByDuration, CreateLease, RequestKey, UpdateLease
 from blazar.service.context import Caller
 from blazar.service.health import ManagerHealth
 from blazar.service.ports import LeasePage, LeaseQuery, ListPage
@@ -69,8 +69,15 @@ def options_of(use_case: Callable[..., Any]) -> CallOptions:
 class LeasesInterface(Protocol):
     @call_options(needs_token=True, once=True)
     def create(
-        self, command: CreateLease, caller: Caller, by_duration: ByDuration | None = None
-    ) -> Lease: ...
+        self,
+        command: CreateLease,
+        caller: Caller,
+        by_duration: ByDuration | None = None,
+        key: RequestKey | None = None,
+    ) -> Lease:
+        """Return the new lease, or the one that the same request has created before: the one with the
+        command's id, or with the key. Raises KeyReused where that was another request."""
+        ...
 
     @call_options(needs_token=True)
     def preview_create(

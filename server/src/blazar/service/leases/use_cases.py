@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from blazar.domain.lease.lease import Lease
 from blazar.service.admission import Admission
-from blazar.service.commands import ByDuration, CreateLease, UpdateLease
+from blazar.service.commands import ByDuration, CreateLease, RequestKey, UpdateLease
 from blazar.service.context import Caller
 from blazar.service.enforcement import Enforcement
 from blazar.service.leases.create import LeaseCreation
@@ -59,8 +59,14 @@ class Leases:
     def find(self, query: LeaseQuery) -> LeasePage:
         return self._store.search(query)
 
-    def create(self, command: CreateLease, caller: Caller, by_duration: ByDuration | None = None) -> Lease:
-        return self._creation.create(command, caller, self.settings, by_duration)
+    def create(
+        self,
+        command: CreateLease,
+        caller: Caller,
+        by_duration: ByDuration | None = None,
+        key: RequestKey | None = None,
+    ) -> Lease:
+        return self._creation.create(command, caller, self.settings, by_duration, key)
 
     def preview_create(
         self, command: CreateLease, caller: Caller, by_duration: ByDuration | None = None
