@@ -361,8 +361,8 @@ def test_refusals_tell_why_and_what_to_do(demo: User, alt: User, admin: User) ->
         f"lease create x {many}",
         1,
         "ERROR: Not enough hosts available",
-        "See what is free when with",
-        "calendar",
+        "See when you could have it with",
+        "availability",
     )
     demo.fails(
         "lease create x --reservation resource_type=physical:host,min=1,mxa=1", 2, "did you mean 'max'?"

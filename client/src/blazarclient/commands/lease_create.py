@@ -23,6 +23,10 @@ from blazarclient.wire_time import NOW, to_wire
 FILE_SUFFIXES = (".yaml", ".yml", ".json")
 DEFAULT_DURATION = timedelta(hours=24)
 EARLIEST = "earliest"
+EVENTS_ARE_IGNORED = (
+    "Events have no effect: the service makes those of a lease by itself. "
+    "The time of the warning before the end is --before-end-date."
+)
 DRY_RUN = "Nothing was made. The lease would be:"
 
 
@@ -58,9 +62,8 @@ class CreateLease(ShowCommand):
             metavar="<event_type=str,event_date=time>",
             action="append",
             default=[],
-            help="Creates an event with key/value pairs for the lease. Specify option multiple times to "
-            "create multiple events. event_type: type of event (e.g. notification). "
-            "event_date: Time for event.",
+            help="No effect, accepted for old scripts: the service makes the events of a lease by itself. "
+            "For the time of the warning before the end see --before-end-date.",
         )
         parser.add_argument(
             "--file",
@@ -103,6 +106,8 @@ class CreateLease(ShowCommand):
                 "--reservation resource_type=physical:host,min=1,max=1"
             )
         events = [*lease_file.events, *(_event(text, time_parser) for text in parsed_args.event)]
+        if events:
+            self.print_note(EVENTS_ARE_IGNORED)
         if parsed_args.dry_run or parsed_args.explain or period.duration is not None:
             lease = self.reservation.lease.create_since_1_3(
                 name,

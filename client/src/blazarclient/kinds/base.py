@@ -55,6 +55,7 @@ class CommandNames:
     def __init__(self, command: str, noun: str) -> None:
         self._is_plugin = command.startswith("reservation")
         self.is_list = command.endswith("list")
+        self.is_create = command.endswith("create")
         self.is_delete = command.endswith("delete")
         self.noun = noun
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from blazarclient.kinds.base import Kind
+import re
+
+from blazarclient import exception
+from blazarclient.kinds.base import CommandNames, Kind
 from blazarclient.kinds.compute_fields import AFFINITY, AMOUNT, BEFORE_END, INSTANCE_ANSWER_KEYS
 from blazarclient.kinds.fields import RequirementField, TextField
+
+_NO_FLAVOR = re.compile(r"Flavor .* could not be found")
 
 
 class FlavorKind(Kind):
@@ -21,3 +26,8 @@ class FlavorKind(Kind):
         BEFORE_END,
     )
     answer_keys = INSTANCE_ANSWER_KEYS
+
+    def advice(self, error: Exception, names: CommandNames) -> str:
+        if isinstance(error, exception.BlazarClientException) and _NO_FLAVOR.search(str(error)):
+            return "See the flavors with `openstack flavor list`."
+        return ""

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from blazarclient.kinds.base import Kind, RegisteredResource, SDKExtension
+from blazarclient import exception
+from blazarclient.kinds.base import CommandNames, Kind, RegisteredResource, SDKExtension
 from blazarclient.kinds.fields import CountField, Field, TextField
 from blazarclient.parsing.errors import InvalidInput
 from blazarclient.transport import Transport
@@ -60,6 +61,11 @@ class FloatingIPKind(Kind):
         ),
     )
     resource = FLOATING_IP
+
+    def advice(self, error: Exception, names: CommandNames) -> str:
+        if isinstance(error, exception.BlazarClientException) and "Failed to find network " in str(error):
+            return "See the networks with `openstack network list --external`."
+        return ""
 
     def managers(self, transport: Transport) -> Mapping[str, object]:
         from blazarclient.kinds.floatingip.v1 import FloatingIPs
