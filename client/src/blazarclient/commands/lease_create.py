@@ -11,6 +11,7 @@ from typing import Any
 
 from blazarclient.commands.base import ShowCommand
 from blazarclient.commands.lease_file import LeaseFile, parse_lease_file
+from blazarclient.commands.names import Reservations, with_names
 from blazarclient.commands.wait_options import EXIT_CODES, add_wait_options, wait_with_progress
 from blazarclient.kinds.reservations import help_text, parse_reservation
 from blazarclient.parsing.durations import parse_duration
@@ -108,8 +109,13 @@ class CreateLease(ShowCommand):
         events = [*lease_file.events, *(_event(text, time_parser) for text in parsed_args.event)]
         if events:
             self.print_note(EVENTS_ARE_IGNORED)
-        if parsed_args.dry_run or parsed_args.explain or period.duration is not None:
-            lease = self.reservation.lease.create_since_1_3(
+
+        def send(reservations: Reservations) -> dict[str, Any]:
+            leases = self.reservation.lease
+            if not (parsed_args.dry_run or parsed_args.explain or period.duration is not None):
+                end = period.end or NOW
+                return leases.create(name, period.start, end, reservations, events, period.before_end)
+            return leases.create_since_1_3(
                 name,
                 reservations,
                 period.start,
@@ -119,10 +125,8 @@ class CreateLease(ShowCommand):
                 before_end=period.before_end,
                 dry_run=parsed_args.dry_run,
             )
-        else:
-            lease = self.reservation.lease.create(
-                name, period.start, period.end or NOW, reservations, events, period.before_end
-            )
+
+        lease = with_names(self.reservation, reservations, send)
         self.announce(DRY_RUN if parsed_args.dry_run else "Created a new lease:", parsed_args)
         if parsed_args.wait and not parsed_args.dry_run:
             lease = self._wait_until_active(lease, parsed_args)
