@@ -9,7 +9,7 @@ from threading import Barrier
 import pytest
 from service.world import ALT, DEMO, SetClock, World, servers, whole_hosts
 
-from blazar.domain.errors import BlazarError, KeyReused, NotEnoughResources, Stale
+from blazar.domain.errors import BlazarError, KeyReused, NotEnoughResources, Stale, TooLate
 from blazar.domain.lease.lease import Lease
 from blazar.service.commands import NOW as NOW_DATE
 from blazar.service.commands import CreateLease, RequestKey, ReservationRequest
@@ -119,12 +119,15 @@ def test_what_could_not_be_made_leaves_no_key(database: Database) -> None:
     assert create(world, KEY, DEMO, what)
 
 
-def test_a_lease_that_is_being_deleted_is_answered_as_it_is(database: Database) -> None:
+def test_a_lease_that_is_being_deleted_is_no_answer(database: Database) -> None:
     world = World(database=database)
     made = create(world)
     world.advance(1)
     world.delete(made)
-    assert create(world) == world.lease(made)
+    with pytest.raises(TooLate):
+        create(world)
+    world.advance(1)
+    assert create(world).id != made.id
 
 
 @pytest.mark.parametrize(

@@ -204,10 +204,12 @@ class LeaseCreation:
         deadline = caller.deadline or self._clock.now() + CONFIRM_WITHIN
         for _ in until(deadline, self._clock, LEASE_PAUSES):
             lease = self._store.find(lease_id)
-            if lease is None or (lease.status is LeaseStatus.DELETING and not change.was_announced(lease)):
-                break  # the first attempt gave up: what it has reserved is being released
+            if lease is None:
+                break  # the first attempt gave up, or the lease was deleted since
             if (lease.user_id, lease.project_id) != (caller.user_id, caller.project_id):
                 raise not_found(lease_id)
+            if lease.status is LeaseStatus.DELETING:
+                break  # what it has reserved is being released
             if lease.status is not LeaseStatus.CREATING:
                 return lease
         raise TooLate()
