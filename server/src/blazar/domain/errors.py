@@ -99,7 +99,7 @@ class KeyReused(InvalidInput):
 
     code = "key_reused"
     template = (
-        "The Idempotency-Key {key} was used for another request, which has created lease {lease_id}. "
+        "The Idempotency-Key {key} was used for another request of the project. "
         "Give each new request a key of its own."
     )
 

@@ -77,7 +77,7 @@ class LeaseStore:
             kept = uow.leases.kept_key(caller.project_id, key.name)
             lease = uow.leases.get(kept.lease_id) if kept is not None else None
         if lease is not None and kept is not None and kept.fingerprint != key.fingerprint:
-            raise KeyReused(key=key.name, lease_id=lease.id)
+            raise KeyReused(key=key.name)
         return lease
 
     def load(self, lease_id: str) -> Lease:
