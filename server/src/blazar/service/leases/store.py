@@ -123,9 +123,6 @@ class LeaseStore:
             uow.resources.touch(change.given_back, now)
             uow.resources.bump(change.generations, now)
             lease = _written(change, uow.leases, now)
-            if change.key is not None:
-                key = change.key
-                uow.leases.keep_key(KeptKey(lease.project_id, key.name, key.fingerprint, lease.id))
             self._reports.put(uow, change.old, change.new and lease, now)
             told = payload(lease, self._kinds) if change.new else payload_of_deleted(lease, self._kinds)
             for event_type in change.notifications:
@@ -153,6 +150,9 @@ def _written(change: LeaseChange, leases: LeaseRepository, now: datetime) -> Lea
         assert change.old is not None  # noqa: S101 - a change has an old lease or a new one
         leases.remove(change.old)
         return change.old
-    if change.old is None:
-        return leases.add(change.new, now)
-    return leases.save(change.new, change.old, now)
+    if change.old is not None:
+        return leases.save(change.new, change.old, now)
+    lease, key = leases.add(change.new, now), change.key
+    if key is not None:
+        leases.keep_key(KeptKey(lease.project_id, key.name, key.fingerprint, lease.id))
+    return lease

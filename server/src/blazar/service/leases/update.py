@@ -67,15 +67,13 @@ class LeaseUpdate:
         change.require_understood(old)
         command = _with_end(command, old, duration, now)
         named = _renamed(old, command)
-        if named == old and _only_renames(command, old, now):
-            return old
-        if _only_renames(command, old, now):
-            expected.require(old)
-            return named
-        new = self._preparation.complete(old, self._changed(old, named, command, now), caller)
+        only_renames = _only_renames(command, old, now)
+        new = named if only_renames else self._complete(old, named, command, caller, now)
         if new == old:
             return old
         expected.require(old)
+        if only_renames:
+            return named
         self._preparation.require_rights(new, self._preparation.task(old, new, caller), caller)
         planned = self._planned(old, new, caller, now).new
         assert planned is not None  # noqa: S101 - an update removes no lease
@@ -114,21 +112,25 @@ class LeaseUpdate:
         change.require_understood(old)
         command = _with_end(command, old, duration, now)
         named = _renamed(old, command)
-        if named == old and _only_renames(command, old, now):
-            return old
-        if _only_renames(command, old, now):
-            expected.require(old)
-            return self._store.commit(LeaseChange(old, named), caller)
-        new = self._preparation.complete(old, self._changed(old, named, command, now), caller)
+        only_renames = _only_renames(command, old, now)
+        new = named if only_renames else self._complete(old, named, command, caller, now)
         if new == old:
             return old
         expected.require(old)
+        if only_renames:
+            return self._store.commit(LeaseChange(old, named), caller)
         task = self._preparation.task(old, new, caller)
         if task is None:
             return self._store.commit(self._decided(old, new, caller, now, check), caller)
         return self._make_and_commit(old, new, task, caller, now, check, expected)
 
     # decide
+
+    def _complete(
+        self, old: Lease, named: Lease, command: UpdateLease, caller: Caller, now: datetime
+    ) -> Lease:
+        """Return the lease as it is asked for, with what only the cloud knows."""
+        return self._preparation.complete(old, self._changed(old, named, command, now), caller)
 
     def _changed(self, old: Lease, named: Lease, command: UpdateLease, now: datetime) -> Lease:
         """Return the lease as it is asked for, checked, with the allocations that it has now."""
