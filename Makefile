@@ -10,8 +10,7 @@ HOSTS ?= 8
 HA_SECONDS ?= 30
 SIMULATION_SECONDS ?= 60
 PYTEST := $(BIN)/python -m pytest
-SERVICE := server nova-filter sandbox
-PACKAGES := $(SERVICE) client
+PACKAGES := server nova-filter sandbox client
 RUNNABLE := $(VENV)/.runnable
 INSTALLED := $(VENV)/.installed
 PIP := $(BIN)/pip install -q --disable-pip-version-check -c constraints.txt
@@ -117,14 +116,14 @@ clean: ## Remove what was built or installed, and the state of make run and make
 	@test ! -e $(VAR)/lab/record.json || $(PYTHON) lab/lab.py wipe
 	rm -rf $(VENV) .venv-newest $(VAR) docs/_build
 
-$(RUNNABLE): constraints.txt $(SERVICE:%=%/pyproject.toml)
+$(RUNNABLE): constraints.txt $(PACKAGES:%=%/pyproject.toml)
 	@$(NEW_ENOUGH)
 	@echo "Installing into $(VENV), which takes about a minute the first time"
 	@$(PYTHON) -m venv $(VENV) || { echo "Python's venv module is missing: on Debian, apt install python3-venv" >&2; exit 2; }
-	@$(PIP) $(SERVICE:%=-e ./%)
+	@$(PIP) $(PACKAGES:%=-e ./%)
 	@touch $@
 
-$(INSTALLED): $(RUNNABLE) requirements-dev.txt $(PACKAGES:%=%/pyproject.toml)
+$(INSTALLED): $(RUNNABLE) requirements-dev.txt
 	@echo "Installing what the tests and checks need"
-	@$(PIP) -r requirements-dev.txt $(PACKAGES:%=-e ./%)
+	@$(PIP) -r requirements-dev.txt
 	@touch $@

@@ -251,6 +251,32 @@ def test_waiting_in_vain_ends_with_3_and_shows_the_lease(blazar: Blazar, cloud: 
     assert "will not be ACTIVE (host compute-0001 is gone). Delete it" in ran.err
 
 
+@pytest.mark.parametrize("line", [f"lease-create a {HOST} --wait", "lease-wait a"])
+@pytest.mark.parametrize("terminal", [False, True])
+def test_an_interrupted_wait_tells_that_the_lease_goes_on(
+    blazar: Blazar, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, line: str, terminal: bool
+) -> None:
+    def interrupt(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(clock, "sleep", interrupt)
+    ran = blazar(line, terminal=terminal)
+    assert ran.code == 130
+    assert f"Lease {samples.LEASE_ID} is not affected: it goes on by itself." in ran.err
+    assert ran.err.rstrip().endswith("Interrupted.")
+
+
+def test_an_event_of_a_lease_is_sent_and_called_what_it_is(blazar: Blazar) -> None:
+    event = "event_type=notification,event_date='2030-01-08 09:00'"
+    ran = blazar(f'lease-create a {HOST} --event "{event}"')
+    assert ran.code == 0
+    assert ran.requests[-1].body["events"] == [
+        {"event_type": "notification", "event_date": "2030-01-08 09:00"}
+    ]
+    assert "Events have no effect" in ran.err
+    assert "Events" not in blazar(f"lease-create a {HOST}").err
+
+
 def test_waiting_too_long_ends_with_4(blazar: Blazar, clock: FakeClock) -> None:
     ran = blazar("lease-wait a --wait-timeout 20s")
     assert ran.code == 4
@@ -291,7 +317,7 @@ def test_names_that_are_not_there_or_there_twice(blazar: Blazar, cloud: Recordin
         (401, "token was not accepted"),
         (403, "roles in this project do not allow it"),
         (404, "`blazar lease-list`"),
-        (409, "`blazar calendar-show`"),
+        (409, "See how it is now with `blazar lease-show`."),
         (503, "Try again in a minute"),
     ],
 )
@@ -311,7 +337,49 @@ def test_a_shortage_carries_advice_whatever_its_status(
 ) -> None:
     words = "Not enough hosts available: 6 hosts match, none of them are free."
     cloud.answer("GET", f"/leases/{samples.LEASE_ID}", status, samples.error(status, words))
-    assert "`blazar calendar-show`" in blazar(f"lease-show {samples.LEASE_ID}").err
+    told = blazar(f"lease-show {samples.LEASE_ID}").err
+    assert "`blazar availability-show`" in told
+    assert "`blazar capacity-show`" in told
+
+
+FLAVOR = "lease-create x --reservation resource_type=flavor:instance,flavor_id=no,amount=1"
+
+
+@pytest.mark.parametrize(
+    ("line", "path", "status", "words", "advice"),
+    [
+        (
+            FLAVOR,
+            "/leases",
+            404,
+            "Flavor no could not be found.",
+            "See the flavors with `openstack flavor list`.",
+        ),
+        (f"lease-create x {HOST}", "/leases", 404, "Something is not found.", None),
+        (f"lease-create x {HOST}", "/leases", 409, "Nova refused the request: no", None),
+        (
+            "lease-create x --reservation resource_type=virtual:floatingip,network_id=no,amount=1",
+            "/leases",
+            400,
+            "Failed to find network no",
+            "See the networks with `openstack network list --external`.",
+        ),
+        (
+            "host-create no",
+            "/os-hosts",
+            404,
+            "There is none.",
+            "See the hosts of the cloud with `openstack hypervisor list`.",
+        ),
+        ("usage-show p", "/quotas/p/usage", 404, "There is none.", None),
+    ],
+)
+def test_advice_is_about_what_was_not_found(
+    blazar: Blazar, cloud: RecordingCloud, line: str, path: str, status: int, words: str, advice: str | None
+) -> None:
+    for method in ("POST", "GET"):
+        cloud.answer(method, path, status, samples.error(status, words))
+    assert blazar(line).err.splitlines() == [f"ERROR: {words}", *([advice] if advice else [])]
 
 
 def test_a_server_error_names_the_request(blazar: Blazar, cloud: RecordingCloud) -> None:
@@ -493,7 +561,8 @@ def test_a_lease_that_starts_as_early_as_can_be_asks_for_its_version(blazar: Bla
     ran = blazar(f"lease-create {HOST} --earliest --duration 4h --latest-end 2030-01-31 x")
     assert ran.code == 0, ran.err
     (sent,) = ran.requests
-    assert sent.headers["openstack-api-version"] == "reservation 1.3"
+    assert sent.headers["openstack-api-version"] == "reservation 1.5"
+    assert sent.headers["idempotency-key"]
     body = {key: sent.body[key] for key in ("start_date", "end_date", "duration", "latest_end")}
     assert body == {
         "start_date": "earliest",
@@ -544,7 +613,7 @@ def test_an_explanation_shows_what_each_part_leaves(blazar: Blazar, cloud: Recor
     cloud.answer("POST", "/leases", 409, body)
     ran = blazar(f"lease-create {HOST} --explain x")
     assert ran.code == 1
-    assert ran.requests[-1].headers["openstack-api-version"] == "reservation 1.3"
+    assert ran.requests[-1].headers["openstack-api-version"] == "reservation 1.5"
     assert ran.err.splitlines()[:3] == [
         "ERROR: Not enough hosts available: none.",
         "What each part of the requirement leaves by itself:",

@@ -29,6 +29,11 @@ from blazarclient.parsing.time_zones import local_time_zone, parse_time_zone, se
         ("PT4H", timedelta(hours=4)),
         ("P1DT12H", timedelta(days=1, hours=12)),
         ("p2w", timedelta(weeks=2)),
+        ("an hour", timedelta(hours=1)),
+        ("a day and an hour", timedelta(days=1, hours=1)),
+        ("half an hour", timedelta(minutes=30)),
+        ("1y", timedelta(days=365)),
+        ("2 years", timedelta(days=730)),
     ],
 )
 def test_durations(typed: str, meant: timedelta) -> None:
@@ -36,11 +41,42 @@ def test_durations(typed: str, meant: timedelta) -> None:
 
 
 @pytest.mark.parametrize(
-    "typed", ["", "4", "h", "-4h", "0h", "4 moons", "4h tomorrow", "P", "PT", "P1M", "4h3"]
+    "typed",
+    [
+        "",
+        "4",
+        "h",
+        "-4h",
+        "0h",
+        "4 moons",
+        "4h tomorrow",
+        "P",
+        "PT",
+        "P1M",
+        "4h3",
+        "an",
+        "a",
+        "half",
+        "a 2h",
+        "an annum",
+    ],
 )
 def test_what_is_no_duration_is_refused_with_examples(typed: str) -> None:
     with pytest.raises(InvalidInput, match="write for example 90m"):
         parse_duration(typed)
+
+
+@pytest.mark.parametrize("typed", ["a month", "2 months", "1mo", "1y 1 month"])
+def test_months_are_refused_as_uncertain(typed: str) -> None:
+    with pytest.raises(InvalidInput, match="months differ: write for example 30d"):
+        parse_duration(typed)
+
+
+def test_abbreviations_lead_to_zones() -> None:
+    with pytest.raises(InvalidInput, match=r"did you mean Europe/Brussels\?"):
+        parse_time_zone("CEST")
+    with pytest.raises(InvalidInput, match="did you mean Asia/Kolkata, Asia/Jerusalem or Europe/Dublin"):
+        parse_time_zone("IST")
 
 
 def test_a_duration_beyond_all_calendars_is_refused() -> None:

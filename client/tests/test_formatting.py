@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
+from shutil import which
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -117,17 +119,69 @@ printf '%s\\n' "${COMPREPLY[@]}"
 """
 
 
+COMPLETE_IN_ZSH = """
+compdef() { registered="$*" }
+compadd() { shift; print -l -- ${(M)@:#$words[CURRENT]*} }
+_files() { }
+source "$1"
+shift
+words=("$@")
+CURRENT=$#words
+[[ $registered == "_blazar blazar" ]] && _blazar
+"""
+COMPLETE_IN_FISH = "source $argv[1]; complete -C (string join ' ' -- $argv[2..-1])"
+TYPED: list[tuple[list[str], set[str]]] = [
+    (["lease-c"], {"lease-create"}),
+    (["lease-e"], {"lease-extend"}),
+    (["cal"], {"calendar-show"}),
+    (["lease-create", "--dur"], {"--duration"}),
+    (["lease-create", "--wait"], {"--wait", "--wait-timeout"}),
+    (["host-property-set", "--p"], {"--private", "--public"}),
+]
+
+
+@pytest.mark.parametrize(("typed", "offered"), TYPED)
 @pytest.mark.parametrize(
-    ("typed", "offered"),
+    ("shell", "line"),
     [
-        (["lease-c"], {"lease-create"}),
-        (["lease-e"], {"lease-extend"}),
-        (["cal"], {"calendar-show"}),
-        (["lease-create", "--dur"], {"--duration"}),
-        (["lease-create", "--wait"], {"--wait", "--wait-timeout"}),
-        (["host-property-set", "--p"], {"--private", "--public"}),
+        pytest.param(
+            shell, line, marks=pytest.mark.skipif(which(shell) is None, reason=f"{shell} is not installed")
+        )
+        for shell, line in {
+            "zsh": ["zsh", "-f", "-c", COMPLETE_IN_ZSH, "zsh"],
+            "fish": ["fish", "-c", COMPLETE_IN_FISH],
+        }.items()
     ],
 )
+def test_completion_works_in_other_shells(
+    blazar: Blazar, tmp_path: Path, shell: str, line: list[str], typed: list[str], offered: set[str]
+) -> None:
+    script = tmp_path / "script"
+    script.write_text(blazar(f"complete --name blazar --shell {shell}").out)
+    done = subprocess.run([*line, str(script), "blazar", *typed], capture_output=True, text=True)
+    assert set(done.stdout.split()) == offered, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("shell", "entry"),
+    [
+        ("zsh", "    '{before}' '{words}'\n"),
+        ("fish", "        case '{before}'\n            string split ' ' -- '{words}'\n"),
+    ],
+)
+def test_every_shell_offers_the_same_words(blazar: Blazar, shell: str, entry: str) -> None:
+    """Also where the shell is not installed."""
+    script = blazar(f"complete --name blazar --shell {shell}").out
+    data = blazar("complete --name blazar --shell none").out
+    commands, *options = re.findall(r"^  cmds_?(.*?)='(.*)'$", data, re.MULTILINE)
+    assert entry.format(before=".", words=commands[1]) in script
+    assert len(options) > 20
+    for command, words in options:
+        typed = next(name for name in commands[1].split() if name.replace("-", "_") == command)
+        assert entry.format(before=f"._{typed}", words=words) in script
+
+
+@pytest.mark.parametrize(("typed", "offered"), TYPED)
 def test_completion_works_in_a_bare_bash(
     blazar: Blazar, tmp_path: Path, typed: list[str], offered: set[str]
 ) -> None:

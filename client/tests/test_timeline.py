@@ -24,7 +24,7 @@ DAY = timedelta(days=1)
 
 
 def bar(label: str, first: float, last: float, status: str = "PENDING") -> Bar:
-    return Bar(label, "lease", "reservation", status, START + DAY * first, START + DAY * last)
+    return Bar(label, "name", "lease", "reservation", status, START + DAY * first, START + DAY * last)
 
 
 def resources(rows: dict[str, list[Bar]]) -> tuple[CalendarRow, ...]:
@@ -139,7 +139,22 @@ def test_a_member_sees_leases(blazar: Blazar, cloud: RecordingCloud) -> None:
     assert "only administrators may see the hosts" in ran.err
     assert [line.split("|")[0].strip() for line in ran.out.splitlines()[2:-1]] == ["b", "a"]
     assert "<PENDING" in ran.out
-    assert blazar("calendar-show --host compute-0001").code == 1
+    rows = json.loads(blazar("calendar-show --start-date 2049-12-31 --duration 2d -f json").out)
+    assert [(row["row"], row["lease"], row["status"]) for row in rows] == [
+        ("b", "b", "PENDING"),
+        ("a", "a", "PENDING"),
+    ]
+
+
+def test_a_member_who_names_a_host_is_told_in_a_sentence(blazar: Blazar, cloud: RecordingCloud) -> None:
+    denied = samples.error(403, "Policy doesn't allow blazar:oshosts:get to be performed")
+    cloud.answer("GET", "/os-hosts", 403, denied)
+    ran = blazar("calendar-show --host compute-0001")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == (
+        "Only administrators may see the hosts. "
+        "Without --host the calendar shows the leases of your project.\n"
+    )
 
 
 def test_what_is_over_is_not_shown_to_members(blazar: Blazar, cloud: RecordingCloud) -> None:

@@ -62,6 +62,28 @@ BERLIN = ZoneInfo("Europe/Berlin")
         ("+90m", "2030-01-07 10:00"),
         ("in 3 days at 9:00", "2030-01-10 09:00"),
         ("in 1 week", "2030-01-14 08:30"),
+        ("in an hour", "2030-01-07 09:30"),
+        ("In An Hour", "2030-01-07 09:30"),
+        ("in half an hour", "2030-01-07 09:00"),
+        ("an hour from now", "2030-01-07 09:30"),
+        ("2 days from now", "2030-01-09 08:30"),
+        ("in a week", "2030-01-14 08:30"),
+        ("in a day at 9am", "2030-01-08 09:00"),
+        ("in 1y", "2031-01-07 08:30"),
+        ("tonight", "2030-01-07 20:00"),
+        ("this evening", "2030-01-07 20:00"),
+        ("tonight at 10pm", "2030-01-07 22:00"),
+        ("22:30 tonight", "2030-01-07 22:30"),
+        ("tonight CET", "2030-01-07 19:00"),
+        ("next week", "2030-01-14 00:00"),
+        ("next week 9:00", "2030-01-14 09:00"),
+        ("next month", "2030-02-01 00:00"),
+        ("next year at noon", "2031-01-01 12:00"),
+        ("2030-01-31 09:00 CET", "2030-01-31 08:00"),
+        ("2030-07-31 09:00 cest", "2030-07-31 07:00"),
+        ("tomorrow 9:00 EST", "2030-01-08 14:00"),
+        ("2030-07-31 09:00 PDT", "2030-07-31 16:00"),
+        ("friday 9am JST", "2030-01-11 00:00"),
     ],
 )
 def test_what_is_understood(typed: str, meant: str) -> None:
@@ -82,11 +104,39 @@ def test_what_is_understood(typed: str, meant: str) -> None:
         ("2030-13-01", "does not exist"),
         ("2030-01-31T09:00:30", "whole minutes"),
         ("2030-01-31 09:00 Europe/Berlni", "did you mean Europe/Berlin"),
+        ("2030-07-31 09:00 CET", r"Europe/Brussels has no CET then, but CEST: .*2030-07-31T09:00\+02:00"),
+        ("2030-01-31 09:00 PDT", "has no PDT then, but PST"),
+        ("2030-01-31 09:00 CST", "several zones are called CST: write America/Chicago or Asia/Shanghai"),
+        ("2030-01-31 09:00 XYZ", "not a time"),
+        ("CET", "not a time"),
+        ("2 hours", "did you mean 'in 2 hours'"),
+        ("1y", "did you mean 'in 1y'"),
+        ("an hour", "did you mean 'in an hour'"),
+        ("in a month", "months differ"),
+        ("next decade", "not a time"),
+        ("tonight tomorrow", "not a time"),
+        ("next tonight", "not a time"),
     ],
 )
 def test_what_is_not_understood_is_refused_with_help(typed: str, reason: str) -> None:
     with pytest.raises(InvalidInput, match=reason):
         TimeParser(NOW).parse(typed)
+
+
+@pytest.mark.parametrize(
+    ("now", "typed", "meant"),
+    [
+        ("2030-12-31 23:59", "next month", "2031-01-01 00:00"),
+        ("2030-12-31 23:59", "next year", "2031-01-01 00:00"),
+        ("2030-01-13 23:59", "next week", "2030-01-14 00:00"),
+        ("2030-01-14 00:00", "next week", "2030-01-21 00:00"),
+        ("2028-02-29 12:00", "next month", "2028-03-01 00:00"),
+        ("2028-02-28 12:00", "in 1 year", "2029-02-27 12:00"),
+        ("2030-01-07 21:00", "tonight", "2030-01-07 20:00"),
+    ],
+)
+def test_what_comes_next(now: str, typed: str, meant: str) -> None:
+    assert to_wire(TimeParser(datetime.fromisoformat(f"{now}+00:00")).parse(typed)) == meant
 
 
 def test_days_and_times_are_those_of_the_zone() -> None:
@@ -148,7 +198,8 @@ def test_whatever_is_typed_gives_a_moment_or_a_sentence(typed: str) -> None:
 WORDS = [
     "in", "+", "at", "on", "next", "this", "today", "tomorrow", "monday", "fri", "noon", "9:00", "9am", "2",
     "h", "2h", "2030-01-31", "T", "Z", "local", "UTC", "Europe/Berlin", "99999999999", "-1", "0", "24:00",
-    "31", "10000", "weeks",
+    "31", "10000", "weeks", "an", "hour", "half", "tonight", "week", "month", "year", "y", "CET", "IST",
+    "CEST", "from", "now",
 ]
 # fmt: on
 

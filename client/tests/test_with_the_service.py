@@ -361,8 +361,8 @@ def test_refusals_tell_why_and_what_to_do(demo: User, alt: User, admin: User) ->
         f"lease create x {many}",
         1,
         "ERROR: Not enough hosts available",
-        "See what is free when with",
-        "calendar",
+        "See when you could have it with",
+        "availability",
     )
     demo.fails(
         "lease create x --reservation resource_type=physical:host,min=1,mxa=1", 2, "did you mean 'max'?"
@@ -415,3 +415,21 @@ def test_capacity(demo: User, admin: User) -> None:
 def _steps(user: User, line: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = json.loads(user.does(f"{line} -f json"))
     return found
+
+
+def test_flavors_and_networks_have_names(admin: User, demo: User) -> None:
+    times = "--start-date '2048-01-01 10:00' --duration 1h"
+    flavor = "--reservation resource_type=flavor:instance,amount=1,flavor_id"
+    addresses = "--reservation resource_type=virtual:floatingip,amount=1,network_id"
+    demo.does(f"lease create named {flavor}=m1.tiny {flavor}=m1.small {addresses}=public {times}")
+    try:
+        tiny, small, addressed = demo.sees("lease show named")["reservations"]
+        assert (tiny["flavor_id"], small["flavor_id"]) != ("m1.tiny", "m1.small")
+        assert addressed["network_id"] == admin.sees("floatingip list")[0]["floating_network_id"]
+    finally:
+        demo.does("lease delete named")
+    assert json.loads(demo.does(f"availability show {flavor}=m1.tiny --duration 1h -f json"))
+    demo.fails(
+        f"lease create x {flavor}=m1.none {times}", 1, "Flavor m1.none could not be found", "flavor list"
+    )
+    demo.fails(f"lease create x {addresses}=none {times}", 1, "Failed to find network none", "network list")

@@ -46,15 +46,23 @@ class Transport(ABC):
         return self.request(url, "DELETE")
 
     def request(
-        self, url: str, method: str, *, body: Body | None = None, version: str | None = None
+        self,
+        url: str,
+        method: str,
+        *,
+        body: Body | None = None,
+        version: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Response:
         """Send one request; `url` is the path below the endpoint and begins with a slash.
 
         `version` is the version of the API that is asked for. Without it no header is sent, and the service
-        answers as version 1.0.
+        answers as version 1.0. `headers` are further headers of the request.
         """
-        headers = {} if version is None else {VERSION_HEADER: version_header(version)}
-        response = self._send(url, method, headers, {} if body is None else {"json": body})
+        asked = {} if version is None else {VERSION_HEADER: version_header(version)}
+        response = self._send(
+            url, method, {**asked, **(headers or {})}, {} if body is None else {"json": body}
+        )
         return response, decode(response)
 
     @abstractmethod

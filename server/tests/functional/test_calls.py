@@ -29,7 +29,7 @@ from blazar.rpc.deliveries import Deliveries
 from blazar.rpc.dispatcher import Dispatcher
 from blazar.rpc.proxy import remote_service
 from blazar.service.commands import NOW as NOW_DATE
-from blazar.service.commands import CreateLease, ReservationRequest, UpdateLease
+from blazar.service.commands import CreateLease, RequestKey, ReservationRequest, UpdateLease
 from blazar.service.context import Caller
 from blazar.service.health import ManagerHealth
 from blazar.service.interface import CallOptions, options_of
@@ -580,3 +580,36 @@ def test_an_event_of_a_newer_version_is_read_only_because_it_is_left_out(
     monkeypatch.setattr(codec, "OMITTED_WHEN_UNKNOWN", frozenset())
     with pytest.raises(ValidationError, match="pause_lease"):
         Codec(INTERFACES).signature("leases", "get").decode_result(sent)
+
+
+class LeasesOfTheVersionBefore(Protocol):
+    """What a manager knows that has neither conditions nor keys."""
+
+    def create(self, command: CreateLease, caller: Caller) -> Lease: ...
+    def update(self, lease_id: str, command: UpdateLease, caller: Caller) -> Lease: ...
+    def delete(self, lease_id: str, caller: Caller) -> None: ...
+
+
+def test_a_manager_of_the_version_before_refuses_what_it_would_not_heed(service: Canned) -> None:
+    """It must not carry out a change whatever the lease is like now, nor make a second lease."""
+    wire = Wire(service, codec=Codec({"leases": LeasesOfTheVersionBefore}))
+    leases = remote_service(wire, CODEC).called_by(CALLER).leases
+    command = CreateLease("a", NOW_DATE, NOW)
+    with pytest.raises(NotUnderstood, match="revisions"):
+        leases.update(LEASE_ID, UpdateLease(name="b"), CALLER, revisions=(3,))
+    with pytest.raises(NotUnderstood, match="revisions"):
+        leases.delete(LEASE_ID, CALLER, revisions=())
+    with pytest.raises(NotUnderstood, match="key"):
+        leases.create(command, CALLER, key=RequestKey("k", "f"))
+    assert service.commands == []
+    assert leases.create(command, CALLER) == LEASE
+    assert leases.update(LEASE_ID, UpdateLease(name="b"), CALLER) == LEASE
+
+
+def test_conditions_and_keys_arrive_as_they_were() -> None:
+    signatures = {name: CODEC.signature("leases", name) for name in ("update", "create")}
+    key = RequestKey("k '", "f" * 64)
+    sent = signatures["update"].encode_arguments("l", UpdateLease(), CALLER, revisions=(7, 10**18))
+    assert signatures["update"].decode_arguments(json.loads(json.dumps(sent)))["revisions"] == (7, 10**18)
+    sent = signatures["create"].encode_arguments(CreateLease("a", NOW_DATE, NOW), CALLER, key=key)
+    assert signatures["create"].decode_arguments(json.loads(json.dumps(sent)))["key"] == key

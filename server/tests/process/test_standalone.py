@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import stat
@@ -57,7 +58,30 @@ def test_it_is_ready_with_all_but_two_hosts_registered(standalone):
     assert {path.name: oct(stat.S_IMODE(path.stat().st_mode)) for path in files} == {
         path.name: "0o600" for path in files
     }
-    assert any("openstack reservation host list" in line for line in standalone.output)
+    assert any("openstack reservation lease list" in line for line in standalone.output)
+
+
+def test_what_it_says_to_type_next_works(standalone):
+    standalone.start()
+    admin = standalone.user("admin")
+    told = eventually(lambda: _session("".join(standalone.output)))
+    ran = subprocess.run(
+        ["bash", "-e", "-c", told],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        env={"PATH": os.environ["PATH"]},
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert "Created a new lease:" in ran.stdout
+    assert [lease["name"] for lease in admin.call("GET", "/leases").json()["leases"]] == ["first"]
+
+
+def _session(output: str) -> str | None:
+    """Return what is to be typed, once all of it is printed."""
+    _, heading, rest = output.partition("In another shell:\n")
+    told, end, _ = rest.partition("\nThe official clients:")
+    return told if heading and end else None
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -31,6 +31,7 @@ from blazar.kinds.registered_hosts.errors import HostAlreadyRegistered
 from blazar.service.commands import (
     NOW,
     CreateLease,
+    RequestKey,
     ReservationChange,
     UpdateLease,
 )
@@ -152,7 +153,7 @@ class User:
     # actions
 
     def create(self, random: Random) -> None:
-        lease_id = str(UUID(int=self.ids.getrandbits(128), version=4))
+        lease_id = self._new_id()
         kinds = random.sample(self.kinds, min(len(self.kinds), random.choice((1, 1, 1, 2))))
         start = random.choice(
             (0, 0, 0, 1, 2, self._minutes_to_an_end(random), self._minutes_to_an_end(random))
@@ -171,11 +172,34 @@ class User:
     def create_as(self, command: CreateLease) -> None:
         kinds = " ".join(request.resource_type for request in command.reservations)
         start, end = ("now" if each == NOW else _short(each) for each in (command.start, command.end))
+        key = RequestKey(str(command.id), "")
         self._ask(
             str(command.id),
             f"create {kinds} from {start} to {end}",
-            lambda: self._leases.create(command, self._caller),
+            lambda: self._leases.create(command, self._caller, key=key),
         )
+        known = self.known.get(str(command.id), Known(None))
+        if known.lease is not None and self.ids.random() < 0.3:
+            self._create_again(replace(command, id=self._new_id()), key, known.lease.id)
+
+    def _create_again(self, command: CreateLease, key: RequestKey, lease_id: str) -> None:
+        """Make a request again whose lease is there: it is the answer, and there is no second one."""
+        what, rule = f"create {lease_id[:4]} again", "a key has one lease"
+        try:
+            found = self._leases.create(command, self._caller, key=key)
+        except UNSURE as failure:
+            self.world.tell(what, f"not known: {failure}")
+        except BlazarError as refusal:
+            self.rules.fail(rule, f"{what} is refused: {refusal}")
+        else:
+            self.world.tell(what, "done")
+            if found.id != lease_id:
+                self.rules.fail(rule, f"{what} made {found.id}")
+        if self.site.leases().get(str(command.id)) is not None:
+            self.rules.fail(rule, f"{what} made {command.id}")
+
+    def _new_id(self) -> str:
+        return str(UUID(int=self.ids.getrandbits(128), version=4))
 
     def resize(self, random: Random) -> None:
         lease = self._some_lease(random)

@@ -25,7 +25,8 @@ def describe_error(error: Exception, command: str = "") -> str:
     """Return the error as the user reads it; the name of the command tells `blazar` from `openstack`."""
     text = str(error) or type(error).__name__
     details = getattr(error, "kwargs", {})
-    advice = _advice(error, CommandNames(command, details.get("noun") or _noun(command)))
+    noun = details.get("noun") or _noun(command)
+    advice = _advice(error, CommandNames(command, noun or "lease"), is_about_noun=noun is not None)
     request_id = details.get("request_id")
     if request_id and getattr(error, "code", 0) >= 500:
         text += f" (request id {request_id})"
@@ -39,16 +40,21 @@ def _parts(reasons: Sequence[Mapping[str, Any]]) -> list[str]:
     return [*head, *(f"{part['matched']:6}  {part['part']}" for part in parts)]
 
 
-def _noun(command: str) -> str:
-    """Return the noun of the resource that the command is about; `lease` if it is about no other one."""
+def _noun(command: str) -> str | None:
+    """Return the noun of the lease or the resource that the command is about; None if it is about neither."""
     words = command.removeprefix("reservation ").replace("-", " ") + " "
-    nouns = (resource.noun for resource in registered_resources())
-    return next((noun for noun in nouns if words.startswith(f"{noun.replace('-', ' ')} ")), "lease")
+    nouns = ("lease", *(resource.noun for resource in registered_resources()))
+    return next((noun for noun in nouns if words.startswith(f"{noun.replace('-', ' ')} ")), None)
 
 
-def _advice(error: Exception, names: CommandNames) -> str:
+def _advice(error: Exception, names: CommandNames, is_about_noun: bool) -> str:
     by_kind = (kind.advice(error, names) for kind in installed_kinds())
-    return next(filter(None, by_kind), "") or _general_advice(error, names)
+    found = next(filter(None, by_kind), "")
+    # A list of what the command is about helps where that was not found, and nothing else.
+    is_missing = getattr(error, "code", 0) == 404 and not names.is_list
+    if found or (is_missing and (names.is_create or not is_about_noun)):
+        return found
+    return _general_advice(error, names)
 
 
 def _general_advice(error: Exception, names: CommandNames) -> str:
@@ -74,7 +80,10 @@ def _general_advice(error: Exception, names: CommandNames) -> str:
         case exception.NoUniqueMatch():
             return f"Use the id: {names.call(names.noun, 'list')} shows it."
         case exception.BlazarClientException() if SHORTAGE in str(error):
-            return f"See what is free when with {names.call('calendar', 'show')}."
+            return (
+                f"See when you could have it with {names.call('availability', 'show')}, "
+                f"and what is free when with {names.call('capacity', 'show')}."
+            )
         case exception.BlazarClientException() if EXCEEDED in str(error):
             return f"See your limits and what your leases use with {names.call('usage', 'show')}."
         case exception.BlazarClientException():
@@ -104,8 +113,8 @@ def _advice_for_status(status: int, names: CommandNames) -> str:
             return f"See what there is with {names.call(names.noun, 'list')}."
         case 409 if names.is_delete:
             return f"Its leases must be over, or deleted, first: see {names.call('calendar', 'show')}."
-        case 409 if names.noun == "lease":
-            return f"See what is free when with {names.call('calendar', 'show')}."
+        case 409 if names.noun == "lease" and not names.is_create:
+            return f"See how it is now with {names.call('lease', 'show')}."
         case 502 | 503 | 504:
             return "The service is busy or down. Try again in a minute."
         case _:

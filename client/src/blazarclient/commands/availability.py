@@ -8,6 +8,7 @@ from datetime import UTC, timedelta
 from typing import Any
 
 from blazarclient.commands.base import ListCommand, Row
+from blazarclient.commands.names import with_names
 from blazarclient.formatting.durations import format_duration
 from blazarclient.kinds.reservations import help_text, parse_reservation
 from blazarclient.parsing.durations import parse_duration
@@ -69,12 +70,14 @@ class ShowAvailability(ListCommand):
         times = TimeParser(self.clock.now(), self.zone or UTC)
         start = parsed_args.earliest_start
         latest, minimum = parsed_args.latest_start, parsed_args.min_duration
-        found = self.reservation.availability.ask(
-            reservations,
+        bounds = (
             NOW if start.strip().lower() == NOW else to_wire(times.parse(start)),
             parse_duration(parsed_args.duration) // MINUTE,
             None if latest is None else to_wire(times.parse(latest)),
             None if minimum is None else parse_duration(minimum) // MINUTE,
+        )
+        found = with_names(
+            self.reservation, reservations, lambda each: self.reservation.availability.ask(each, *bounds)
         )
         if found["reason"] is not None:
             self.print_note(f"Not as asked for: {found['reason']}")

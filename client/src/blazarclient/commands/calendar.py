@@ -98,6 +98,8 @@ class ShowCalendar(ReservationCommand, lister.Lister):
                 registered = getattr(self.reservation, noun).list(sort_by=resource.name_key)
                 allocations = self.reservation.allocation.list(str(resource.allocations_path))
             except exception.BlazarClientException as error:
+                if error.code == 403 and selected[noun]:
+                    raise _not_for_members(noun) from error
                 # 404: the service does not have this kind enabled.
                 if error.code not in (403, 404) or selected[noun]:
                     raise
@@ -113,7 +115,15 @@ class ShowCalendar(ReservationCommand, lister.Lister):
     def _record(self, name: str, bar: Bar) -> tuple[Any, ...]:
         start, end = (time.astimezone(self.zone or UTC) for time in (bar.start, bar.end))
         times = (start.isoformat(timespec="minutes"), end.isoformat(timespec="minutes"))
-        return (name, bar.label, bar.lease_id, bar.reservation_id, bar.status, *times)
+        return (name, bar.lease, bar.lease_id, bar.reservation_id, bar.status, *times)
+
+
+def _not_for_members(noun: str) -> exception.BlazarClientException:
+    return exception.BlazarClientException(
+        f"Only administrators may see the {noun}s. Without --{noun} the calendar shows the leases of your "
+        "project.",
+        code=0,
+    )
 
 
 def _dest(noun: str) -> str:
@@ -150,8 +160,10 @@ def _resource_rows(
 
 def _bar(item: Row, leases: dict[str, Row]) -> Bar:
     lease = leases.get(item["lease_id"], {})
+    name = lease.get("name") or item["lease_id"]
     return Bar(
-        label=lease.get("name") or item["lease_id"],
+        label=name,
+        lease=name,
         lease_id=item["lease_id"],
         reservation_id=item["id"],
         status=lease.get("status", ""),
@@ -168,6 +180,7 @@ def _rows_by_lease(leases: dict[str, Row]) -> list[CalendarRow]:
             continue
         bar = Bar(
             label=lease["status"],
+            lease=lease["name"],
             lease_id=lease["id"],
             reservation_id=" ".join(item["id"] for item in lease.get("reservations", [])),
             status=lease["status"],

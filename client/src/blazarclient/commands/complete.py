@@ -19,7 +19,7 @@ fi
 
 
 class Complete(complete.CompleteCommand):
-    """Print bash completion: source it, or put it into a file of bash-completion's directory."""
+    """Print completion for bash, zsh or fish: source it, or put it into a file of the shell's directory."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         if parsed_args.shell == "bash":

@@ -11,6 +11,7 @@ from typing import Any
 
 from blazarclient.commands.base import ShowCommand
 from blazarclient.commands.lease_file import LeaseFile, parse_lease_file
+from blazarclient.commands.names import Reservations, with_names
 from blazarclient.commands.wait_options import EXIT_CODES, add_wait_options, wait_with_progress
 from blazarclient.kinds.reservations import help_text, parse_reservation
 from blazarclient.parsing.durations import parse_duration
@@ -23,6 +24,10 @@ from blazarclient.wire_time import NOW, to_wire
 FILE_SUFFIXES = (".yaml", ".yml", ".json")
 DEFAULT_DURATION = timedelta(hours=24)
 EARLIEST = "earliest"
+EVENTS_ARE_IGNORED = (
+    "Events have no effect: the service makes those of a lease by itself. "
+    "The time of the warning before the end is --before-end-date."
+)
 DRY_RUN = "Nothing was made. The lease would be:"
 
 
@@ -58,9 +63,8 @@ class CreateLease(ShowCommand):
             metavar="<event_type=str,event_date=time>",
             action="append",
             default=[],
-            help="Creates an event with key/value pairs for the lease. Specify option multiple times to "
-            "create multiple events. event_type: type of event (e.g. notification). "
-            "event_date: Time for event.",
+            help="No effect, accepted for old scripts: the service makes the events of a lease by itself. "
+            "For the time of the warning before the end see --before-end-date.",
         )
         parser.add_argument(
             "--file",
@@ -103,8 +107,15 @@ class CreateLease(ShowCommand):
                 "--reservation resource_type=physical:host,min=1,max=1"
             )
         events = [*lease_file.events, *(_event(text, time_parser) for text in parsed_args.event)]
-        if parsed_args.dry_run or parsed_args.explain or period.duration is not None:
-            lease = self.reservation.lease.create_since_1_3(
+        if events:
+            self.print_note(EVENTS_ARE_IGNORED)
+
+        def send(reservations: Reservations) -> dict[str, Any]:
+            leases = self.reservation.lease
+            if not (parsed_args.dry_run or parsed_args.explain or period.duration is not None):
+                end = period.end or NOW
+                return leases.create(name, period.start, end, reservations, events, period.before_end)
+            return leases.create_since_1_3(
                 name,
                 reservations,
                 period.start,
@@ -114,10 +125,8 @@ class CreateLease(ShowCommand):
                 before_end=period.before_end,
                 dry_run=parsed_args.dry_run,
             )
-        else:
-            lease = self.reservation.lease.create(
-                name, period.start, period.end or NOW, reservations, events, period.before_end
-            )
+
+        lease = with_names(self.reservation, reservations, send)
         self.announce(DRY_RUN if parsed_args.dry_run else "Created a new lease:", parsed_args)
         if parsed_args.wait and not parsed_args.dry_run:
             lease = self._wait_until_active(lease, parsed_args)

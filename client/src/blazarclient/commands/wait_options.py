@@ -37,6 +37,16 @@ def wait_with_progress(
     command: ReservationCommand, lease_id: str, statuses: Sequence[str], timeout: str | None
 ) -> Outcome[Lease]:
     """Wait until the lease has one of the statuses, show the progress, and log the reason of a failure."""
+    try:
+        return _wait(command, lease_id, statuses, timeout)
+    except KeyboardInterrupt:
+        command.print_note(f"\nLease {lease_id} is not affected: it goes on by itself.")
+        raise
+
+
+def _wait(
+    command: ReservationCommand, lease_id: str, statuses: Sequence[str], timeout: str | None
+) -> Outcome[Lease]:
     clock = command.clock
     limit = parse_duration(timeout) if timeout else None
     first = command.reservation.lease.get(lease_id)

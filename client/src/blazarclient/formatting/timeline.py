@@ -32,9 +32,10 @@ _STEPS = (*(timedelta(minutes=step) for step in _MINUTES), *(timedelta(days=step
 
 @dataclass(frozen=True)
 class Bar:
-    """A lease on one row."""
+    """A lease on one row: its `label` is drawn, `lease` is its name."""
 
     label: str
+    lease: str
     lease_id: str
     reservation_id: str
     status: str

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from blazarclient.kinds.fields import Field
 from blazarclient.transport import Transport
+
+if TYPE_CHECKING:
+    from openstack.connection import Connection
 
 UUID = re.compile(r"^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
 NUMBER = re.compile(r"^[0-9]+$")
@@ -55,6 +58,7 @@ class CommandNames:
     def __init__(self, command: str, noun: str) -> None:
         self._is_plugin = command.startswith("reservation")
         self.is_list = command.endswith("list")
+        self.is_create = command.endswith("create")
         self.is_delete = command.endswith("delete")
         self.noun = noun
 
@@ -97,6 +101,17 @@ class Kind:
     def sdk(self) -> SDKExtension | None:
         """Return the methods and resources that `blazarclient.sdk` gets."""
         return None
+
+    def refused_name(self, error: Exception, reservation: Mapping[str, Any]) -> str | None:
+        """Return the name in the reservation that the service has refused as an unknown id, or None."""
+        return None
+
+    def with_id(self, cloud: Connection, reservation: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the reservation with the id of what it names; as it is if the cloud has nothing of the name.
+
+        Raises openstacksdk's exceptions, DuplicateResource where several have the name.
+        """
+        return dict(reservation)
 
     def advice(self, error: Exception, names: CommandNames) -> str:
         """Return what a user can do about an error, or an empty text for the general advice."""

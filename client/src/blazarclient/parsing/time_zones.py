@@ -15,6 +15,33 @@ from blazarclient.parsing.errors import InvalidInput, nearest
 
 ENVIRONMENT_VARIABLE = "BLAZAR_TIME_ZONE"
 LOCAL = "local"
+ABBREVIATIONS = {
+    abbreviation: zone
+    for zone, both in {
+        "Europe/Lisbon": "WET WEST",
+        "Europe/Brussels": "CET CEST",
+        "Europe/Athens": "EET EEST",
+        "Europe/Moscow": "MSK",
+        "America/New_York": "EST EDT",
+        "America/Chicago": "CDT",
+        "America/Denver": "MST MDT",
+        "America/Los_Angeles": "PST PDT",
+        "Pacific/Honolulu": "HST",
+        "Asia/Tokyo": "JST",
+        "Asia/Seoul": "KST",
+        "Australia/Sydney": "AEST AEDT",
+        "Pacific/Auckland": "NZST NZDT",
+    }.items()
+    for abbreviation in both.split()
+}
+"""The zone of each abbreviation, of its standard and of its summer time."""
+AMBIGUOUS = {
+    "CST": "America/Chicago or Asia/Shanghai",
+    "IST": "Asia/Kolkata, Asia/Jerusalem or Europe/Dublin",
+    "BST": "Europe/London or Asia/Dhaka",
+    "AST": "America/Halifax or Asia/Riyadh",
+}
+"""The zones that have the same abbreviation."""
 _LOCALTIME = Path("/etc/localtime")
 
 
@@ -30,11 +57,24 @@ def parse_time_zone(text: str) -> tzinfo:
         names = {name.lower(): name for name in available_timezones()}
         cities = {name.rpartition("/")[2]: full for name, full in names.items()}
         guess = nearest(text, names) or nearest(text, cities)
-        full = names.get(guess or "") or cities.get(guess or "")
+        known = ABBREVIATIONS.get(text.upper()) or AMBIGUOUS.get(text.upper())
+        full = known or names.get(guess or "") or cities.get(guess or "")
         hint = f"did you mean {full}? " if full else ""
         raise InvalidInput(
             f"unknown time zone '{text}': {hint}Write UTC, local, or a name like Europe/Berlin"
         ) from error
+
+
+def is_abbreviation(word: str) -> bool:
+    """Return whether the word is the abbreviation of a zone, or of several."""
+    return word.upper() in ABBREVIATIONS or word.upper() in AMBIGUOUS
+
+
+def zone_of_abbreviation(word: str) -> tzinfo:
+    """Return the zone that has the abbreviation. Raises InvalidInput where several have it."""
+    if word.upper() in AMBIGUOUS:
+        raise InvalidInput(f"several zones are called {word}: write {AMBIGUOUS[word.upper()]}")
+    return ZoneInfo(ABBREVIATIONS[word.upper()])
 
 
 def local_time_zone(environment: Mapping[str, str] = os.environ) -> tzinfo:

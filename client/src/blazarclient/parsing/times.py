@@ -5,12 +5,14 @@ Given the current time and a zone, it accepts:
 * ``now``, which the service understands too;
 * a date and time: ``2030-01-31 09:00``, ISO 8601 with or without an offset, a date alone (its first minute);
 * a day and a time in either order, or one of them: ``tomorrow 9:00``, ``today at 5pm``, ``friday noon``,
-  ``next monday``, ``14:30``;
-* an offset from now: ``in 2 hours``, ``+90m``, ``in 3 days at 9:00``.
+  ``next monday``, ``tonight``, ``next week``, ``14:30``;
+* an offset from now: ``in 2 hours``, ``in an hour``, ``+90m``, ``2 days from now``, ``in 3 days at 9:00``.
 
-A weekday alone means the next one that is not over; a time alone means its next occurrence. The last word
-may be a time zone. The start of daylight saving skips local times, and its end repeats some. The parser
-rejects both with a suggestion, because they name no time or two.
+A weekday alone means the next one that is not over; a time alone means its next occurrence. ``tonight`` is at
+20:00, unless a time is given; ``next week``, ``next month`` and ``next year`` are their first minute, and
+weeks begin on Monday. The last word may be a time zone, or an abbreviation such as ``CET``, which must be the
+one that is in force then. The start of daylight saving skips local times, and its end repeats some. The
+parser rejects both with a suggestion, because they name no time or two.
 """
 
 from __future__ import annotations
@@ -21,12 +23,14 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from blazarclient.parsing.durations import parse_duration
 from blazarclient.parsing.errors import InvalidInput
-from blazarclient.parsing.time_zones import parse_time_zone
+from blazarclient.parsing.time_zones import is_abbreviation, parse_time_zone, zone_of_abbreviation
 
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _CLOCK = re.compile(r"^(\d{1,2})(?::(\d{2}))?\s*(am|pm)?$")
 _LOOSE_DATE = re.compile(r"^(\d{4})-(\d{1,2})-(\d{1,2})(?:[ t](\d{1,2}):(\d{1,2}))?$")
 _OFFSET = re.compile(r"^(?:in\s+|\+\s*)(.+?)(?:\s+at\s+(.+))?$")
+_FROM_NOW = re.compile(r"^(.+)\s+from\s+now$")
+_EVENING = time(20)
 _NAMED_TIMES = {"noon": time(12), "midday": time(12), "midnight": time(0)}
 EXAMPLES = (
     "'2030-01-31 09:00', '2030-01-31T09:00+01:00', 'tomorrow 9:00', 'friday 14:30', 'in 2 hours' or 'now'"
@@ -47,9 +51,15 @@ class TimeParser:
         head, _, tail = words.rpartition(" ")
         if head and ("/" in tail or tail.upper() in ("UTC", "Z", "GMT") or tail.lower() == "local"):
             zone, lowered = parse_time_zone(tail), head.lower()
+        elif head and is_abbreviation(tail):
+            zone, lowered = zone_of_abbreviation(tail), head.lower()
         parsed = TimeParser(self.now, zone)._parse_words(lowered)
         if parsed is None:
-            raise InvalidInput(f"'{text}' is not a time that I understand: write for example {EXAMPLES}")
+            guess = _meant_offset(words.lower())
+            hint = f"did you mean '{guess}'? Else write" if guess else "write"
+            raise InvalidInput(f"'{text}' is not a time that I understand: {hint} for example {EXAMPLES}")
+        if head and is_abbreviation(tail):
+            _require_in_force(tail, parsed.astimezone(zone))
         if parsed.second or parsed.microsecond:
             raise InvalidInput(f"'{text}' has seconds: leases begin and end on whole minutes")
         return parsed
@@ -57,6 +67,9 @@ class TimeParser:
     def _parse_words(self, text: str) -> datetime | None:
         if text == "now":
             return _to_minute(self.now)
+        from_now = _FROM_NOW.match(text)
+        if from_now is not None:
+            return self._offset(from_now[1], None)
         offset = _OFFSET.match(text)
         if offset is not None:
             return self._offset(offset[1], offset[2])
@@ -110,7 +123,7 @@ class TimeParser:
             parsed = self._local(today, clock or time())
             later = self._local(today + timedelta(days=1), clock or time())
             return parsed if parsed >= _to_minute(self.now) else later
-        parsed = self._local(day.date, clock or time())
+        parsed = self._local(day.date, clock or day.time)
         if day.repeats_weekly and parsed < _to_minute(self.now):
             return self._local(day.date + timedelta(days=7), clock or time())
         return parsed
@@ -119,6 +132,10 @@ class TimeParser:
         today = self.now.astimezone(self.zone).date()
         if text in ("today", "tomorrow"):
             return _Day(today + timedelta(days=text == "tomorrow"))
+        if text in ("tonight", "this evening"):
+            return _Day(today, time=_EVENING)
+        if text in ("next week", "next month", "next year"):
+            return _Day(_first_of_next(text.removeprefix("next "), today))
         following = text.startswith("next ")
         name = text.removeprefix("next ").removeprefix("this ")
         matches = [
@@ -154,6 +171,33 @@ class TimeParser:
 class _Day:
     date: date
     repeats_weekly: bool = False
+    time: time = time()
+    """The time that is meant without another one."""
+
+
+def _first_of_next(unit: str, today: date) -> date:
+    if unit == "week":
+        return today + timedelta(days=7 - today.weekday())
+    is_last = unit == "year" or today.month == 12
+    return date(today.year + 1, 1, 1) if is_last else date(today.year, today.month + 1, 1)
+
+
+def _meant_offset(text: str) -> str | None:
+    """Return the offset from now that is meant by a duration alone."""
+    try:
+        parse_duration(text)
+    except InvalidInput:
+        return None
+    return f"in {text}"
+
+
+def _require_in_force(abbreviation: str, when: datetime) -> None:
+    """Raise InvalidInput where the zone has another time then: summer time, or its standard time."""
+    if when.tzname() != abbreviation.upper():
+        raise InvalidInput(
+            f"{when.tzinfo} has no {abbreviation} then, but {when.tzname()}: "
+            f"write that, {when.tzinfo}, or {when.isoformat(timespec='minutes')}"
+        )
 
 
 def _to_minute(when: datetime) -> datetime:

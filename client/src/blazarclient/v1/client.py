@@ -16,6 +16,9 @@ from blazarclient.v1.leases import Leases
 from blazarclient.v1.quotas import Quotas
 from blazarclient.v1.services import Services
 
+if TYPE_CHECKING:
+    from openstack.connection import Connection
+
 _LOG = logging.getLogger(__name__)
 
 
@@ -38,6 +41,8 @@ class Client:
         self.blazar_url = blazar_url
         self.auth_token = auth_token
         self.session = session
+        places = {name: kwargs.get(name) for name in ("region_name", "interface")}
+        self._place = {name: place for name, place in places.items() if place}
         transport = self._transport(**kwargs)
         for kind in installed_kinds():
             for name, manager in kind.managers(transport).items():
@@ -53,6 +58,14 @@ class Client:
 
         def __getattr__(self, name: str) -> Any:
             """Return the calls of an installed kind, for example `host`."""
+
+    def cloud(self) -> Connection | None:
+        """Return the other services of the cloud, asked by the same caller; None without a session."""
+        if self.session is None:
+            return None
+        from openstack.connection import Connection  # it takes long to load
+
+        return Connection(session=self.session, **self._place)
 
     def _transport(self, **kwargs: Any) -> Transport:
         if self.session is not None:

@@ -13,6 +13,7 @@ from blazarclient.v1.availability import MICROVERSION
 from blazarclient.v1.lease_filters import LeaseFilters
 from blazarclient.v1.ordering import sort_rows
 from blazarclient.v1.paging import Listed
+from blazarclient.v1.repetition import KEYS, create_lease
 from blazarclient.wire_time import INPUT_FORMAT, OUTPUT_FORMAT
 
 NOTHING_TO_UPDATE = "No values to update passed."
@@ -61,12 +62,18 @@ class Leases:
         latest_end: str | None = None,
         before_end: str | None = None,
         dry_run: bool = False,
+        repeats: int = 2,
+        key: str | None = None,
     ) -> dict[str, Any]:
         """Create a lease as version 1.3 of the API can, and return it.
 
         It has an `end`, or a `duration` in minutes. With a duration, `start` may be ``earliest``: as soon as
         there is enough; `latest_end` tells when it has to be over then. With `dry_run` nothing is made: the
         lease is returned as it would be, without ids.
+
+        Where the answer is lost, a service with version 1.5 is asked again, at most `repeats` times, and
+        makes one lease all the same. A program that keeps a `key` of its own for the lease may ask again by
+        itself, also after it was started anew; a service without version 1.5 then refuses with 406.
         """
         body = {
             "name": name,
@@ -78,8 +85,12 @@ class Leases:
             "reservations": reservations,
             "dry_run": dry_run,
         }
-        answer = self.request_manager.request("/leases", "POST", body=body, version=MICROVERSION)
-        return self._lease(answer[1])
+        return self._lease(create_lease(self.request_manager, body, repeats, key))
+
+    def get_tagged(self, lease_id: str) -> tuple[dict[str, Any], str]:
+        """Return one lease, and its ETag, which names its state. Version 1.5 of the API has it."""
+        response, body = self.request_manager.request(f"/leases/{lease_id}", "GET", version=KEYS)
+        return self._lease(body), response.headers["ETag"]
 
     def get(self, lease_id: str) -> dict[str, Any]:
         """Return one lease."""
@@ -147,6 +158,24 @@ class Leases:
     def delete(self, lease_id: str) -> None:
         """Delete a lease. If it is active, its servers are deleted too."""
         self.request_manager.delete(f"/leases/{lease_id}")
+
+    def update_unchanged(self, lease_id: str, tag: str, **changes: Any) -> dict[str, Any] | str:
+        """Change a lease as `update` does, if its ETag is still `tag`, which `get_tagged` has returned.
+
+        If the lease has changed since, BlazarClientException has the code 412, and nothing is changed.
+        """
+        values = self._values(lease_id, **changes)
+        if not values:
+            return NOTHING_TO_UPDATE
+        return self._lease(self._send_if(tag, lease_id, "PUT", values))
+
+    def delete_unchanged(self, lease_id: str, tag: str) -> None:
+        """Delete a lease, if its ETag is still `tag`, as `update_unchanged` changes it."""
+        self._send_if(tag, lease_id, "DELETE")
+
+    def _send_if(self, tag: str, lease_id: str, method: str, body: dict[str, Any] | None = None) -> Any:
+        path, headers = f"/leases/{lease_id}", {"If-Match": tag}
+        return self.request_manager.request(path, method, body=body, version=KEYS, headers=headers)[1]
 
     def list(
         self,

@@ -14,7 +14,15 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 TOKEN = "recorded-token"
-KEPT_HEADERS = ("accept", "content-type", "user-agent", "x-auth-token", "openstack-api-version")
+KEPT_HEADERS = (
+    "accept",
+    "content-type",
+    "user-agent",
+    "x-auth-token",
+    "openstack-api-version",
+    "idempotency-key",
+    "if-match",
+)
 
 
 @dataclass(frozen=True)

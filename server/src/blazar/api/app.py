@@ -18,8 +18,11 @@ from blazar.api.caller import identify_with
 from blazar.api.capacity import CapacityActions
 from blazar.api.extension import ApiExtension
 from blazar.api.health import Health, HealthActions, HealthReply
+from blazar.api.idempotency import IDEMPOTENCY_KEY
 from blazar.api.leases import LeaseActions
 from blazar.api.metrics import Exposition, with_metrics
+from blazar.api.preconditions import IF_MATCH
+from blazar.api.preconditions import SINCE as TAGGED
 from blazar.api.quotas import QuotaActions
 from blazar.api.request_log import request_log
 from blazar.api.routing import Route, falcon_app
@@ -79,11 +82,11 @@ def routes(
         Route("GET",    "/v1/leases", leases.list, reply=LEASES, query=LeasesQuery,
               later={(1, 1): leases.find}),
         Route("POST",   "/v1/leases", leases.create, 201, body=LeaseCreate, reply=LEASE,
-              bodies=CREATE, dry_run=DRY_RUN),
-        Route("GET",    "/v1/leases/{lease_id}", leases.show, reply=LEASE),
+              bodies=CREATE, dry_run=DRY_RUN, headers=(IDEMPOTENCY_KEY,), tagged=TAGGED),
+        Route("GET",    "/v1/leases/{lease_id}", leases.show, reply=LEASE, tagged=TAGGED),
         Route("PUT",    "/v1/leases/{lease_id}", leases.update, body=LeaseUpdate, reply=LEASE,
-              bodies=UPDATE, dry_run=DRY_RUN),
-        Route("DELETE", "/v1/leases/{lease_id}", leases.delete, 204),
+              bodies=UPDATE, dry_run=DRY_RUN, headers=(IF_MATCH,), tagged=TAGGED),
+        Route("DELETE", "/v1/leases/{lease_id}", leases.delete, 204, headers=(IF_MATCH,)),
 
         Route("POST", "/v1/availability", ask, body=AvailabilityRequest, reply=AVAILABILITY, since=(1, 3)),
 
@@ -174,8 +177,10 @@ def _one_spelling(app: WSGIApplication) -> WSGIApplication:
 def _cors(app: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplication:
     """Browsers of the origins in [cors]allowed_origin may call us; without that option, none."""
     conf.register_opts(cors_options.CORS_OPTS, group="cors")
-    headers = ["X-Auth-Token", "X-OpenStack-Request-ID", microversion.HEADER]
-    conf.set_default("allow_headers", headers, group="cors")
-    conf.set_default("expose_headers", headers[1:], group="cors")
+    both = ["X-OpenStack-Request-ID", microversion.HEADER]
+    conf.set_default(
+        "allow_headers", ["X-Auth-Token", *both, IF_MATCH.name, IDEMPOTENCY_KEY.name], group="cors"
+    )
+    conf.set_default("expose_headers", [*both, "ETag"], group="cors")
     conf.set_default("allow_methods", ["GET", "PUT", "POST", "DELETE", "PATCH"], group="cors")
     return CORS(app, conf)

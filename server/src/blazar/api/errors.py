@@ -25,9 +25,11 @@ LOG = logging.getLogger(__name__)
 
 FIRST: Mapping[type[errors.BlazarError], int] = {
     errors.InvalidInput: 400,
+    errors.KeyReused: 422,
     errors.NotAuthorized: 403,
     errors.NotFound: 404,
     errors.Conflict: 409,
+    errors.LeaseChanged: 412,
     errors.NotEnoughResources: 400,
     errors.CloudRefused: 409,
     errors.Busy: 503,

@@ -7,7 +7,9 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from blazar.api import preconditions
 from blazar.api.authorization import Authorizer
+from blazar.api.idempotency import request_key
 from blazar.api.lease_lists import listing, place_at, question
 from blazar.api.microversion import newest
 from blazar.api.paging import in_pages
@@ -15,7 +17,7 @@ from blazar.api.routing import Answer, PagedList, Request
 from blazar.api.schemas.fields import validated
 from blazar.api.schemas.leases import CREATE, UPDATE
 from blazar.api.schemas.lists import LeasesQuery
-from blazar.api.views.leases import LeaseReply, LeaseView, dry_run_reply, lease_reply, lease_view
+from blazar.api.views.leases import LeaseView, dry_run_reply, lease_reply, lease_view
 from blazar.domain.errors import InvalidInput, NotFound, PolicyNotAuthorized
 from blazar.domain.lease.lease import Lease
 from blazar.policies import leases as rules
@@ -44,6 +46,13 @@ def _known_fields(asked: LeasesQuery) -> frozenset[str] | None:
         known = ", ".join(LeaseView.__annotations__)
         raise InvalidInput(f"Malformed parameter fields: no lease has {unknown[0]!a}, only {known}.")
     return None if asked.fields is None else frozenset(asked.fields)
+
+
+def _expected(request: Request) -> dict[str, Any]:
+    """Return the parameter that tells a manager what the lease has to be like. One of the version before,
+    which does not know it, is not sent it where there is no condition."""
+    revisions = preconditions.expected_revisions(request)
+    return {} if revisions is None else {"revisions": revisions}
 
 
 class LeaseActions:
@@ -101,36 +110,38 @@ class LeaseActions:
             raise PolicyNotAuthorized(action=rules.GET)
         return asked.project_id
 
-    def create(self, request: Request) -> LeaseReply | Answer:
+    def create(self, request: Request) -> Answer:
         """Create a lease in the caller's project."""
         caller = request.caller
         self._authorizer.require(rules.POST, caller)
         asked = validated(newest(CREATE, request.version), request.body)
         by_duration = asked.by_duration()
         # Managers of the version before do not know what is not sent here.
-        more = {} if by_duration is None else {"by_duration": by_duration}
+        more: dict[str, Any] = {} if by_duration is None else {"by_duration": by_duration}
         if asked.dry_run:
             return self._shown(self._leases(caller).preview_create(asked.command(), caller, **more), caller)
-        return self._reply(self._leases(caller).create(asked.command(), caller, **more), caller)
+        if (key := request_key(request)) is not None:
+            more["key"] = key
+        return self._reply(request, self._leases(caller).create(asked.command(), caller, **more), 201)
 
-    def show(self, request: Request) -> LeaseReply:
+    def show(self, request: Request) -> Answer:
         """Show a lease."""
-        return self._reply(self._visible(request, rules.GET), request.caller)
+        return self._reply(request, self._visible(request, rules.GET))
 
-    def update(self, request: Request) -> LeaseReply | Answer:
+    def update(self, request: Request) -> Answer:
         """Change a lease; what is not sent stays."""
         caller, lease = request.caller, self._permitted(request, rules.PUT)
         asked = validated(newest(UPDATE, request.version), request.body)
-        more = {} if asked.duration is None else {"duration": asked.duration}
+        more = _expected(request) | ({} if asked.duration is None else {"duration": asked.duration})
         if asked.dry_run:
             shown = self._leases(caller).preview_update(lease.id, asked.command(), caller, **more)
             return self._shown(shown, caller)
-        return self._reply(self._leases(caller).update(lease.id, asked.command(), caller, **more), caller)
+        return self._reply(request, self._leases(caller).update(lease.id, asked.command(), caller, **more))
 
     def delete(self, request: Request) -> None:
         """Delete a lease, and with it the servers in its reservations."""
         lease = self._permitted(request, rules.DELETE)
-        self._leases(request.caller).delete(lease.id, request.caller)
+        self._leases(request.caller).delete(lease.id, request.caller, **_expected(request))
 
     def _permitted(self, request: Request, rule: str) -> Lease:
         """Return the lease, if it may be seen and ``rule`` allows more. Raises NotFound,
@@ -158,5 +169,6 @@ class LeaseActions:
     def _shown(self, lease: Lease, caller: Caller) -> Answer:
         return Answer(200, dry_run_reply(lease, caller, self._kinds))
 
-    def _reply(self, lease: Lease, caller: Caller) -> LeaseReply:
-        return lease_reply(lease, caller, self._kinds)
+    def _reply(self, request: Request, lease: Lease, status: int = 200) -> Answer:
+        headers = {} if request.version < preconditions.SINCE else {"ETag": preconditions.etag(lease)}
+        return Answer(status, lease_reply(lease, request.caller, self._kinds), headers)

@@ -12,7 +12,7 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import JsonSchemaMode
 
 from blazar.api import microversion
-from blazar.api.routing import Request, Route
+from blazar.api.routing import HeaderField, Request, Route
 
 PATH = "/v1/openapi"
 _PLACEHOLDER = re.compile(r"{(\w+)}")
@@ -93,6 +93,7 @@ def _operation(each: Route, schemas: dict[str, Any]) -> dict[str, Any]:
             *map(_path_parameter, _PLACEHOLDER.findall(each.path)),
             *_query_parameters(each.query),
             *_version_parameter(each),
+            *map(_header_parameter, each.headers),
         ],
         "responses": _responses(each, schemas),
     }
@@ -146,6 +147,20 @@ def _version_parameter(each: Route) -> list[dict[str, Any]]:
     ]
 
 
+def _header_parameter(header: HeaderField) -> dict[str, Any]:
+    return {
+        "name": header.name,
+        "in": "header",
+        "description": f"Since version {microversion.text(header.since)}. {header.description}",
+        "schema": {"type": "string", "pattern": header.pattern},
+    }
+
+
+def _tag(since: microversion.Version) -> dict[str, Any]:
+    what = f"Names the state of the lease, for `If-Match`; since version {microversion.text(since)}."
+    return {"ETag": {"description": what, "schema": {"type": "string"}}}
+
+
 def _query_parameters(query: type[BaseModel] | None) -> list[dict[str, Any]]:
     fields: dict[str, Any] = query.model_json_schema()["properties"] if query else {}
     return [
@@ -168,6 +183,8 @@ def _responses(each: Route, schemas: dict[str, Any]) -> dict[str, Any]:
     done: dict[str, Any] = {"description": "Done."}
     if each.reply is not None:
         done["content"] = {"application/json": {"schema": _schema(each.reply, "serialization", schemas)}}
+    if each.tagged is not None:
+        done["headers"] = _tag(each.tagged)
     failed = {
         "description": "Refused or failed.",
         "content": {"application/json": {"schema": {"$ref": _REF.format(model="Error")}}},

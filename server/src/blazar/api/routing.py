@@ -88,6 +88,22 @@ class Request:
     def _pairs(self) -> Sequence[tuple[str, str]]:
         return parse_qsl(self.environ.get("QUERY_STRING", ""), keep_blank_values=True)
 
+    def header(self, field: HeaderField) -> str | None:
+        """Return a header of the request, without space around it; None where it is not sent, or the version
+        does not know it."""
+        value = self.environ.get("HTTP_" + field.name.upper().replace("-", "_"))
+        return None if value is None or self.version < field.since else str(value).strip()
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderField:
+    """A header of requests that a route reads."""
+
+    name: str
+    since: microversion.Version
+    description: str
+    pattern: str
+
 
 Action = Callable[[Request], Any]
 
@@ -116,6 +132,10 @@ class Route:
     """The bodies by the version that brought them, where they differ."""
     dry_run: TypeAdapter[Any] | None = None
     """The body of the answer to a dry run, whose status is 200."""
+    headers: Sequence[HeaderField] = ()
+    """The headers of requests that the action reads."""
+    tagged: microversion.Version | None = None
+    """The version since which an answer with a body of the route has an ETag."""
 
     @property
     def versions(self) -> Sequence[microversion.Version]:
@@ -133,6 +153,7 @@ class Answer:
 
     status: int
     body: Any
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +212,7 @@ def _responder(route: Route, identify: Identify, throttle: Throttle) -> Callable
         if not isinstance(answer, Answer):
             answer = Answer(route.status, answer)
         resp.status = falcon.code_to_http_status(answer.status)
+        resp.set_headers(answer.headers)
         if answer.body is not None:
             resp.content_type = "application/json"
         if isinstance(answer.body, PagedList):

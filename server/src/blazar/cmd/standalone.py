@@ -309,10 +309,24 @@ Blazar is ready.
   state and log {var}
 
 In another shell:
+  export OS_CLIENT_CONFIG_FILE={var}/clouds.yaml
+  export OS_CLOUD=sandbox-demo    # a user; sandbox-admin is the operator, sandbox-alt another user
+{_own_client()}
+The official clients:
   python3 -m venv {var}/clients
   {var}/clients/bin/pip install {" ".join(CLIENTS)}
-  export PATH={var}/clients/bin:$PATH OS_CLIENT_CONFIG_FILE={var}/clouds.yaml
-  export OS_CLOUD=sandbox-admin   # or sandbox-demo, sandbox-alt
-  openstack reservation host list
+  {var}/clients/bin/openstack reservation lease list
 
 Ctrl-C stops it; what was reserved is still there at the next start."""
+
+
+def _own_client() -> str:
+    """Return what to type with our own client, where it is installed beside this program."""
+    program = Path(sys.executable).parent / "blazar"
+    if not program.exists():
+        return ""
+    return f"""  {program} availability-show --reservation resource_type=physical:host,min=1,max=1
+  {program} lease-create first --wait --duration 2h --reservation resource_type=physical:host,min=1,max=1
+  {program} calendar-show
+  {program} help
+"""

@@ -94,6 +94,16 @@ class BadAnswer(UsageRefused):
     """A usage filter's answer is neither yes nor no."""
 
 
+class KeyReused(InvalidInput):
+    """The key of a request was given to another one before."""
+
+    code = "key_reused"
+    template = (
+        "The Idempotency-Key {key} was used for another request of the project. "
+        "Give each new request a key of its own."
+    )
+
+
 class InvalidIPFormat(InvalidInput):
     code = "invalid_ip_format"
     template = "IP address {ip} is invalid form."
@@ -162,6 +172,13 @@ class MultipleHostsFound(Conflict):
         "Multiple Hosts found for pattern '{host}': {names} have this id, each in a cell of its own. "
         "Register the host by its name."
     )
+
+
+class LeaseChanged(Conflict):
+    """The lease is not as its editor has read it; ``revision`` is the present one."""
+
+    code = "lease_changed"
+    template = 'The lease has changed since you have read it: its ETag is now "{revision}". Read it again.'
 
 
 class NotEnoughResources(Conflict):

@@ -73,6 +73,15 @@ class ByDuration:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestKey:
+    """The key that a client has given to a request, so that it may make the request again."""
+
+    name: str
+    fingerprint: str
+    """A hash of the request and of who makes it: the same one is made again, or it is another one."""
+
+
+@dataclass(frozen=True, slots=True)
 class UpdateLease:
     name: str | Unset = UNSET
     start: Moment | Unset = UNSET

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 from blazar.domain.lease.lease import Lease
 from blazar.service.availability import Availability
 from blazar.service.capacity import CapacityQuestion, CapacityReport
-from blazar.service.commands import AvailabilityQuestion, ByDuration, CreateLease, UpdateLease
+from blazar.service.commands import AvailabilityQuestion, ByDuration, CreateLease, RequestKey, UpdateLease
 from blazar.service.context import Caller
 from blazar.service.health import ManagerHealth
 from blazar.service.ports import LeasePage, LeaseQuery, ListPage
@@ -69,8 +69,15 @@ def options_of(use_case: Callable[..., Any]) -> CallOptions:
 class LeasesInterface(Protocol):
     @call_options(needs_token=True, once=True)
     def create(
-        self, command: CreateLease, caller: Caller, by_duration: ByDuration | None = None
-    ) -> Lease: ...
+        self,
+        command: CreateLease,
+        caller: Caller,
+        by_duration: ByDuration | None = None,
+        key: RequestKey | None = None,
+    ) -> Lease:
+        """Return the new lease, or the one that the same request has created before: the one with the
+        command's id, or with the key. Raises KeyReused where that was another request."""
+        ...
 
     @call_options(needs_token=True)
     def preview_create(
@@ -100,19 +107,35 @@ class LeasesInterface(Protocol):
 
     @call_options(needs_token=True, once=True)
     def update(
-        self, lease_id: str, command: UpdateLease, caller: Caller, duration: timedelta | None = None
-    ) -> Lease: ...
+        self,
+        lease_id: str,
+        command: UpdateLease,
+        caller: Caller,
+        duration: timedelta | None = None,
+        revisions: tuple[int, ...] | None = None,
+    ) -> Lease:
+        """Return the changed lease. Raises LeaseChanged where its revision is none of these, unless it is as
+        asked for already."""
+        ...
 
     @call_options(needs_token=True)
     def preview_update(
-        self, lease_id: str, command: UpdateLease, caller: Caller, duration: timedelta | None = None
+        self,
+        lease_id: str,
+        command: UpdateLease,
+        caller: Caller,
+        duration: timedelta | None = None,
+        revisions: tuple[int, ...] | None = None,
     ) -> Lease:
         """Return the lease as an update would leave it, or raise what it would, as ``preview_create``
         does."""
         ...
 
     @call_options(once=True)
-    def delete(self, lease_id: str, caller: Caller) -> None: ...
+    def delete(self, lease_id: str, caller: Caller, revisions: tuple[int, ...] | None = None) -> None:
+        """Remove the lease. Raises LeaseChanged where its revision is none of these, unless it is being
+        deleted already."""
+        ...
 
 
 class AvailabilityInterface(Protocol):

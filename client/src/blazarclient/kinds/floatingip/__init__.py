@@ -6,12 +6,16 @@ import ipaddress
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from blazarclient.kinds.base import Kind, RegisteredResource, SDKExtension
+from blazarclient import exception
+from blazarclient.kinds.base import CommandNames, Kind, RegisteredResource, SDKExtension
 from blazarclient.kinds.fields import CountField, Field, TextField
 from blazarclient.parsing.errors import InvalidInput
 from blazarclient.transport import Transport
+
+if TYPE_CHECKING:
+    from openstack.connection import Connection
 
 FLOATING_IP = RegisteredResource(noun="floatingip", name_key="floating_ip_address")
 
@@ -50,7 +54,7 @@ class FloatingIPKind(Kind):
     help = "floating IP addresses"
     position = 40
     fields = (
-        TextField(name="network_id", help="id of the external network", required=True),
+        TextField(name="network_id", help="id or name of the external network", required=True),
         CountField(name="amount", help="how many addresses", default=1, sends_default=True, minimum=1),
         AddressesField(
             name="required_floatingips",
@@ -60,6 +64,19 @@ class FloatingIPKind(Kind):
         ),
     )
     resource = FLOATING_IP
+
+    def refused_name(self, error: Exception, reservation: Mapping[str, Any]) -> str | None:
+        name = str(reservation.get("network_id"))
+        return name if f"Failed to find network {name}" in str(error) else None
+
+    def with_id(self, cloud: Connection, reservation: Mapping[str, Any]) -> dict[str, Any]:
+        found = cloud.network.find_network(reservation["network_id"], ignore_missing=True)
+        return {**reservation, "network_id": found.id} if found else dict(reservation)
+
+    def advice(self, error: Exception, names: CommandNames) -> str:
+        if isinstance(error, exception.BlazarClientException) and "Failed to find network " in str(error):
+            return "See the networks with `openstack network list --external`."
+        return ""
 
     def managers(self, transport: Transport) -> Mapping[str, object]:
         from blazarclient.kinds.floatingip.v1 import FloatingIPs

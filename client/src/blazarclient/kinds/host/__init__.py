@@ -50,4 +50,6 @@ class HostKind(Kind):
         if isinstance(error, exception.ResourcePropertyNotFound):
             listing = names.call("host property", "list")
             return f"See the properties there are with {listing}; private ones need --all."
+        if names.noun == HOST.noun and names.is_create and getattr(error, "code", 0) == 404:
+            return "See the hosts of the cloud with `openstack hypervisor list`."
         return ""

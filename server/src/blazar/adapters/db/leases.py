@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -41,7 +41,7 @@ from blazar.domain.lease.event import Event, EventStatus
 from blazar.domain.lease.lease import AHEAD, Lease, LeaseStatus, Reservation, ReservationStatus
 from blazar.domain.resource import Allocation
 from blazar.domain.time import Interval
-from blazar.service.ports import LeasePage, LeaseQuery, ListPage
+from blazar.service.ports import KeptKey, LeasePage, LeaseQuery, ListPage
 
 # In the order that keeps foreign keys whole: reservations before their allocations.
 CHILDREN = (
@@ -88,6 +88,10 @@ ONE = _selection(
 )
 OF_PROJECT = _selection(IN_PROJECT, _of_project)
 EXISTS = select(tables.leases.c.id).where(tables.leases.c.id == bindparam("lease_id"))
+KEPT_KEY = select(tables.request_keys).where(
+    tables.request_keys.c.project_id == bindparam("project_id"),
+    tables.request_keys.c.name == bindparam("name"),
+)
 ALL = _selection(true(), lambda _: true())
 _IDS: BindParameter[Any] = bindparam("lease_ids", expanding=True)
 MANY = _selection(tables.leases.c.id.in_(_IDS), lambda table: table.c.lease_id.in_(_IDS))
@@ -206,6 +210,17 @@ class SqlLeases:
         except IntegrityError as error:
             raise Stale() from error
         return stored
+
+    def keep_key(self, key: KeptKey) -> None:
+        try:
+            self._connection.execute(insert(tables.request_keys), asdict(key))
+        except IntegrityError as error:
+            raise Stale() from error
+
+    def kept_key(self, project_id: str, name: str) -> KeptKey | None:
+        which = {"project_id": project_id, "name": name}
+        row = self._connection.execute(KEPT_KEY, which).first()
+        return None if row is None else KeptKey(project_id, name, row.fingerprint, row.lease_id)
 
     def save(self, new: Lease, old: Lease, now: datetime) -> Lease:
         stored = saved_lease(new, old, now)

@@ -101,6 +101,16 @@ leases = _table(
     Index(None, "claimed_until"),
 )
 
+# The keys that clients have given to the requests that created leases. A key goes with its lease.
+request_keys = _table(
+    "request_keys",
+    Column("project_id", String(255), primary_key=True),
+    Column("name", String(255), primary_key=True),
+    Column("fingerprint", String(64), nullable=False),
+    _lease_id(),
+    Index(None, "lease_id"),
+)
+
 reservations = _table(
     "reservations",
     _id(),

@@ -13,7 +13,7 @@ from blazar.domain.errors import Stale
 from blazar.domain.lease.lease import AHEAD, BEGINNING, Lease, LeaseStatus, Reservation, ReservationStatus
 from blazar.domain.resource import Allocation
 from blazar.domain.time import Interval
-from blazar.service.ports import LeasePage, LeaseQuery, ListPage
+from blazar.service.ports import KeptKey, LeasePage, LeaseQuery, ListPage
 from blazar.service.ports.lease_lists import is_asked_for, lease_place
 
 
@@ -60,6 +60,16 @@ class MemoryLeases:
             raise Stale()
         return self._put(added_lease(lease, now))
 
+    def keep_key(self, key: KeptKey) -> None:
+        place = key.project_id, key.name
+        if place in self._state.keys:
+            raise Stale()
+        self._state.keys[place] = key
+        self._state.key_of[key.lease_id] = place
+
+    def kept_key(self, project_id: str, name: str) -> KeptKey | None:
+        return self._state.keys.get((project_id, name))
+
     def save(self, new: Lease, old: Lease, now: datetime) -> Lease:
         return self._put(saved_lease(new, self._unchanged(old), now))
 
@@ -72,6 +82,8 @@ class MemoryLeases:
         del self._state.leases[lease.id]
         self._state.claims.pop(lease.id, None)
         self._state.reconciled.pop(lease.id, None)
+        if place := self._state.key_of.pop(lease.id, None):
+            del self._state.keys[place]
 
     def ids_with_status(self, statuses: Sequence[str]) -> Sequence[str]:
         found = (lease for lease in self._state.leases.values() if lease.status in statuses)

@@ -8,7 +8,7 @@ from datetime import datetime
 from blazar.domain.lease.lease import Lease
 from blazar.domain.quota import Use
 from blazar.domain.resource import Registration
-from blazar.service.ports import Notification, Presence, PropertyRecord, Report
+from blazar.service.ports import KeptKey, Notification, Presence, PropertyRecord, Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,8 @@ class State:
     """All rows, as values that are never changed but replaced; so a shallow copy is a snapshot."""
 
     leases: dict[str, Lease] = field(default_factory=dict)
+    keys: dict[tuple[str, str], KeptKey] = field(default_factory=dict)  # of requests, by project and name
+    key_of: dict[str, tuple[str, str]] = field(default_factory=dict)  # by lease: project and name
     claims: dict[str, LeaseClaim] = field(default_factory=dict)  # by lease
     reconciled: dict[str, datetime] = field(default_factory=dict)  # by lease: compared with the cloud when
     registrations: dict[str, Registration] = field(default_factory=dict)
@@ -67,6 +69,8 @@ class State:
     def copy(self) -> State:
         return State(
             leases=dict(self.leases),
+            keys=dict(self.keys),
+            key_of=dict(self.key_of),
             claims=dict(self.claims),
             reconciled=dict(self.reconciled),
             registrations=dict(self.registrations),

@@ -23,7 +23,7 @@ from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.planning.plan import Plan
 from blazar.domain.time import HORIZON, floor_minute
 from blazar.service.admission import Admission, with_allocations
-from blazar.service.commands import ByDuration, CreateLease
+from blazar.service.commands import ByDuration, CreateLease, RequestKey
 from blazar.service.context import Caller
 from blazar.service.enforcement import Enforcement
 from blazar.service.ids import new_id
@@ -89,20 +89,23 @@ class LeaseCreation:
         caller: Caller,
         settings: LeaseSettings,
         by_duration: ByDuration | None = None,
+        key: RequestKey | None = None,
     ) -> Lease:
         """Create the lease, or return the one that the same request has created before."""
+        if (existing := self._store.find_by_key(key, caller)) is not None:
+            return self._created_before(existing.id, caller)
         now = self._clock.now()
         draft = self._draft(command, caller, now, settings, by_duration)
         draft = self._preparation.complete(None, draft, caller)
         task = self._preparation.task(None, draft, caller)
         if task is None:
             first = draft
-            lease = self._reserve(first, draft, (LEASE_CREATE,), caller, by_duration)
+            lease = self._reserve(first, draft, (LEASE_CREATE,), caller, by_duration, key)
         else:
             first = change.unconfirmed(task.marked(draft), now + CONFIRM_WITHIN, new_id)
-            lease = self._reserve(first, draft, (), caller, by_duration)
+            lease = self._reserve(first, draft, (), caller, by_duration, key)
         if not _is_of_this_call(lease, first):
-            return self._created_before(draft, caller)
+            return self._created_before(lease.id, caller)
         if task is not None:
             events = change.moved_events(draft, lease.interval, None, now, new_id)
             lease = self._make_and_confirm(lease, task, events, caller, settings)
@@ -156,9 +159,10 @@ class LeaseCreation:
         notifications: tuple[str, ...],
         caller: Caller,
         by_duration: ByDuration | None,
+        key: RequestKey | None,
     ) -> Lease:
         """Plan and insert the lease, if usage filters allow it. Return it as stored, or the lease that has
-        its id already. ``draft`` has the events that it has when it is confirmed."""
+        its id or its key already. ``draft`` has the events that it has when it is confirmed."""
         check = self._enforcement.of_request(caller)
         now = self._clock.now()
 
@@ -169,14 +173,14 @@ class LeaseCreation:
                 events = change.moved_events(draft, plan.interval, None, now, new_id)
                 check.check(None, replace(planned, events=events))
                 stored = self._store.commit(
-                    LeaseChange(None, planned, plan.generations, notifications=notifications), caller
+                    LeaseChange(None, planned, plan.generations, key=key, notifications=notifications), caller
                 )
                 self._admission.committed(plan, stored)
                 return stored
             except (NotEnoughResources, UsageRefused, QuotaExceeded, Stale):
-                # The id is taken, or what is short or too much is what the lease has already: only where the
-                # request was made before.
-                existing = self._store.find(lease.id)
+                # The id or the key is taken, or what is short or too much is what the lease has already: only
+                # where the request was made before.
+                existing = self._store.find(lease.id) or self._store.find_by_key(key, caller)
                 if existing is None:
                     raise
                 return existing
@@ -194,16 +198,18 @@ class LeaseCreation:
         objections = self._objections.of(lease, caller)
         return self._admission.earliest(lease, latest, objections, caller)
 
-    def _created_before(self, draft: Lease, caller: Caller) -> Lease:
+    def _created_before(self, lease_id: str, caller: Caller) -> Lease:
         """Wait for the lease that the same request is creating, or has created. Raises TooLate,
         CloudUnavailable, NotFound."""
         deadline = caller.deadline or self._clock.now() + CONFIRM_WITHIN
         for _ in until(deadline, self._clock, LEASE_PAUSES):
-            lease = self._store.load(draft.id)
-            if (lease.user_id, lease.project_id) != (draft.user_id, draft.project_id):
-                raise not_found(draft.id)
+            lease = self._store.find(lease_id)
+            if lease is None:
+                break  # the first attempt gave up, or the lease was deleted since
+            if (lease.user_id, lease.project_id) != (caller.user_id, caller.project_id):
+                raise not_found(lease_id)
             if lease.status is LeaseStatus.DELETING:
-                break  # the first attempt gave up: what it has reserved is being released
+                break  # what it has reserved is being released
             if lease.status is not LeaseStatus.CREATING:
                 return lease
         raise TooLate()

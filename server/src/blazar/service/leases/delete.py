@@ -7,6 +7,7 @@ from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.service.admission import Admission
 from blazar.service.context import Caller
 from blazar.service.ids import new_id
+from blazar.service.leases.precondition import Precondition
 from blazar.service.leases.settings import LeaseSettings
 from blazar.service.leases.store import LeaseChange, LeaseStore
 from blazar.service.notifications import LEASE_DELETE
@@ -22,7 +23,7 @@ class LeaseDeletion:
         self._clock = clock
         self._nudge = nudge
 
-    def delete(self, lease_id: str, caller: Caller, settings: LeaseSettings) -> None:
+    def delete(self, lease_id: str, caller: Caller, settings: LeaseSettings, expected: Precondition) -> None:
         """Remove the lease, or mark it for deletion and wait a while for the engine to remove it."""
 
         def attempt() -> bool:
@@ -30,6 +31,7 @@ class LeaseDeletion:
             change.require_understood(old)
             if old.status is LeaseStatus.DELETING:
                 return False
+            expected.require(old)
             is_removed = _can_be_removed(old)
             self._store.commit(_removal(old) if is_removed else self._mark(old), caller)
             return is_removed

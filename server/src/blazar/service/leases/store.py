@@ -6,11 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from blazar.domain.errors import NotFound
+from blazar.domain.errors import KeyReused, NotFound
 from blazar.domain.lease.lease import Lease
+from blazar.service.commands import RequestKey
 from blazar.service.context import Caller
 from blazar.service.notifications import payload, payload_of_deleted
-from blazar.service.ports import Clock, Database, LeasePage, LeaseQuery, LeaseRepository, ListPage, UnitOfWork
+from blazar.service.ports import (
+    Clock,
+    Database,
+    KeptKey,
+    LeasePage,
+    LeaseQuery,
+    LeaseRepository,
+    ListPage,
+    UnitOfWork,
+)
 from blazar.service.ports.kind import Kinds
 from blazar.service.quotas import Quotas
 from blazar.service.usage_reports import NO_REPORTS, UsageReports
@@ -31,6 +41,8 @@ class LeaseChange:
     given_back: Sequence[str] = ()
     """Ids of resources on which the lease leaves something free. Their generations are raised without
     comparison."""
+    key: RequestKey | None = None
+    """The key of the request that creates the lease. The commit keeps it."""
     notifications: tuple[str, ...] = ()
     """The event types of the notifications that are sent of the stored lease."""
 
@@ -55,6 +67,18 @@ class LeaseStore:
     def find(self, lease_id: str) -> Lease | None:
         with self._database.read() as uow:
             return uow.leases.get(lease_id)
+
+    def find_by_key(self, key: RequestKey | None, caller: Caller) -> Lease | None:
+        """Return the lease that the request with this key has created. Raises KeyReused where that was
+        another request of the project."""
+        if key is None or caller.project_id is None:
+            return None
+        with self._database.read() as uow:
+            kept = uow.leases.kept_key(caller.project_id, key.name)
+            lease = uow.leases.get(kept.lease_id) if kept is not None else None
+        if lease is not None and kept is not None and kept.fingerprint != key.fingerprint:
+            raise KeyReused(key=key.name)
+        return lease
 
     def load(self, lease_id: str) -> Lease:
         """Return the lease. Raises NotFound."""
@@ -84,7 +108,8 @@ class LeaseStore:
     def commit(self, change: LeaseChange, caller: Caller | None = None) -> Lease:
         """Commit the change, with its notifications. Return the lease as stored, or the one that was removed.
 
-        Raises Stale where the lease or a resource has changed since it was read, QuotaExceeded where the
+        Raises Stale where the lease or a resource has changed since it was read, or its key is kept already,
+        QuotaExceeded where the
         project would have more than its limits allow, CloudUnavailable where Keystone has these and does not
         tell. Raises TooLate where ``caller`` has stopped to wait for the answer: a caller that gave up may
         have asked again, and must not get two leases."""
@@ -125,6 +150,9 @@ def _written(change: LeaseChange, leases: LeaseRepository, now: datetime) -> Lea
         assert change.old is not None  # noqa: S101 - a change has an old lease or a new one
         leases.remove(change.old)
         return change.old
-    if change.old is None:
-        return leases.add(change.new, now)
-    return leases.save(change.new, change.old, now)
+    if change.old is not None:
+        return leases.save(change.new, change.old, now)
+    lease, key = leases.add(change.new, now), change.key
+    if key is not None:
+        leases.keep_key(KeptKey(lease.project_id, key.name, key.fingerprint, lease.id))
+    return lease

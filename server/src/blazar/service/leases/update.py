@@ -24,6 +24,7 @@ from blazar.service.context import Caller
 from blazar.service.enforcement import Enforcement, RequestCheck
 from blazar.service.ids import new_id
 from blazar.service.leases.dates import moment_of
+from blazar.service.leases.precondition import Precondition
 from blazar.service.leases.store import LeaseChange, LeaseStore
 from blazar.service.notifications import LEASE_UPDATE, WARNING_WITHDRAWN
 from blazar.service.ports import Clock, Nudge
@@ -53,7 +54,12 @@ class LeaseUpdate:
         self._nudge = nudge
 
     def preview(
-        self, lease_id: str, command: UpdateLease, caller: Caller, duration: timedelta | None
+        self,
+        lease_id: str,
+        command: UpdateLease,
+        caller: Caller,
+        duration: timedelta | None,
+        expected: Precondition,
     ) -> Lease:
         """Return the lease as ``update`` would leave it now. Nothing is written or made."""
         now = self._clock.now()
@@ -61,11 +67,13 @@ class LeaseUpdate:
         change.require_understood(old)
         command = _with_end(command, old, duration, now)
         named = _renamed(old, command)
-        if _only_renames(command, old, now):
-            return named
-        new = self._preparation.complete(old, self._changed(old, named, command, now), caller)
+        only_renames = _only_renames(command, old, now)
+        new = named if only_renames else self._complete(old, named, command, caller, now)
         if new == old:
             return old
+        expected.require(old)
+        if only_renames:
+            return named
         self._preparation.require_rights(new, self._preparation.task(old, new, caller), caller)
         planned = self._planned(old, new, caller, now).new
         assert planned is not None  # noqa: S101 - an update removes no lease
@@ -73,11 +81,16 @@ class LeaseUpdate:
         return self._store.preview(old, planned, caller)
 
     def update(
-        self, lease_id: str, command: UpdateLease, caller: Caller, duration: timedelta | None = None
+        self,
+        lease_id: str,
+        command: UpdateLease,
+        caller: Caller,
+        duration: timedelta | None,
+        expected: Precondition,
     ) -> Lease:
         check = self._enforcement.of_request(caller)
         lease = self._admission.until_committed(
-            lambda: self._attempt(lease_id, command, caller, check, duration), caller.deadline
+            lambda: self._attempt(lease_id, command, caller, check, duration, expected), caller.deadline
         )
         self._nudge(lease.next_due)
         return lease
@@ -89,26 +102,37 @@ class LeaseUpdate:
         caller: Caller,
         check: RequestCheck,
         duration: timedelta | None,
+        expected: Precondition,
     ) -> Lease:
+        """Change the lease as it is now, if it is as ``expected``. A lease that is as asked for stays: the
+        request was made before, and only its answer was lost."""
         now = self._clock.now()
         caller.require_time(now)
         old = self._store.load(lease_id)
         change.require_understood(old)
         command = _with_end(command, old, duration, now)
         named = _renamed(old, command)
-        if not old.status.is_stable and named == old and self._has_all(old, command):
-            return old
-        if _only_renames(command, old, now):
-            return old if named == old else self._store.commit(LeaseChange(old, named), caller)
-        new = self._preparation.complete(old, self._changed(old, named, command, now), caller)
+        only_renames = _only_renames(command, old, now)
+        new = named if only_renames else self._complete(old, named, command, caller, now)
         if new == old:
             return old
+        expected.require(old)
+        if only_renames:
+            return self._store.commit(LeaseChange(old, named), caller)
         task = self._preparation.task(old, new, caller)
         if task is None:
             return self._store.commit(self._decided(old, new, caller, now, check), caller)
-        return self._make_and_commit(old, new, task, caller, now, check)
+        return self._make_and_commit(old, new, task, caller, now, check, expected)
 
     # decide
+
+    def _complete(
+        self, old: Lease, named: Lease, command: UpdateLease, caller: Caller, now: datetime
+    ) -> Lease:
+        """Return the lease as it is asked for, with what only the cloud knows."""
+        if not old.status.is_stable and named == old and self._has_all(old, command):
+            return old
+        return self._preparation.complete(old, self._changed(old, named, command, now), caller)
 
     def _changed(self, old: Lease, named: Lease, command: UpdateLease, now: datetime) -> Lease:
         """Return the lease as it is asked for, checked, with the allocations that it has now."""
@@ -204,7 +228,14 @@ class LeaseUpdate:
     # make and commit
 
     def _make_and_commit(
-        self, old: Lease, new: Lease, task: Task, caller: Caller, now: datetime, check: RequestCheck
+        self,
+        old: Lease,
+        new: Lease,
+        task: Task,
+        caller: Caller,
+        now: datetime,
+        check: RequestCheck,
+        expected: Precondition,
     ) -> Lease:
         """Make what the change needs in the cloud, then commit it.
 
@@ -214,6 +245,7 @@ class LeaseUpdate:
         self._decided(old, new, caller, now, check)
         if task.marked(old) != old:
             old = self._store.commit(LeaseChange(old, task.marked(old)), caller)
+            expected.accept(old)
         before = task.marked(new)
         ready = self._preparation.make(before, task, caller)
         try:

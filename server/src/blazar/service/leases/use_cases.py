@@ -7,11 +7,12 @@ from datetime import timedelta
 
 from blazar.domain.lease.lease import Lease
 from blazar.service.admission import Admission
-from blazar.service.commands import ByDuration, CreateLease, UpdateLease
+from blazar.service.commands import ByDuration, CreateLease, RequestKey, UpdateLease
 from blazar.service.context import Caller
 from blazar.service.enforcement import Enforcement
 from blazar.service.leases.create import LeaseCreation
 from blazar.service.leases.delete import LeaseDeletion
+from blazar.service.leases.precondition import Precondition
 from blazar.service.leases.settings import LeaseSettings
 from blazar.service.leases.store import LeaseStore
 from blazar.service.leases.update import LeaseUpdate
@@ -58,8 +59,14 @@ class Leases:
     def find(self, query: LeaseQuery) -> LeasePage:
         return self._store.search(query)
 
-    def create(self, command: CreateLease, caller: Caller, by_duration: ByDuration | None = None) -> Lease:
-        return self._creation.create(command, caller, self.settings, by_duration)
+    def create(
+        self,
+        command: CreateLease,
+        caller: Caller,
+        by_duration: ByDuration | None = None,
+        key: RequestKey | None = None,
+    ) -> Lease:
+        return self._creation.create(command, caller, self.settings, by_duration, key)
 
     def preview_create(
         self, command: CreateLease, caller: Caller, by_duration: ByDuration | None = None
@@ -67,14 +74,24 @@ class Leases:
         return self._creation.preview(command, caller, self.settings, by_duration)
 
     def update(
-        self, lease_id: str, command: UpdateLease, caller: Caller, duration: timedelta | None = None
+        self,
+        lease_id: str,
+        command: UpdateLease,
+        caller: Caller,
+        duration: timedelta | None = None,
+        revisions: tuple[int, ...] | None = None,
     ) -> Lease:
-        return self._update.update(lease_id, command, caller, duration)
+        return self._update.update(lease_id, command, caller, duration, Precondition(revisions))
 
     def preview_update(
-        self, lease_id: str, command: UpdateLease, caller: Caller, duration: timedelta | None = None
+        self,
+        lease_id: str,
+        command: UpdateLease,
+        caller: Caller,
+        duration: timedelta | None = None,
+        revisions: tuple[int, ...] | None = None,
     ) -> Lease:
-        return self._update.preview(lease_id, command, caller, duration)
+        return self._update.preview(lease_id, command, caller, duration, Precondition(revisions))
 
-    def delete(self, lease_id: str, caller: Caller) -> None:
-        self._deletion.delete(lease_id, caller, self.settings)
+    def delete(self, lease_id: str, caller: Caller, revisions: tuple[int, ...] | None = None) -> None:
+        self._deletion.delete(lease_id, caller, self.settings, Precondition(revisions))

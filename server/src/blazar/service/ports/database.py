@@ -24,6 +24,17 @@ LONGEST_TEXT = 10_000
 longer is cut. In UTF-8 they take at most 40 kB, and a text column of MariaDB holds 64 kB."""
 
 
+@dataclass(frozen=True, slots=True)
+class KeptKey:
+    """The key of the request that has created a lease. It is kept for as long as the lease."""
+
+    project_id: str
+    name: str
+    fingerprint: str
+    """The hash of the request."""
+    lease_id: str
+
+
 class LeaseRepository(Protocol):
     """Leases with their reservations, allocations and events. Reasons are cut to LONGEST_TEXT characters."""
 
@@ -63,6 +74,12 @@ class LeaseRepository(Protocol):
 
         Raises Stale where the id exists already."""
         ...
+
+    def keep_key(self, key: KeptKey) -> None:
+        """Keep the key with its lease. Raises Stale where the project has one of this name already."""
+        ...
+
+    def kept_key(self, project_id: str, name: str) -> KeptKey | None: ...
 
     def save(self, new: Lease, old: Lease, now: datetime) -> Lease:
         """Write the difference between ``old`` (as it was read) and ``new``: rows of the lease, its
