@@ -32,6 +32,7 @@ LEASES_AHEAD = select(func.count()).where(
     leases.c.project_id == _PROJECT,
     leases.c.end_date > bindparam("now"),
     leases.c.status.not_in([LeaseStatus.TERMINATED.value, LeaseStatus.DELETING.value]),
+    leases.c.expires_at.is_(None) | (leases.c.expires_at > bindparam("now")),
 )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from blazar.domain.lease.lease import Lease
+from blazar.domain.lease.offer import Offer
 from blazar.domain.quota import Use
 from blazar.domain.resource import Registration
 from blazar.service.ports import Notification, Presence, PropertyRecord, Report
@@ -42,6 +44,7 @@ class State:
     """All rows, as values that are never changed but replaced; so a shallow copy is a snapshot."""
 
     leases: dict[str, Lease] = field(default_factory=dict)
+    offers: dict[str, Offer] = field(default_factory=dict)
     claims: dict[str, LeaseClaim] = field(default_factory=dict)  # by lease
     reconciled: dict[str, datetime] = field(default_factory=dict)  # by lease: compared with the cloud when
     registrations: dict[str, Registration] = field(default_factory=dict)
@@ -64,9 +67,15 @@ class State:
         default_factory=dict
     )  # with the project, by lease and number
 
+    def leases_and_offers(self) -> Iterator[Lease]:
+        """Return all that has allocations: the leases, and those that offers would become."""
+        yield from self.leases.values()
+        yield from (offer.lease for offer in self.offers.values())
+
     def copy(self) -> State:
         return State(
             leases=dict(self.leases),
+            offers=dict(self.offers),
             claims=dict(self.claims),
             reconciled=dict(self.reconciled),
             registrations=dict(self.registrations),

@@ -46,6 +46,7 @@ from blazar.service.ports.database import (
 )
 from blazar.service.ports.drift import Difference, Look, MarkedObject, Repair, is_reservation_id
 from blazar.service.ports.lease_lists import LeasePage, LeasePlace, LeaseQuery, LeaseSort, ListPage
+from blazar.service.ports.offers import OfferRepository
 from blazar.service.ports.quotas import QuotaRepository
 from blazar.service.ports.surroundings import Announcements, Clock, Notifier, Nudge
 
@@ -82,6 +83,7 @@ __all__ = [
     "Notification",
     "Notifier",
     "Nudge",
+    "OfferRepository",
     "Outbox",
     "Placement",
     "Presence",
