@@ -68,7 +68,7 @@ def places(lease: Lease) -> list[tuple[str, str, Any]]:
     return sorted((a.id, a.resource_id, a.interval) for a in lease.allocations)
 
 
-def test_what_is_held_is_given_to_nobody_else_and_a_claim_takes_it() -> None:
+def test_no_other_lease_gets_what_is_held_and_a_claim_takes_it() -> None:
     world = World(2)
     offer = hold(world, whole_hosts(min=2, max=2))
     assert offer.expires_at == world.clock.now() + 15 * MINUTE
@@ -464,7 +464,7 @@ class History:
         return [h for h in self.held if not (h.is_claimed or h.is_deleted or h.offer.is_over(self.now))]
 
     def taken(self, start: datetime, end: datetime) -> set[str]:
-        """The hosts that are promised to somebody at some instant between, by brute force."""
+        """The hosts that are promised at some instant between, by brute force."""
         stored = [self.world.lease(lease) for lease in self.leases]
         promised = [a for lease in stored for a in lease.allocations]
         promised += [a for h in self.open() for a in h.offer.lease.allocations]

@@ -17,6 +17,9 @@ from blazarclient.kinds.registry import installed_kinds, registered_resources
 
 SHORTAGE = "Not enough "
 """How the sentence of a shortage begins; its status depends on the version of the API."""
+NO_OFFER = "There is no offer "
+"""How the sentence of an unknown offer begins, or of one that has expired."""
+CLAIMED = "has been claimed already"
 EXCEEDED = "Quota exceeded for "
 """How the sentence begins that tells that a limit of the project is reached."""
 
@@ -42,6 +45,8 @@ def _parts(reasons: Sequence[Mapping[str, Any]]) -> list[str]:
 def _noun(command: str) -> str:
     """Return the noun of the resource that the command is about; `lease` if it is about no other one."""
     words = command.removeprefix("reservation ").replace("-", " ") + " "
+    if words.startswith("offer "):
+        return "offer"
     nouns = (resource.noun for resource in registered_resources())
     return next((noun for noun in nouns if words.startswith(f"{noun.replace('-', ' ')} ")), "lease")
 
@@ -75,6 +80,10 @@ def _general_advice(error: Exception, names: CommandNames) -> str:
             return f"Use the id: {names.call(names.noun, 'list')} shows it."
         case exception.BlazarClientException() if SHORTAGE in str(error):
             return f"See what is free when with {names.call('calendar', 'show')}."
+        case exception.BlazarClientException() if str(error).startswith(NO_OFFER):
+            return f"See what is held with {names.call('offer', 'list')}."
+        case exception.BlazarClientException() if CLAIMED in str(error):
+            return f"See it with {names.call('lease', 'show')}."
         case exception.BlazarClientException() if EXCEEDED in str(error):
             return f"See your limits and what your leases use with {names.call('usage', 'show')}."
         case exception.BlazarClientException():

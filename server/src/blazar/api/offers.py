@@ -39,7 +39,7 @@ class OfferActions:
     def create(self, request: Request) -> OfferReply:
         """Hold what a lease needs, for some minutes.
 
-        What is held is given to nobody else until it expires, is deleted, or is claimed: by the creation of a
+        No other lease gets what is held, until it expires, is deleted, or is claimed: by the creation of a
         lease with the offer's id."""
         caller = request.caller
         self._authorizer.require(rules.POST, caller)

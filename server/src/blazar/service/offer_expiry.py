@@ -1,8 +1,8 @@
 """The expiry of offers: what they held is free, and filters are told.
 
 An offer ends once: a claim and a removal compare and set the same row. So nothing is given twice, whosever
-clock says that it has expired. Whoever comes first removes it: a plan, which has to know what is free, or
-the lane of a manager that looks for such offers."""
+clock says that it has expired. The first that comes upon it removes it: a plan, which has to know what is
+free, or the lane of a manager that looks for such offers."""
 
 from __future__ import annotations
 
