@@ -77,8 +77,9 @@ def test_what_it_holds_is_taken(database: Database, stored: Offer) -> None:
         assert list(u.resources.allocations(HOSTS)) == list(stored.lease.allocations)
         assert u.quotas.leases_ahead("project-1", NOW) == 1
         assert u.quotas.leases_ahead("project-1", EXPIRY) == 0
-        uses, unknown = u.quotas.uses("project-1", stored.lease.interval)
+        uses, unknown = u.quotas.uses("project-1", stored.lease.interval, NOW)
         assert ([use.quantities for use in uses], unknown) == ([{"hosts": 2}], [])
+        assert u.quotas.uses("project-1", stored.lease.interval, EXPIRY) == ([], [])
         assert u.leases.exists(stored.id)  # so that filters are not told that it was never stored
         assert list(u.leases.ids_of_other_kinds([])) == [stored.id]
 

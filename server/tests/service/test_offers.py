@@ -32,7 +32,14 @@ from blazar.domain.lease.offer import Offer
 from blazar.engine.expiry import LOOK, PACE, Expiring
 from blazar.kinds.registered_hosts.errors import CantDeleteHost
 from blazar.kinds.registered_hosts.pool import POOL
-from blazar.service.commands import NOW, ByDuration, ClaimOffer, CreateLease, ReservationRequest
+from blazar.service.commands import (
+    NOW,
+    AvailabilityQuestion,
+    ByDuration,
+    ClaimOffer,
+    CreateLease,
+    ReservationRequest,
+)
 from blazar.service.context import Caller
 from blazar.service.offers import OfferSettings
 from blazar.service.ports import ReportType
@@ -236,6 +243,17 @@ def test_holds_count_as_leases_do() -> None:
     expired = hold(world, whole_hosts(), start=300, end=360)
     world.clock.move_to(expired.expires_at)
     assert world.create(min=3, max=3, start=300 - 15, end=360 - 15)
+
+
+def test_what_has_expired_is_no_answer_of_quotas() -> None:
+    world = World(1, quota=QuotaSettings(limits={"hosts": 1}))
+    offer = hold(world, start=120, end=180)
+    question = AvailabilityQuestion((whole_hosts(),), world.in_minutes(120), 60 * MINUTE)
+    (later,) = world.availability.ask(question, DEMO).answers
+    assert later.interval.start == world.in_minutes(180)
+    world.clock.move_to(offer.expires_at)
+    (now,) = world.availability.ask(question, DEMO).answers
+    assert now.interval == offer.lease.interval
 
 
 def test_filters_decide_on_the_offer_and_are_told_as_of_a_lease() -> None:
