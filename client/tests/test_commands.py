@@ -557,6 +557,83 @@ def test_a_question_without_reservations_is_not_sent(blazar: Blazar) -> None:
     assert "there is nothing to look for" in ran.err
 
 
+OFFER = {
+    "id": "5e1f0000-0000-4000-8000-00000000000a",
+    "user_id": "u",
+    "project_id": "p",
+    "start_date": "2030-01-08T09:00:00.000000",
+    "end_date": "2030-01-08T13:00:00.000000",
+    "expires_at": "2030-01-07T10:10:00.000000",
+    "created_at": "2030-01-07 10:00:00",
+    "reservations": [{"resource_type": "physical:host", "min": 1, "max": 1}],
+    "planned": [{"resource_type": "physical:host", "units": 1}],
+}
+
+
+def test_an_offer_asks_for_its_version(blazar: Blazar, cloud: RecordingCloud) -> None:
+    cloud.answer("POST", "/offers", 201, {"offer": OFFER})
+    ran = blazar(
+        f"offer-create {HOST} --start-date 'tomorrow 9:00' --duration 4h --hold 10m -f json --native"
+    )
+    assert ran.code == 0, ran.err
+    (sent,) = ran.requests
+    assert sent.headers["openstack-api-version"] == "reservation 1.4"
+    body = {key: value for key, value in sent.body.items() if key != "reservations"}
+    assert body == {
+        "start_date": "2030-01-08 09:00",
+        "end_date": "2030-01-08 13:00",
+        "duration": None,
+        "latest_end": None,
+        "hold": 10,
+    }
+    assert [each["resource_type"] for each in sent.body["reservations"]] == ["physical:host"]
+    assert json.loads(ran.out)["expires_at"] == OFFER["expires_at"]
+
+
+def test_offers_are_listed_shown_and_deleted(blazar: Blazar, cloud: RecordingCloud) -> None:
+    cloud.answer("GET", "/offers", 200, {"offers": [OFFER]})
+    cloud.answer("GET", f"/offers/{OFFER['id']}", 200, {"offer": OFFER})
+    cloud.answer("DELETE", f"/offers/{OFFER['id']}", 204, None)
+    listed = blazar("offer-list -f json")
+    assert json.loads(listed.out)[0]["planned"] == "1 physical:host"
+    shown = blazar(f"offer-show {OFFER['id']} -f value -c expires_at")
+    assert shown.out == f"{OFFER['expires_at']}\n"
+    deleted = blazar(f"offer-delete {OFFER['id']}")
+    assert deleted.out == f"Deleted offer: {OFFER['id']}\n"
+    for ran in (listed, shown, deleted):
+        assert [each.headers["openstack-api-version"] for each in ran.requests] == ["reservation 1.4"]
+
+
+def test_a_lease_takes_what_an_offer_holds(blazar: Blazar) -> None:
+    ran = blazar(f"lease-create --offer {OFFER['id']} --before-end-date 'tomorrow 12:00' x")
+    assert ran.code == 0, ran.err
+    (sent,) = ran.requests
+    assert sent.headers["openstack-api-version"] == "reservation 1.4"
+    assert sent.body == {"name": "x", "offer": OFFER["id"], "before_end_date": "2030-01-08 12:00"}
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ("--duration 4h", "--duration"),
+        ("--start-date now", "--start-date"),
+        ("--earliest", "--earliest"),
+        ("--dry-run", "--dry-run"),
+        (HOST, "--reservation"),
+    ],
+)
+def test_what_an_offer_says_already_is_not_sent(blazar: Blazar, options: str, named: str) -> None:
+    ran = blazar(f"lease-create --offer x {options} name")
+    assert (ran.code, ran.requests) == (2, [])
+    assert f"an offer has its times and its reservations: leave out {named}" in ran.err
+
+
+def test_an_offer_of_nothing_is_not_sent(blazar: Blazar) -> None:
+    ran = blazar("offer-create")
+    assert (ran.code, ran.requests) == (2, [])
+    assert "there is nothing to hold" in ran.err
+
+
 def test_a_lease_that_starts_as_early_as_can_be_asks_for_its_version(blazar: Blazar) -> None:
     ran = blazar(f"lease-create {HOST} --earliest --duration 4h --latest-end 2030-01-31 x")
     assert ran.code == 0, ran.err

@@ -89,6 +89,27 @@ STORY: tuple[tuple[str, str, Any], ...] = (
             "duration": {"wanted": 480, "minimum": 60},
         },
     ),
+    (
+        "POST",
+        "/v1/offers",
+        {
+            "start_date": "2030-01-03 09:00",
+            "duration": 480,
+            "hold": 30,
+            "reservations": [
+                {
+                    "resource_type": "physical:host",
+                    "min": 1,
+                    "max": 1,
+                    "hypervisor_properties": "",
+                    "resource_properties": "",
+                }
+            ],
+        },
+    ),
+    ("GET", "/v1/offers", None),
+    ("GET", "/v1/offers/{offer_id}", None),
+    ("DELETE", "/v1/offers/{offer_id}", None),
     ("PUT", "/v1/quotas/{project_id}", {"limits": {"leases": 100, "hosts": 4}}),
     ("GET", "/v1/quotas", None),
     ("GET", "/v1/quotas/{project_id}", None),
@@ -107,7 +128,12 @@ STORY: tuple[tuple[str, str, Any], ...] = (
     ("DELETE", "/v1/os-hosts/{host_id}", None),
 )
 """Method, path and body of each request, in an order in which all of them succeed."""
-SINCE = {"/v1/capacity": "1.2", "/v1/availability": "1.3"}
+SINCE = {
+    "/v1/capacity": "1.2",
+    "/v1/availability": "1.3",
+    "/v1/offers": "1.4",
+    "/v1/offers/{offer_id}": "1.4",
+}
 """The version that is asked for where a path is not in the first one."""
 
 

@@ -31,6 +31,7 @@ from blazar.domain.planning.demand import Order
 from blazar.engine.claims import Claims
 from blazar.engine.convergence import converge_now
 from blazar.engine.drift import DriftCheck
+from blazar.engine.expiry import Expiring
 from blazar.engine.listening import Listening
 from blazar.engine.loop import EngineSettings, EventLoop
 from blazar.engine.monitoring import Monitoring
@@ -56,6 +57,8 @@ from blazar.service.health import ThreadHealth
 from blazar.service.interface import Service
 from blazar.service.leases import LeaseSettings
 from blazar.service.metrics import NO_METRICS, Metrics
+from blazar.service.offer_expiry import OfferExpiry
+from blazar.service.offers import OfferSettings
 from blazar.service.ports import Announcements, Clock, Cloud, Database, Notifier
 from blazar.service.ports.kind import Dependencies, Kinds
 from blazar.service.quotas import DEFAULT_LIMITS, Quotas, QuotaSettings
@@ -90,12 +93,17 @@ class Manager:
         self.codec = Codec(plugins.interfaces)
         self.deliveries = Deliveries(database, clock)
         self._pools = sorted({kind.pool for kind in kinds.values()})
-        self._calendars = Calendars(
-            database, clock, Limits(seconds=conf.manager.planning_seconds), Turns(conf.manager.plans_at_once)
-        )
         start_retry = timedelta(seconds=conf.manager.start_retry_seconds)
         filters, exempt = load_filters(conf), conf.enforcement.exempt_projects
         reports = UsageReports(filters, kinds, exempt)
+        expiry = OfferExpiry(database, clock, reports)
+        self._calendars = Calendars(
+            database,
+            clock,
+            Limits(seconds=conf.manager.planning_seconds),
+            Turns(conf.manager.plans_at_once),
+            expiry=expiry,
+        )
         self._events = Events(database, cloud, kinds, clock, start_retry, reports)
         self.loop = EventLoop(database, self._events, clock, engine_settings(conf), metrics, tracing)
         self._relay = Relay(database, notifier, clock, metrics)
@@ -111,6 +119,7 @@ class Manager:
             Upkeep(
                 [*(partial(each.upkeep, dependencies) for each in plugins.extensions), self._forget_spent]
             ),
+            Expiring(expiry),
             *([Purge(database, clock, timedelta(days=days))] if days else ()),
             *monitors,
             *([Listening(announcements, partial(_look_soon, monitors))] if announcements else ()),
@@ -130,6 +139,7 @@ class Manager:
             filters,
             exempt,
             quota_settings(conf, kinds),
+            offer_settings(conf),
         )
 
     def _drift_check(
@@ -373,6 +383,13 @@ def lease_settings(conf: cfg.ConfigOpts) -> LeaseSettings:
     return LeaseSettings(
         notification=timedelta(minutes=conf.manager.minutes_before_end_lease),
         delete_wait=timedelta(seconds=conf.manager.delete_wait),
+    )
+
+
+def offer_settings(conf: cfg.ConfigOpts) -> OfferSettings:
+    return OfferSettings(
+        most=conf.manager.max_offers_per_project,
+        longest=timedelta(minutes=conf.manager.max_offer_minutes),
     )
 
 

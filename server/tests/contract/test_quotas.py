@@ -68,7 +68,7 @@ def test_the_use_of_a_project_in_an_interval(database: Database) -> None:
     for each in (inside, older, over, *others):
         database.transact(lambda u, each=each: u.leases.add(each, NOW))  # type: ignore[misc]
     with database.read() as u:
-        known, unknown = u.quotas.uses("p1", Interval(START, START + minutes(60)))
+        known, unknown = u.quotas.uses("p1", Interval(START, START + minutes(60)), START)
         assert unknown == [older.id]
         assert {use.lease_id: use for use in known} == {
             inside.id: Use(inside.id, inside.interval, {"hosts": 2}),

@@ -219,7 +219,7 @@ def test_a_manager_counts_plans_shortages_and_events(house: House) -> None:
     """The house has no metrics of its own: it is asked again with the same parts, counted."""
     house.register("compute-1")
     seen: list[tuple[Any, ...]] = []
-    admission = house.manager.use_cases.leases._creation._admission
+    admission = house.manager.use_cases.leases.creation._admission
     admission._metrics = Telling(seen)  # type: ignore[assignment]
     body = {
         "name": "lease",

@@ -73,6 +73,15 @@ DELETE /v1/leases/{lease_id}                  ours   401  403  403  404  403  20
 DELETE /v1/leases/{lease_id}                  theirs 401  403  403  404  404  404  404  204  403  204  204
 DELETE /v1/leases/{lease_id}                  absent 401  403  403  404  404  404  404  404  404  404  404
 
+GET    /v1/offers                             -      401  403  403  403  200  200  200  200  200  200  200
+POST   /v1/offers                             -      401  403  403  403  403  201  201  201  403  201  201
+GET    /v1/offers/{offer_id}                  ours   401  403  403  404  200  200  200  404  404  200  200
+GET    /v1/offers/{offer_id}                  theirs 401  403  403  404  404  404  404  200  200  200  200
+GET    /v1/offers/{offer_id}                  absent 401  403  403  404  404  404  404  404  404  404  404
+DELETE /v1/offers/{offer_id}                  ours   401  403  403  404  403  204  204  404  404  204  204
+DELETE /v1/offers/{offer_id}                  theirs 401  403  403  404  404  404  404  204  403  204  204
+DELETE /v1/offers/{offer_id}                  absent 401  403  403  404  404  404  404  404  404  404  404
+
 GET    /v1/capacity                           -      401  403  403  403  200  200  200  200  200  200  200
 GET    /v1/services                           -      401  403  403  403  403  403  403  403  403  200  200
 GET    /v1/quotas                             -      401  403  403  403  403  403  403  403  403  200  200
@@ -136,7 +145,7 @@ def rows() -> Iterator[Row]:
 
 ROWS = list(rows())
 OF_OTHERS = "all_projects=1&all=1&detail=1"
-SINCE_LATER = ("/v1/capacity", "/v1/availability")
+SINCE_LATER = ("/v1/capacity", "/v1/availability", "/v1/offers", "/v1/offers/{offer_id}")
 """Paths that API 1.0 has not."""
 SPOOFED = {
     "X-Identity-Status": "Confirmed",
@@ -157,6 +166,11 @@ RESERVATION = {
     "hypervisor_properties": "",
     "resource_properties": '["==", "$rack", "r1"]',
 }
+OFFER = {
+    "start_date": "2050-01-01 12:00",
+    "end_date": "2050-01-01 13:00",
+    "reservations": [RESERVATION],
+}
 SHAPE = ["error_message", "error_code", "error_name"]
 SHAPES = {401: ["error_message", "error"], 403: SHAPE, 404: SHAPE}
 """The keys of refusals, in this order."""
@@ -165,7 +179,8 @@ ABSENT = "5e1f0000-0000-4000-8000-000000000000"
 
 @dataclass
 class Scene:
-    """A lease of each of two projects, two hosts that they reserve, a free host, and a floating IP."""
+    """A lease and an offer of each of two projects, two hosts that they reserve, a free host, and a floating
+    IP."""
 
     at: Sandboxed
     url: str
@@ -180,6 +195,9 @@ class Scene:
         """Make all that is missing, and forget what was added."""
         for lease in self.expect("GET", "/v1/leases")["leases"]:
             self.expect("DELETE", f"/v1/leases/{lease['id']}")
+        for user in ("demo", "alt", "admin", "blazar"):
+            for offer in self.expect("GET", "/v1/offers", user)["offers"]:
+                self.expect("DELETE", f"/v1/offers/{offer['id']}", user)
         for host in self.expect("GET", "/v1/os-hosts")["hosts"]:
             self.expect("DELETE", f"/v1/os-hosts/{host['id']}")
         for floatingip in self.expect("GET", "/v1/floatingips")["floatingips"]:
@@ -199,8 +217,10 @@ class Scene:
             self.ids["project_id", target] = lease["project_id"]
             self.expect("PUT", f"/v1/quotas/{lease['project_id']}", json={"limits": {"leases": 99}})
             parts = [lease, *lease["reservations"], *lease["events"]]
+            offer = self.expect("POST", "/v1/offers", user, json=OFFER)["offer"]
+            self.ids["offer_id", target] = offer["id"]
             self.secrets[target] = frozenset(
-                [lease["name"], lease["user_id"], *(part["id"] for part in parts)]
+                [lease["name"], lease["user_id"], offer["id"], *(part["id"] for part in parts)]
                 + [reservation["resource_id"] for reservation in lease["reservations"]]
             )
         self.ids["host_id", "there"] = host["id"]
@@ -210,6 +230,11 @@ class Scene:
         self.bodies = {
             ("POST", "/v1/leases"): {"name": "another", **LEASE},
             ("PUT", "/v1/leases/{lease_id}"): {"name": "changed"},
+            ("POST", "/v1/offers"): {
+                **OFFER,
+                "start_date": "2050-01-01 16:00",
+                "end_date": "2050-01-01 17:00",
+            },
             ("POST", "/v1/availability"): {
                 "lease": {"reservations": [RESERVATION]},
                 "start": {"earliest": "2050-01-01 10:00"},

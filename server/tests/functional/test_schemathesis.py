@@ -26,15 +26,21 @@ from schemathesis.specs.openapi.checks import (
 from blazar.api.app import routes
 from blazar.api.authorization import Authorizer
 from blazar.api.health import Health
-from blazar.api.microversion import HEADER, text
+from blazar.api.microversion import HEADER, MAXIMUM, text
 
 from .canned import Canned
 from .conftest import EXTENSIONS, House, configured
+from .wishes import HOST
 
 EXAMPLES = examples(83)
 """For each operation and mode: the usual effort stays below a minute, the thorough one sends more than 20,000
 requests."""
 LEASE = {"name": "a", "start_date": "2050-01-01 10:00", "end_date": "2050-01-01 11:00"}
+OFFER = {
+    "start_date": "2051-01-01 10:00",
+    "end_date": "2051-01-01 11:00",
+    "reservations": [HOST],
+}
 CHECKS = [
     not_a_server_error,
     content_type_conformance,
@@ -88,6 +94,7 @@ def test_described_requests(
     lease = described_house.send("POST", "/v1/leases", "admin", json=LEASE).json["lease"]
     present = {
         "lease_id": lease["id"],
+        "offer_id": offer_id(described_house),
         "host_id": "1",
         "project_id": "a-project-without-leases",
         "property_name": "gpu",
@@ -111,6 +118,16 @@ def test_described_requests(
 
     sent_and_answered()
     assert SENT[f"{method} {path} {mode.value} {version}"] >= least(path)
+
+
+def offer_id(house: House) -> str:
+    """Return the id of an offer that is there."""
+    newest = {HEADER: f"reservation {text(MAXIMUM)}"}
+    held = house.send("GET", "/v1/offers", "admin", headers=newest).json["offers"]
+    if not held:
+        body = {**OFFER, "hold": 60}
+        held = [house.send("POST", "/v1/offers", "admin", json=body, headers=newest).json["offer"]]
+    return str(held[0]["id"])
 
 
 def least(path: str) -> int:

@@ -38,6 +38,8 @@ from blazar.service.context import Caller
 from blazar.service.events import Events, HeldClaim
 from blazar.service.healing import Healing, HealingSettings
 from blazar.service.leases import LeaseSettings
+from blazar.service.offer_expiry import OfferExpiry
+from blazar.service.offers import Offers, OfferSettings
 from blazar.service.ports import ClaimedEvent, Database, Flavor, Subnet, UnitOfWork
 from blazar.service.ports.enforcement import UsageFilter
 from blazar.service.ports.kind import Dependencies
@@ -131,8 +133,10 @@ class World:
         filters: Sequence[UsageFilter] = (),
         exempt: Collection[str] = (),
         quota: QuotaSettings | None = None,
+        offers: OfferSettings | None = None,
     ) -> None:
         self.quota = quota
+        self.offer_settings = offers
         self.filters = filters
         self.exempt = exempt
         self.clock = MovedClock()
@@ -163,7 +167,9 @@ class World:
         self.kinds = {
             kind.resource_type: kind for kind in (HostKind(), InstanceKind(), FlavorKind(), FloatingIPKind())
         }
-        self.calendars = Calendars(self.database, self.clock)
+        reports = UsageReports(self.filters, self.kinds, self.exempt)
+        self.expiry = OfferExpiry(self.database, self.clock, reports)
+        self.calendars = Calendars(self.database, self.clock, expiry=self.expiry)
         dependencies = Dependencies(self.database, self.cloud, self.kinds, self.clock)
         use_cases = UseCases(
             dependencies,
@@ -175,14 +181,15 @@ class World:
             filters=self.filters,
             exempt=self.exempt,
             quota=self.quota,
+            offers=self.offer_settings,
         )
         self.quotas = use_cases.quotas
         self.leases = use_cases.leases
         self.availability: AvailabilityUseCases = use_cases.noun("availability")
+        self.offers: Offers = use_cases.noun("offers")
         self.hosts: Hosts = use_cases.noun("hosts")
         self.allocations: Allocations = use_cases.noun("allocations")
         self.floatingips: FloatingIPs = use_cases.noun("floatingips")
-        reports = UsageReports(self.filters, self.kinds, self.exempt)
         self.events = Events(self.database, self.cloud, self.kinds, self.clock, self.start_retry, reports)
         self.reporting = [Reporting(each, dependencies) for each in self.filters]
         self.healing = Healing(

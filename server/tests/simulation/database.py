@@ -26,6 +26,7 @@ TABLES = tuple(field.name for field in fields(State) if field.name not in ("last
 ROW_OF = {
     "claims": "leases",
     "reconciled": "leases",
+    "offers": "leases",
     "touched": "registrations",
     "notices_held": "notifications",
 }
@@ -47,6 +48,7 @@ REPOSITORIES = (
     "reports",
     "presences",
     "quotas",
+    "offers",
 )
 Key = tuple[str, Any]
 
@@ -272,6 +274,8 @@ class Transaction:
         for (table, key), value in self._written.items():
             if table == "leases":
                 found.append(f"lease {key[:4]} {'removed' if value is GONE else summary(value)}")
+            elif table == "offers":
+                found.append(f"offer {key[:4]} {'removed' if value is GONE else summary(value.lease)}")
             elif table == "registrations":
                 found.append(f"{key[:4]}@{'removed' if value is GONE else value.generation}")
         return "; ".join(found)

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
 from blazar.adapters.memory.compute import MemoryCompute
 from blazar.adapters.memory.events import MemoryEvents
 from blazar.adapters.memory.leases import MemoryLeases
+from blazar.adapters.memory.offers import MemoryOffers
 from blazar.adapters.memory.resources import MemoryResources
 from blazar.domain.failure import FailureReason
 from blazar.domain.lease import change
@@ -99,6 +101,10 @@ def _never_over(observed: Any) -> Any:
     return lambda failure, *args: observed(failure, *args) or failure
 
 
+def _overdue_soon(overdue: Any) -> Any:
+    return lambda self, now, limit: overdue(self, now + timedelta(minutes=2), limit)
+
+
 def bound(lease: Lease) -> Lease:
     """Return the lease with all of its allocations bound."""
     reservations = tuple(
@@ -146,6 +152,9 @@ DEFECTS: Mapping[str, Defect] = {
     ),
     "a failure is never over": Defect("no host is lost", monitor, "observed", _never_over),
     "starts are not found": Defect("nothing waits for ever", MemoryEvents, "due", _no_start),
+    "offers are taken for expired before they are": Defect(
+        "a claim in time succeeds", MemoryOffers, "overdue", _overdue_soon
+    ),
     "an update keeps the old dates": Defect(
         "what is acknowledged is there", MemoryLeases, "save", _old_interval, seed=1
     ),

@@ -26,7 +26,7 @@ from blazar.kinds.registered_hosts.errors import HostAlreadyRegistered
 from blazar.kinds.registered_hosts.hosts import Hosts
 from blazar.service import events
 from blazar.service.leases import update
-from blazar.service.leases.create import LeaseCreation
+from blazar.service.leases.confirm import LeaseConfirmation
 from blazar.service.leases.store import LeaseChange
 from blazar.service.leases.update import LeaseUpdate
 
@@ -97,7 +97,9 @@ def _discards_at_create(_: Any) -> Any:
 
 
 def _discards_at_update(_: Any) -> Any:
-    def broken(self: Any, old: Any, new: Any, task: Any, caller: Any, now: Any, check: Any) -> Any:
+    def broken(
+        self: Any, old: Any, new: Any, task: Any, caller: Any, now: Any, check: Any, expected: Any
+    ) -> Any:
         old = self._store.commit(LeaseChange(old, task.marked(old)), caller)
         ready = self._preparation.make(task.marked(new), task, caller)
         decided = self._decided(old, ready, caller, now, check)
@@ -150,7 +152,7 @@ MENDS: Mapping[str, Mend] = {
     ),
     "7: a warning binds no allocation": Mend(((progress, "_settled", _a_warning_binds),), HOST, 71),
     "8: what an unknown commit of a create refers to stays": Mend(
-        ((LeaseCreation, "_make_and_confirm", _discards_at_create),), INSTANCE, 2
+        ((LeaseConfirmation, "make_and_confirm", _discards_at_create),), INSTANCE, 2
     ),
     "8: what an unknown commit of an update refers to stays": Mend(
         ((LeaseUpdate, "_make_and_commit", _discards_at_update),), INSTANCE, 147

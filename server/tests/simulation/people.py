@@ -36,7 +36,7 @@ from blazar.service.commands import (
     UpdateLease,
 )
 
-from . import moments
+from . import moments, offers
 from .broker import PATIENCE
 from .kinds import KINDS, overused
 from .rules import SKEWED, Rules
@@ -127,8 +127,9 @@ class User:
         self.rules = rules
         self.known: dict[str, Known] = {}
         self.kinds = kinds
-        self._caller = site.callers[name]
-        self._leases = site.service(name, self._caller).leases
+        self.caller = site.callers[name]
+        service = site.service(name, self.caller)
+        self._leases, self.offers = service.leases, service.noun("offers")
         self.ids = Random(f"{self.world.seed}/{name}")
         self._verbs: Mapping[str, Callable[[Random], None]] = {
             "create": self.create,
@@ -142,6 +143,7 @@ class User:
             "delete": self.delete,
             "boot": self.boot,
             "kill a server": self.kill_server,
+            offers.HOLD: partial(offers.hold_and_decide, self),
             **moments.verbs_of(self),
         }
 
@@ -173,10 +175,10 @@ class User:
         kinds = " ".join(request.resource_type for request in command.reservations)
         start, end = ("now" if each == NOW else _short(each) for each in (command.start, command.end))
         key = RequestKey(str(command.id), "")
-        self._ask(
+        self.ask(
             str(command.id),
             f"create {kinds} from {start} to {end}",
-            lambda: self._leases.create(command, self._caller, key=key),
+            lambda: self._leases.create(command, self.caller, key=key),
         )
         known = self.known.get(str(command.id), Known(None))
         if known.lease is not None and self.ids.random() < 0.3:
@@ -257,7 +259,7 @@ class User:
             self.delete_lease(lease.id)
 
     def delete_lease(self, lease_id: str) -> None:
-        self._ask(lease_id, f"delete {lease_id[:4]}", lambda: self._leases.delete(lease_id, self._caller))
+        self.ask(lease_id, f"delete {lease_id[:4]}", lambda: self._leases.delete(lease_id, self.caller))
 
     def boot(self, random: Random) -> None:
         for lease_id in list(self.known):
@@ -286,15 +288,15 @@ class User:
 
     def update(self, lease: Lease, command: UpdateLease, must_be_done: bool = False) -> None:
         fields = [f"{name}={_short(value)}" for name, value in _set(command)]
-        self._ask(
+        self.ask(
             lease.id,
             f"update {lease.id[:4]} {' '.join(fields)}",
-            lambda: self._leases.update(lease.id, command, self._caller),
+            lambda: self._leases.update(lease.id, command, self.caller),
             lambda found: is_as_asked(found, command),
             must_be_done,
         )
 
-    def _ask(
+    def ask(
         self,
         lease_id: str,
         what: str,

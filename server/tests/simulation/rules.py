@@ -74,6 +74,8 @@ class Rules:
                     self._require_properties(row.after)
                     self._require_no_early_end(row.before, row.after)
                     self._require_settled(row.before, row.after)
+            elif table == "offers" and row.after is not None:
+                self._require_capacity(row.after.lease)
             elif table == "registrations" and row.after is not None:
                 self._require_real_failure(row.before, row.after)
         if any(table == "registrations" for table, _ in changes):
@@ -90,7 +92,8 @@ class Rules:
     def _require_capacity(self, lease: Lease) -> None:
         mine = {a.resource_id for a in lease.allocations}
         on: dict[str, list[Allocation]] = {}
-        for other in self.site.leases().values():
+        held = (offer.lease for offer in self.site.offers().values())
+        for other in (*self.site.leases().values(), *held):
             if other.status is not LeaseStatus.TERMINATED:
                 for allocation in other.allocations:
                     if allocation.resource_id in mine:
@@ -251,6 +254,8 @@ class Rules:
 
     def is_everything_over(self) -> bool:
         leases = self.site.leases().values()
+        if self.site.offers():
+            return False
         return self.is_nothing_due() and all(lease.status is LeaseStatus.TERMINATED for lease in leases)
 
     def require_no_waiting(self) -> None:
@@ -341,6 +346,8 @@ class Rules:
                 self.fail("nothing waits for ever", f"lease {lease.id} is {lease.status} after its end")
             if rows := [e.event_type for e in lease.events if not e.event_type.is_public]:
                 self.fail("nothing is left behind", f"lease {lease.id} keeps {rows} of the engine")
+        for offer in self.site.offers().values():
+            self.fail("nothing waits for ever", f"offer {offer.id} has expired at {offer.expires_at}")
         if waiting := self.site.database.committed.notifications:
             self.fail("nothing waits for ever", f"{len(waiting)} notifications are not delivered")
         if self.site.in_freepool() != frozenset(HOSTS):

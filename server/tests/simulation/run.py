@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from random import Random
 
-from . import moments, people, troubles
+from . import moments, offers, people, troubles
 from .kinds import KINDS
 from .people import Action, Operator, User
 from .rules import Rules
@@ -66,6 +66,7 @@ def draw(seed: int, without: Sequence[str] = (), kinds: Sequence[str] = tuple(KI
     chosen = tuple(sorted(random.sample(tuple(kinds), random.randint(1, min(len(kinds), 2)))))
     rare = Random(f"{seed}/moments")
     actions = moments.added(rare, people.draw(random, ACTS, chosen))
+    actions = offers.added(Random(f"{seed}/offers"), actions)
     found = troubles.draw(random, ACTS, MANAGERS, (*USERS, "operator"), without)
     found = moments.troubled(rare, found, ACTS, without)
     return Plan(str(seed), tuple(actions), tuple(found), chosen)

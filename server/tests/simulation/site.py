@@ -14,6 +14,7 @@ from blazar.adapters.memory.cloud import FREEPOOL, MemoryCloud
 from blazar.bootstrap import Manager
 from blazar.domain.errors import CloudUnavailable
 from blazar.domain.lease.lease import Lease
+from blazar.domain.lease.offer import Offer
 from blazar.domain.resource import Registration
 from blazar.plugins import load_plugins
 from blazar.rpc.dispatcher import Dispatcher
@@ -222,6 +223,10 @@ class Site:
     def leases(self) -> Mapping[str, Lease]:
         """What is committed, by id."""
         return self.database.committed.leases
+
+    def offers(self) -> Mapping[str, Offer]:
+        """What is held, by id."""
+        return self.database.committed.offers
 
     def registrations(self) -> Mapping[str, Registration]:
         return self.database.committed.registrations

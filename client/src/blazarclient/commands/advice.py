@@ -17,6 +17,9 @@ from blazarclient.kinds.registry import installed_kinds, registered_resources
 
 SHORTAGE = "Not enough "
 """How the sentence of a shortage begins; its status depends on the version of the API."""
+NO_OFFER = "There is no offer "
+"""How the sentence of an unknown offer begins, or of one that has expired."""
+CLAIMED = "has been claimed already"
 EXCEEDED = "Quota exceeded for "
 """How the sentence begins that tells that a limit of the project is reached."""
 
@@ -43,6 +46,8 @@ def _parts(reasons: Sequence[Mapping[str, Any]]) -> list[str]:
 def _noun(command: str) -> str | None:
     """Return the noun of the lease or the resource that the command is about; None if it is about neither."""
     words = command.removeprefix("reservation ").replace("-", " ") + " "
+    if words.startswith("offer "):
+        return "offer"
     nouns = ("lease", *(resource.noun for resource in registered_resources()))
     return next((noun for noun in nouns if words.startswith(f"{noun.replace('-', ' ')} ")), None)
 
@@ -84,6 +89,10 @@ def _general_advice(error: Exception, names: CommandNames) -> str:
                 f"See when you could have it with {names.call('availability', 'show')}, "
                 f"and what is free when with {names.call('capacity', 'show')}."
             )
+        case exception.BlazarClientException() if str(error).startswith(NO_OFFER):
+            return f"See what is held with {names.call('offer', 'list')}."
+        case exception.BlazarClientException() if CLAIMED in str(error):
+            return f"See it with {names.call('lease', 'show')}."
         case exception.BlazarClientException() if EXCEEDED in str(error):
             return f"See your limits and what your leases use with {names.call('usage', 'show')}."
         case exception.BlazarClientException():

@@ -29,6 +29,11 @@ EVENTS_ARE_IGNORED = (
     "The time of the warning before the end is --before-end-date."
 )
 DRY_RUN = "Nothing was made. The lease would be:"
+NOT_WITH_OFFER = (
+    *("earliest", "latest_end", "start_date", "end_date", "duration"),
+    *("event", "file", "dry_run", "explain"),
+)
+"""Options that say what an offer has already, or that a claim cannot do."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,12 @@ class CreateLease(ShowCommand):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument("name", metavar="LEASE", nargs="?", help="Name for the lease")
-        _add_times(parser)
+        add_times(parser)
+        parser.add_argument(
+            "--before-end-date",
+            metavar="BEFORE_END",
+            help="Time for taking an action before the end of the lease (default: depends on system default)",
+        )
         parser.add_argument(
             "--reservation",
             metavar="<key=value>",
@@ -86,6 +96,11 @@ class CreateLease(ShowCommand):
             action="store_true",
             help="Where there is not enough, show how many resources each part of the requirement leaves",
         )
+        parser.add_argument(
+            "--offer",
+            metavar="<offer>",
+            help="Take what this offer holds, by its ID: its times and its reservations",
+        )
         add_wait_options(parser, "Wait until the lease is ACTIVE")
         return parser
 
@@ -99,7 +114,9 @@ class CreateLease(ShowCommand):
         if not name:
             raise InvalidInput("the lease has no name: give LEASE, or name in the file")
         time_parser = TimeParser(self.clock.now(), self.zone or UTC)
-        period = _period(parsed_args, lease_file, time_parser)
+        if parsed_args.offer:
+            return self._claim(name, parsed_args, time_parser)
+        period = period_of(parsed_args, lease_file, time_parser)
         reservations = [*lease_file.reservations, *self.reservations(parsed_args)]
         if not reservations:
             raise InvalidInput(
@@ -126,7 +143,24 @@ class CreateLease(ShowCommand):
                 dry_run=parsed_args.dry_run,
             )
 
-        lease = with_names(self.reservation, reservations, send)
+        return self._shown(with_names(self.reservation, reservations, send), parsed_args)
+
+    def _claim(
+        self, name: str, parsed_args: argparse.Namespace, time_parser: TimeParser
+    ) -> tuple[Sequence[str], Sequence[Any]]:
+        given = [option for option in NOT_WITH_OFFER if getattr(parsed_args, option)]
+        if given or self.reservations(parsed_args):
+            option = given[0] if given else "reservation"
+            raise InvalidInput(
+                f"an offer has its times and its reservations: leave out --{option.replace('_', '-')}"
+            )
+        before_end = parsed_args.before_end_date
+        wire = None if before_end is None else to_wire(time_parser.parse(before_end))
+        return self._shown(self.reservation.offer.claim(parsed_args.offer, name, wire), parsed_args)
+
+    def _shown(
+        self, lease: dict[str, Any], parsed_args: argparse.Namespace
+    ) -> tuple[Sequence[str], Sequence[Any]]:
         self.announce(DRY_RUN if parsed_args.dry_run else "Created a new lease:", parsed_args)
         if parsed_args.wait and not parsed_args.dry_run:
             lease = self._wait_until_active(lease, parsed_args)
@@ -172,7 +206,8 @@ def _take_file_for_format(parser: argparse.ArgumentParser) -> None:
         )
 
 
-def _add_times(parser: argparse.ArgumentParser) -> None:
+def add_times(parser: argparse.ArgumentParser) -> None:
+    """Add the options for the start and the end of a lease."""
     start = parser.add_mutually_exclusive_group()
     start.add_argument(
         "--earliest",
@@ -198,14 +233,9 @@ def _add_times(parser: argparse.ArgumentParser) -> None:
     end.add_argument(
         "--duration", metavar="<duration>", help="Instead of the end: how long, like 90m, 4h, 1h30m, 2d, 1w"
     )
-    parser.add_argument(
-        "--before-end-date",
-        metavar="BEFORE_END",
-        help="Time for taking an action before the end of the lease (default: depends on system default)",
-    )
 
 
-def _period(parsed_args: argparse.Namespace, lease_file: LeaseFile, time_parser: TimeParser) -> Period:
+def period_of(parsed_args: argparse.Namespace, lease_file: LeaseFile, time_parser: TimeParser) -> Period:
     """Return the times of the options or, without an option, of the file.
 
     Raises InvalidInput if start, before-end and end are not in this order.

@@ -13,6 +13,7 @@ from blazarclient.v1.allocations import Allocations
 from blazarclient.v1.availability import AvailabilityManager
 from blazarclient.v1.capacity import Capacity
 from blazarclient.v1.leases import Leases
+from blazarclient.v1.offers import Offers
 from blazarclient.v1.quotas import Quotas
 from blazarclient.v1.services import Services
 
@@ -23,8 +24,8 @@ _LOG = logging.getLogger(__name__)
 
 
 class Client:
-    """The calls of the API, in groups: `lease`, `allocation`, `capacity`, `availability`, `quota`, `service`,
-    and those of the installed kinds.
+    """The calls of the API, in groups: `lease`, `allocation`, `capacity`, `availability`, `offer`, `quota`,
+    `service`, and those of the installed kinds.
 
     The client takes a keystoneauth `session`; further arguments (`interface`, `region_name`,
     `endpoint_override`, ...) choose the endpoint. The deprecated arguments `blazar_url` and `auth_token`
@@ -52,6 +53,7 @@ class Client:
         self.capacity = Capacity(transport)
         self.quota = Quotas(transport)
         self.availability = AvailabilityManager(transport)
+        self.offer = Offers(transport)
         self.service = Services(transport)
 
     if TYPE_CHECKING:

@@ -84,6 +84,7 @@ _NOUNS = (
     "calendar",
     "capacity",
     "availability",
+    "offer",
     "quota",
     "usage",
     "service",

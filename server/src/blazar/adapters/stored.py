@@ -36,6 +36,12 @@ def saved_lease(new: Lease, current: Lease, now: datetime) -> Lease:
     return replace(merged, revision=current.revision + 1, updated_at=updated_at)
 
 
+def claimed_lease(new: Lease, offered: Lease, now: datetime) -> Lease:
+    """Return the lease as it is stored where an offer becomes one."""
+    stored = saved_lease(new, offered, now)
+    return replace(stored, created_at=now, updated_at=None)
+
+
 def added_registration(registration: Registration, now: datetime) -> Registration:
     """Return the registration as it is stored by ``add``."""
     return replace(_plain(registration), created_at=now, updated_at=None)

@@ -21,6 +21,7 @@ from blazar.api.health import Health, HealthActions, HealthReply
 from blazar.api.idempotency import IDEMPOTENCY_KEY
 from blazar.api.leases import LeaseActions
 from blazar.api.metrics import Exposition, with_metrics
+from blazar.api.offers import OfferActions
 from blazar.api.preconditions import IF_MATCH
 from blazar.api.preconditions import SINCE as TAGGED
 from blazar.api.quotas import QuotaActions
@@ -30,12 +31,14 @@ from blazar.api.schemas.availability import AvailabilityRequest
 from blazar.api.schemas.capacity import CapacityQuery
 from blazar.api.schemas.leases import CREATE, UPDATE, LeaseCreate, LeaseUpdate
 from blazar.api.schemas.lists import LeasesQuery
+from blazar.api.schemas.offers import OfferCreate
 from blazar.api.schemas.quotas import QuotaUpdate
 from blazar.api.services import ServiceActions
 from blazar.api.views import capacity as capacity_views
 from blazar.api.views import leases as lease_views
 from blazar.api.views import quotas as quota_views
 from blazar.api.views.availability import AvailabilityReply
+from blazar.api.views.offers import OfferReply, OffersReply
 from blazar.api.views.services import ServicesReply
 from blazar.service.interface import Service
 from blazar.service.metrics import NO_METRICS, Metrics
@@ -51,6 +54,8 @@ LEASE = TypeAdapter(lease_views.LeaseReply)
 DRY_RUN = TypeAdapter(lease_views.PreviewReply)
 LEASES = TypeAdapter(lease_views.LeasesReply)
 AVAILABILITY = TypeAdapter(AvailabilityReply)
+OFFER = TypeAdapter(OfferReply)
+OFFERS = TypeAdapter(OffersReply)
 QUOTA = TypeAdapter(quota_views.QuotaReply)
 QUOTAS = TypeAdapter(quota_views.QuotasReply)
 USAGE = TypeAdapter(quota_views.UsageReply)
@@ -71,6 +76,7 @@ def routes(
     ``.json`` behind a path, and HEAD in place of GET, are the same routes."""
     leases = LeaseActions(service, kinds, authorizer)
     quotas = QuotaActions(service, authorizer)
+    offers = OfferActions(service, kinds, authorizer)
     ask = AvailabilityActions(service, authorizer, tells_shortages).ask
     # fmt: off
     core = (
@@ -89,6 +95,11 @@ def routes(
         Route("DELETE", "/v1/leases/{lease_id}", leases.delete, 204, headers=(IF_MATCH,)),
 
         Route("POST", "/v1/availability", ask, body=AvailabilityRequest, reply=AVAILABILITY, since=(1, 3)),
+
+        Route("GET",    "/v1/offers", offers.list, reply=OFFERS, since=(1, 4)),
+        Route("POST",   "/v1/offers", offers.create, 201, body=OfferCreate, reply=OFFER, since=(1, 4)),
+        Route("GET",    "/v1/offers/{offer_id}", offers.show, reply=OFFER, since=(1, 4)),
+        Route("DELETE", "/v1/offers/{offer_id}", offers.delete, 204, since=(1, 4)),
 
         Route("GET",    "/v1/quotas", quotas.list, reply=QUOTAS),
         Route("GET",    "/v1/quotas/{project_id}", quotas.show, reply=QUOTA),

@@ -12,10 +12,11 @@ from blazar.api.authorization import Authorizer
 from blazar.api.idempotency import request_key
 from blazar.api.lease_lists import listing, place_at, question
 from blazar.api.microversion import newest
+from blazar.api.offers import offers_of
 from blazar.api.paging import in_pages
 from blazar.api.routing import Answer, PagedList, Request
 from blazar.api.schemas.fields import validated
-from blazar.api.schemas.leases import CREATE, UPDATE
+from blazar.api.schemas.leases import CREATE, UPDATE, LeaseCreateOrClaim
 from blazar.api.schemas.lists import LeasesQuery
 from blazar.api.views.leases import LeaseView, dry_run_reply, lease_reply, lease_view
 from blazar.domain.errors import InvalidInput, NotFound, PolicyNotAuthorized
@@ -115,6 +116,9 @@ class LeaseActions:
         caller = request.caller
         self._authorizer.require(rules.POST, caller)
         asked = validated(newest(CREATE, request.version), request.body)
+        if isinstance(asked, LeaseCreateOrClaim) and asked.offer is not None:
+            claimed = offers_of(self._service, caller).claim(asked.offer, asked.claim(), caller)
+            return self._reply(request, claimed, 201)
         by_duration = asked.by_duration()
         # Managers of the version before do not know what is not sent here.
         more: dict[str, Any] = {} if by_duration is None else {"by_duration": by_duration}

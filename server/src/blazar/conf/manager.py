@@ -108,4 +108,17 @@ OPTIONS = (
         max=64,
         help="Reservations that a new lease may have, at the most.",
     ),
+    cfg.IntOpt(
+        "max_offers_per_project",
+        default=5,
+        min=0,
+        help="Offers that a project may have at once, each of which holds resources until it is claimed or "
+        "expires; 0 for none.",
+    ),
+    cfg.IntOpt(
+        "max_offer_minutes",
+        default=60,
+        min=1,
+        help="How long an offer may be held, at the most.",
+    ),
 )

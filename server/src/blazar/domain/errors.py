@@ -147,6 +147,13 @@ class NotFound(BlazarError):
     template = "Object with {object} not found"
 
 
+class OfferNotFound(NotFound):
+    """No offer has this id, or not any more. What the caller may not see is answered in the same words."""
+
+    code = "offer_not_found"
+    template = "There is no offer {offer}: it has expired, was deleted, or never was."
+
+
 # What is asked for collides with the state of things.
 
 
@@ -162,6 +169,11 @@ class InvalidStatus(Conflict):
 class CantUpdateParameter(Conflict):
     code = "cant_update_parameter"
     template = "{param} cannot be updated"
+
+
+class OfferClaimed(Conflict):
+    code = "offer_claimed"
+    template = "Offer {offer} has been claimed already: a lease has its id."
 
 
 class MultipleHostsFound(Conflict):

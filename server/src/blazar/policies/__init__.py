@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from oslo_config import cfg
 from oslo_policy import policy
 
-from blazar.policies import availability, base, capacity, leases, properties, quotas, services
+from blazar.policies import availability, base, capacity, leases, offers, properties, quotas, services
 
 RULES: tuple[policy.RuleDefault, ...] = (
     *base.RULES,
     *leases.RULES,
     *availability.RULES,
+    *offers.RULES,
     *quotas.RULES,
     *services.RULES,
     *capacity.RULES,

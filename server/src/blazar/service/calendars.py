@@ -27,7 +27,8 @@ from blazar.domain.planning.planner import Allowance, plan, with_first_fit
 from blazar.domain.resource import Allocation, Pool
 from blazar.domain.time import Interval
 from blazar.service.context import Caller
-from blazar.service.ports import Clock, Database
+from blazar.service.offer_expiry import OfferExpiry
+from blazar.service.ports import Clock, Database, UnitOfWork
 from blazar.service.turns import Turns
 
 Answer = TypeVar("Answer")
@@ -67,8 +68,10 @@ class Calendars:
         turns: Turns | None = None,
         monotonic: Callable[[], float] = time.monotonic,
         breathe: Callable[[float], None] = time.sleep,
+        expiry: OfferExpiry | None = None,
     ) -> None:
         self._database = database
+        self._expiry = expiry or OfferExpiry(database, clock)
         self._clock = clock
         self._limits = limits or Limits()
         self._turns = turns or Turns()
@@ -225,7 +228,7 @@ class Calendars:
 
     def _of(self, pool: Pool) -> _Resident:
         with self._lock:
-            return self._resident.setdefault(pool, _Resident(pool, self._database, self._clock))
+            return self._resident.setdefault(pool, _Resident(pool, self._database, self._clock, self._expiry))
 
 
 def _moved(request: PlanRequest, start: datetime) -> PlanRequest:
@@ -240,8 +243,9 @@ Commit = Sequence[tuple[str, int, Sequence[Allocation]]]
 class _Resident:
     """The calendar of one pool."""
 
-    def __init__(self, pool: Pool, database: Database, clock: Clock) -> None:
+    def __init__(self, pool: Pool, database: Database, clock: Clock, expiry: OfferExpiry) -> None:
         self._pool = pool
+        self._expiry = expiry
         self._database = database
         self._clock = clock
         self._lock = threading.Lock()
@@ -282,20 +286,31 @@ class _Resident:
         while self._own:
             for resource_id, generation, added in self._own.popleft():
                 self._calendar.advance(resource_id, generation, added)
-        with self._database.read() as uow:
-            if self._seen is None:
-                self._calendar.bulk_load((r.resource, a) for r, a in uow.resources.occupancy(self._pool))
-            else:
-                since = None if in_full else self._seen - OVERLAP
-                stored = uow.resources.generations(self._pool, since)
-                changed = [i for i, n in stored.items() if self._calendar.generation_of(i) != n]
-                if in_full:
-                    for gone in [i for i in self._calendar if i not in stored]:
-                        self._calendar.drop(gone)
-                if changed:
-                    for registration, allocations in uow.resources.occupancy(self._pool, changed):
-                        self._calendar.put(registration.resource, allocations)
+        if not self._read(in_full, begun):
+            self._expiry.remove_all()
+            self._read(in_full)
         self._seen = begun
         self._done = self._begun
         if in_full:
             self._done_in_full = self._begun
+
+    def _read(self, in_full: bool, now: datetime | None = None) -> bool:
+        """Read what has changed. With ``now``, read nothing and return false where an offer has expired."""
+        with self._database.read() as uow:
+            if now is not None and uow.offers.is_any_overdue(now):
+                return False
+            if self._seen is None:
+                self._calendar.bulk_load((r.resource, a) for r, a in uow.resources.occupancy(self._pool))
+            else:
+                self._read_changed(uow, None if in_full else self._seen - OVERLAP)
+        return True
+
+    def _read_changed(self, uow: UnitOfWork, since: datetime | None) -> None:
+        stored = uow.resources.generations(self._pool, since)
+        if since is None:
+            for gone in [i for i in self._calendar if i not in stored]:
+                self._calendar.drop(gone)
+        changed = [i for i, n in stored.items() if self._calendar.generation_of(i) != n]
+        if changed:
+            for registration, allocations in uow.resources.occupancy(self._pool, changed):
+                self._calendar.put(registration.resource, allocations)

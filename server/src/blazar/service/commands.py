@@ -82,6 +82,16 @@ class RequestKey:
 
 
 @dataclass(frozen=True, slots=True)
+class ClaimOffer:
+    """What the offer does not say of the lease that it becomes."""
+
+    name: str
+    before_end: datetime | None = None
+    id: str | None = field(default=None, compare=False)
+    """The id of the claim, chosen by a caller that may have to ask twice."""
+
+
+@dataclass(frozen=True, slots=True)
 class UpdateLease:
     name: str | Unset = UNSET
     start: Moment | Unset = UNSET

@@ -10,9 +10,17 @@ from datetime import timedelta
 from typing import Any, Protocol, TypeVar
 
 from blazar.domain.lease.lease import Lease
+from blazar.domain.lease.offer import Offer
 from blazar.service.availability import Availability
 from blazar.service.capacity import CapacityQuestion, CapacityReport
-from blazar.service.commands import AvailabilityQuestion, ByDuration, CreateLease, RequestKey, UpdateLease
+from blazar.service.commands import (
+    AvailabilityQuestion,
+    ByDuration,
+    ClaimOffer,
+    CreateLease,
+    RequestKey,
+    UpdateLease,
+)
 from blazar.service.context import Caller
 from blazar.service.health import ManagerHealth
 from blazar.service.ports import LeasePage, LeaseQuery, ListPage
@@ -145,6 +153,37 @@ class AvailabilityInterface(Protocol):
         ...
 
 
+class OffersInterface(Protocol):
+    @call_options(needs_token=True, once=True)
+    def create(
+        self,
+        command: CreateLease,
+        hold: timedelta | None,
+        caller: Caller,
+        by_duration: ByDuration | None = None,
+    ) -> Offer:
+        """Hold what the lease needs for this time, or as long as most do. Raises what a create raises."""
+        ...
+
+    def get(self, offer_id: str) -> Offer:
+        """Return the offer. Raises OfferNotFound, also where it has expired."""
+        ...
+
+    def list(self, project_id: str) -> Sequence[Offer]:
+        """Return the offers of a project, oldest first: no more than it may have at once."""
+        ...
+
+    @call_options(needs_token=True, once=True)
+    def claim(self, offer_id: str, command: ClaimOffer, caller: Caller) -> Lease:
+        """Make the offer a lease of the caller. Raises OfferNotFound, OfferClaimed."""
+        ...
+
+    @call_options(once=True)
+    def delete(self, offer_id: str, caller: Caller) -> None:
+        """Give back what the offer holds. Raises OfferNotFound."""
+        ...
+
+
 class HealthInterface(Protocol):
     @call_options(patience=3.0)
     def read(self) -> ManagerHealth:
@@ -216,6 +255,7 @@ INTERFACES: Mapping[str, type] = {
     "health": HealthInterface,
     "services": ServicesInterface,
     "availability": AvailabilityInterface,
+    "offers": OffersInterface,
     "quotas": QuotasInterface,
     "capacity": CapacityInterface,
 }

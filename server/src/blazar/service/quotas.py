@@ -135,7 +135,7 @@ class Quotas:
         uses: Sequence[Use] = ()
         if any(limits[name] != UNLIMITED for name in names):
             interval = Interval(since - self._settings.window, now + HORIZON + self._settings.window)
-            uses = self._uses(uow, project_id, interval, with_spent=True)
+            uses = self._uses(uow, project_id, interval, with_spent=True, now=now)
         leases = uow.quotas.leases_ahead(project_id, now)
         return QuotaOutlook(limits, leases, uses, now, self._settings.window, self._use)
 
@@ -171,7 +171,7 @@ class Quotas:
         limits = (asked or self.limits(uow, project_id)).limits
         leases = uow.quotas.leases_ahead(project_id, now)
         window = self._settings.window
-        uses = self._uses(uow, project_id, Interval(now - window, now + HORIZON), with_spent=True)
+        uses = self._uses(uow, project_id, Interval(now - window, now + HORIZON), with_spent=True, now=now)
         ahead = Interval(now, now + HORIZON)
         found = [LimitUse(LEASES, limits[LEASES], leases, leases)]
         for name in self.quantities:
@@ -203,21 +203,25 @@ class Quotas:
             leases = uow.quotas.leases_ahead(project_id, now)
             if leases >= limits[LEASES]:
                 raise QuotaExceeded(LEASES, limits[LEASES], leases, 1)
-        others = self._others(uow, project_id, growth.new, limits)
+        others = self._others(uow, project_id, growth.new, limits, now)
         quota.check(limits, growth, others, now, self._settings.window)
 
-    def _others(self, uow: UnitOfWork, project_id: str, new: Use, limits: Mapping[str, int]) -> Sequence[Use]:
+    def _others(
+        self, uow: UnitOfWork, project_id: str, new: Use, limits: Mapping[str, int], now: datetime
+    ) -> Sequence[Use]:
         """Return what the project's other leases use, as far as a limit counts it."""
         counts_hours = any(limits[hours_of(name)] != UNLIMITED for name in new.quantities)
         if not counts_hours and all(limits[name] == UNLIMITED for name in new.quantities):
             return ()
         interval = new.interval.widened(self._settings.window) if counts_hours else new.interval
-        uses = self._uses(uow, project_id, interval, counts_hours)
+        uses = self._uses(uow, project_id, interval, counts_hours, now)
         # What this lease has used and no longer tells is remembered under another id.
         return [use for use in uses if use.lease_id != new.lease_id]
 
-    def _uses(self, uow: UnitOfWork, project_id: str, interval: Interval, with_spent: bool) -> Sequence[Use]:
-        known, unknown = uow.quotas.uses(project_id, interval)
+    def _uses(
+        self, uow: UnitOfWork, project_id: str, interval: Interval, with_spent: bool, now: datetime
+    ) -> Sequence[Use]:
+        known, unknown = uow.quotas.uses(project_id, interval, now)
         counted = [self._use(lease) for lease in uow.leases.get_many(unknown)] if unknown else []
         spent = uow.quotas.spent(project_id, interval) if with_spent else ()
         return [*known, *counted, *(replace(use, lease_id="") for use in spent)]

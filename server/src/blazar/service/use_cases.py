@@ -15,6 +15,11 @@ from blazar.service.health import HealthUseCases, ThreadHealth
 from blazar.service.leases import Leases, LeaseSettings
 from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.objections import Objections
+from blazar.service.offer_expiry import OfferExpiry
+from blazar.service.offers import Offers, OfferSettings
+from blazar.service.offers.claim import OfferClaim
+from blazar.service.offers.hold import OfferCreation
+from blazar.service.offers.store import OfferStore
 from blazar.service.ports import Nudge
 from blazar.service.ports.enforcement import UsageFilter
 from blazar.service.ports.kind import Dependencies, Extension
@@ -45,6 +50,7 @@ class UseCases:
         filters: Sequence[UsageFilter] = (),
         exempt: Collection[str] = (),
         quota: QuotaSettings | None = None,
+        offers: OfferSettings | None = None,
     ) -> None:
         database, cloud = dependencies.database, dependencies.cloud
         kinds, clock = dependencies.kinds, dependencies.clock
@@ -55,18 +61,12 @@ class UseCases:
         in_keystone = KeystoneLimits(cloud, clock) if quota.are_in_keystone else None
         quotas = Quotas(kinds, quota, metrics, in_keystone)
         enforcement = Enforcement(filters, dependencies, exempt, metrics)
-        self.leases = Leases(
-            database,
-            admission,
-            preparation,
-            kinds,
-            clock,
-            nudge,
-            settings,
-            enforcement,
-            UsageReports(filters, kinds, exempt),
-            quotas,
+        reports = UsageReports(filters, kinds, exempt)
+        leases = self.leases = Leases(
+            database, admission, preparation, kinds, clock, nudge, settings, enforcement, reports, quotas
         )
+        offers = offers or OfferSettings()
+        held = OfferStore(database, kinds, clock, quotas, reports, offers.most)
         self.quotas = QuotaUseCases(database, quotas, clock)
         self.health = HealthUseCases(database, clock, threads, calendars.plans_waiting)
         objections = Objections(database, kinds, clock, enforcement, quotas)
@@ -80,6 +80,13 @@ class UseCases:
             "capacity": CapacityUseCases(calendars, kinds, private, cloud, clock, planning.cleaning),
             "services": Services(database, clock),
             "availability": AvailabilityUseCases(admission, preparation, kinds, clock, objections),
+            "offers": Offers(
+                held,
+                OfferCreation(held, leases.creation, admission, preparation, enforcement, clock, offers),
+                OfferClaim(held, leases.store, admission, preparation, leases.confirmation, clock, nudge),
+                OfferExpiry(database, clock, reports),
+                lambda: leases.settings,
+            ),
             **contributed,
         }
 

@@ -34,7 +34,7 @@ from sqlalchemy.exc import IntegrityError
 from blazar.adapters.db import rows, tables
 from blazar.adapters.db.listed_leases import ListedLeases
 from blazar.adapters.db.rows import Columns
-from blazar.adapters.db.selections import allocations_where, chunks, surplus_where
+from blazar.adapters.db.selections import IS_LEASE, IS_OFFER, allocations_where, chunks, surplus_where
 from blazar.adapters.stored import added_lease, allocation_key, saved_lease
 from blazar.domain.errors import Stale
 from blazar.domain.lease.event import Event, EventStatus
@@ -64,10 +64,14 @@ class _Selection:
     events: Select[Any]
 
 
-def _selection(leases: ColumnElement[bool], parts_of: Callable[[Table], ColumnElement[bool]]) -> _Selection:
+def _selection(
+    leases: ColumnElement[bool],
+    parts_of: Callable[[Table], ColumnElement[bool]],
+    sort: ColumnElement[bool] = IS_LEASE,
+) -> _Selection:
     lease, reservations, events = tables.leases, tables.reservations, tables.events
     return _Selection(
-        select(lease).where(leases).order_by(lease.c.created_at, lease.c.id),
+        select(lease).where(leases, sort).order_by(lease.c.created_at, lease.c.id),
         select(reservations).where(parts_of(reservations)).order_by(reservations.c.position),
         allocations_where(parts_of(tables.allocations))
         .add_columns(false())
@@ -95,6 +99,7 @@ KEPT_KEY = select(tables.request_keys).where(
 ALL = _selection(true(), lambda _: true())
 _IDS: BindParameter[Any] = bindparam("lease_ids", expanding=True)
 MANY = _selection(tables.leases.c.id.in_(_IDS), lambda table: table.c.lease_id.in_(_IDS))
+OFFERED_ONES = _selection(tables.leases.c.id.in_(_IDS), lambda table: table.c.lease_id.in_(_IDS), IS_OFFER)
 
 
 def _unfinished(selected: Select[Any], table: Table) -> Select[Any]:
@@ -105,6 +110,7 @@ def _unfinished(selected: Select[Any], table: Table) -> Select[Any]:
         a.end_date <= bindparam("ending_by"),
         r.status != ReservationStatus.DELETED,
         not_(never_started),
+        IS_LEASE,
     )
     return unfinished.join(tables.reservations, r.id == a.reservation_id).join(
         tables.leases, lease.id == a.lease_id
@@ -132,6 +138,7 @@ UNFINISHED_RESERVATIONS = (
     .where(
         tables.reservations.c.id.in_(bindparam("reservation_ids", expanding=True)),
         tables.leases.c.status != LeaseStatus.TERMINATED,
+        IS_LEASE,
     )
 )
 DEGRADED = select(tables.leases.c.id).where(tables.leases.c.degraded == true(), _IS_AHEAD)
@@ -200,9 +207,22 @@ class SqlLeases:
     def find(self, query: LeaseQuery) -> LeasePage:
         return self._listed.find(query)
 
+    def offered(self, offer_ids: Sequence[str]) -> Sequence[Lease]:
+        """Return the leases of these offers."""
+        return [
+            lease
+            for some in chunks(offer_ids)
+            for lease in self._load(OFFERED_ONES, {"lease_ids": list(some)})
+        ]
+
     def add(self, lease: Lease, now: datetime) -> Lease:
+        return self.insert(lease, now, {})
+
+    def insert(self, lease: Lease, now: datetime, columns: Columns) -> Lease:
+        """Do as ``add`` does, with other columns in the lease's own row."""
         stored = added_lease(lease, now)
         row = {"id": lease.id, **rows.of_lease(stored), "revision": stored.revision, "created_at": now}
+        row |= columns
         try:
             self._connection.execute(insert(tables.leases), row)
             for table, columns_of in CHILDREN:
@@ -224,12 +244,15 @@ class SqlLeases:
 
     def save(self, new: Lease, old: Lease, now: datetime) -> Lease:
         stored = saved_lease(new, old, now)
-        changes = [(table, of(old), of(stored)) for table, of in CHILDREN]
         before = rows.of_lease(old)
         columns = {name: value for name, value in rows.of_lease(stored).items() if value != before[name]}
         self._compare_and_set(old, {**columns, "revision": stored.revision, "updated_at": stored.updated_at})
-        self._write(changes, now)
+        self.write_parts(stored, old, now)
         return stored
+
+    def write_parts(self, stored: Lease, old: Lease, now: datetime) -> None:
+        """Write what differs in all that belongs to the lease."""
+        self._write([(table, of(old), of(stored)) for table, of in CHILDREN], now)
 
     def save_all(self, changes: Sequence[tuple[Lease, Lease]], now: datetime) -> None:
         stored = [(saved_lease(new, old, now), old) for new, old in changes]

@@ -28,7 +28,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from blazar.adapters.db import rows, tables
-from blazar.adapters.db.selections import chunks
+from blazar.adapters.db.selections import IS_LEASE, chunks
 from blazar.adapters.db.types import Json, UtcDateTime
 from blazar.adapters.lease_lists import LeaseScan, page_of
 from blazar.domain.lease.event import Event
@@ -58,6 +58,7 @@ LEASES = _listed(
     "claimed_until",
     "reconciled_at",
     "quantities",
+    "expires_at",
 )
 RESERVATIONS = _listed(tables.reservations)
 EVENTS = _listed(tables.events)
@@ -94,7 +95,7 @@ IN_PROJECT = LEASE.project_id == bindparam("project_id")
 
 
 def _page(*conditions: ColumnElement[bool]) -> Select[Any]:
-    return LEASES.where(*conditions).order_by(LEASE.created_at, LEASE.id).limit(bindparam("limit"))
+    return LEASES.where(IS_LEASE, *conditions).order_by(LEASE.created_at, LEASE.id).limit(bindparam("limit"))
 
 
 PAGES = {
@@ -132,7 +133,7 @@ class ListedLeases:
     def _scan(self, query: LeaseQuery, branch: _Branch) -> LeaseScan:
         """Look at the leases of the branch that follow ``query.after``, as far as an answer may need."""
         order = _order(query.sort)
-        statement = select(*order, _all_of(branch.filters).label("fits")).where(branch.is_in)
+        statement = select(*order, _all_of(branch.filters).label("fits")).where(branch.is_in, IS_LEASE)
         statement = statement.order_by(*((c.desc() if query.descending else c.asc()) for c in order))
         window = max(query.limit + 1, query.scan if branch.filters else 0)
         found: list[tuple[LeasePlace, bool]] = []

@@ -28,10 +28,12 @@ from blazar.domain.time import Interval
 
 _PROJECT: BindParameter[Any] = bindparam("project_id")
 LIMITS = select(quotas.c.name, quotas.c.maximum).where(quotas.c.project_id == _PROJECT)
+_HAS_NOT_EXPIRED = leases.c.expires_at.is_(None) | (leases.c.expires_at > bindparam("now"))
 LEASES_AHEAD = select(func.count()).where(
     leases.c.project_id == _PROJECT,
     leases.c.end_date > bindparam("now"),
     leases.c.status.not_in([LeaseStatus.TERMINATED.value, LeaseStatus.DELETING.value]),
+    _HAS_NOT_EXPIRED,
 )
 
 
@@ -41,7 +43,7 @@ def _overlapping(table: Table) -> ColumnElement[bool]:
 
 
 USES = select(leases.c.id, leases.c.start_date, leases.c.end_date, leases.c.quantities).where(
-    _overlapping(leases), leases.c.status != LeaseStatus.DELETING.value
+    _overlapping(leases), leases.c.status != LeaseStatus.DELETING.value, _HAS_NOT_EXPIRED
 )
 SPENT = select(
     spent_uses.c.lease_id, spent_uses.c.start_date, spent_uses.c.end_date, spent_uses.c.quantities
@@ -83,8 +85,8 @@ class SqlQuotas:
     def leases_ahead(self, project_id: str, now: datetime) -> int:
         return self._connection.execute(LEASES_AHEAD, {"project_id": project_id, "now": now}).scalar_one()
 
-    def uses(self, project_id: str, interval: Interval) -> tuple[Sequence[Use], Sequence[str]]:
-        found = self._connection.execute(USES, _which(project_id, interval)).all()
+    def uses(self, project_id: str, interval: Interval, now: datetime) -> tuple[Sequence[Use], Sequence[str]]:
+        found = self._connection.execute(USES, {**_which(project_id, interval), "now": now}).all()
         known = [_use(row) for row in found if row.quantities is not None]
         return known, [row.id for row in found if row.quantities is None]
 

@@ -16,6 +16,12 @@ CHUNK = 500
 """How many ids one statement compares: planners and drivers get slow with more, SQLite refuses very many."""
 
 
+OFFERED = "OFFERED"
+"""The status in the row of an offer, which no lease has."""
+IS_OFFER = tables.leases.c.status == OFFERED
+IS_LEASE = tables.leases.c.status != OFFERED
+
+
 def chunks(items: Sequence[T]) -> Iterator[Sequence[T]]:
     for first in range(0, len(items), CHUNK):
         yield items[first : first + CHUNK]

@@ -81,6 +81,7 @@ leases = _table(
     Column("claimed_until", UtcDateTime),
     Column("reconciled_at", UtcDateTime),  # when an active lease was last compared with the cloud
     Column("quantities", Json),  # what it counts as; NULL where a version before this has stored it
+    Column("expires_at", UtcDateTime),  # of an offer, which is a lease with a status of its own
     _created(),
     _updated(),
     Index(None, "project_id", "created_at", "id"),
@@ -99,6 +100,7 @@ leases = _table(
     Index(None, "status", "reconciled_at"),
     Index(None, "degraded", "status"),
     Index(None, "claimed_until"),
+    Index(None, "expires_at"),
 )
 
 # The keys that clients have given to the requests that created leases. A key goes with its lease.

@@ -9,6 +9,7 @@ from blazar.adapters.db.duties import SqlDuties
 from blazar.adapters.db.events import SqlEvents
 from blazar.adapters.db.imports import SqlImports
 from blazar.adapters.db.leases import SqlLeases
+from blazar.adapters.db.offers import SqlOffers
 from blazar.adapters.db.outbox import SqlOutbox
 from blazar.adapters.db.presences import SqlPresences
 from blazar.adapters.db.quotas import SqlQuotas
@@ -21,6 +22,7 @@ class SqlUnitOfWork:
 
     def __init__(self, connection: Connection) -> None:
         self.leases = SqlLeases(connection)
+        self.offers = SqlOffers(connection, self.leases)
         self.resources = SqlResources(connection)
         self.events = SqlEvents(connection)
         self.outbox = SqlOutbox(connection)

@@ -12,6 +12,7 @@ from blazar.adapters.memory.duties import MemoryDuties
 from blazar.adapters.memory.events import MemoryEvents
 from blazar.adapters.memory.imports import MemoryImports
 from blazar.adapters.memory.leases import MemoryLeases
+from blazar.adapters.memory.offers import MemoryOffers
 from blazar.adapters.memory.outbox import MemoryOutbox
 from blazar.adapters.memory.presences import MemoryPresences
 from blazar.adapters.memory.quotas import MemoryQuotas
@@ -28,6 +29,7 @@ class MemoryUnitOfWork:
 
     def __init__(self, state: State) -> None:
         self.leases = MemoryLeases(state)
+        self.offers = MemoryOffers(state)
         self.resources = MemoryResources(state)
         self.events = MemoryEvents(state)
         self.outbox = MemoryOutbox(state)

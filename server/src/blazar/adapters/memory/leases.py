@@ -30,7 +30,7 @@ class MemoryLeases:
         return _oldest_first(self._state.leases[i] for i in set(lease_ids) if i in self._state.leases)
 
     def exists(self, lease_id: str) -> bool:
-        return lease_id in self._state.leases
+        return lease_id in self._state.leases or lease_id in self._state.offers
 
     def list(self, project_id: str | None = None) -> Sequence[Lease]:
         found = (lease for lease in self._state.leases.values() if project_id in (None, lease.project_id))
@@ -56,7 +56,7 @@ class MemoryLeases:
         return (lease for lease in self._state.leases.values() if is_asked_for(lease, query))
 
     def add(self, lease: Lease, now: datetime) -> Lease:
-        if lease.id in self._state.leases:
+        if self.exists(lease.id):
             raise Stale()
         return self._put(added_lease(lease, now))
 
@@ -92,7 +92,7 @@ class MemoryLeases:
     def ids_of_other_kinds(self, resource_types: Sequence[str]) -> Sequence[str]:
         return sorted(
             lease.id
-            for lease in self._state.leases.values()
+            for lease in self._state.leases_and_offers()
             if lease.status is not LeaseStatus.TERMINATED
             and any(reservation.resource_type not in resource_types for reservation in lease.reservations)
         )

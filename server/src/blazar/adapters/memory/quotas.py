@@ -40,16 +40,22 @@ class MemoryQuotas:
     def leases_ahead(self, project_id: str, now: datetime) -> int:
         return sum(
             lease.project_id == project_id and lease.interval.end > now and lease.status not in GONE
-            for lease in self._state.leases.values()
+            for lease in self._state.leases_and_offers()
+            if not self._has_expired(lease.id, now)
         )
 
-    def uses(self, project_id: str, interval: Interval) -> tuple[Sequence[Use], Sequence[str]]:
+    def _has_expired(self, lease_id: str, now: datetime) -> bool:
+        offer = self._state.offers.get(lease_id)
+        return offer is not None and offer.is_over(now)
+
+    def uses(self, project_id: str, interval: Interval, now: datetime) -> tuple[Sequence[Use], Sequence[str]]:
         found = [
             lease
-            for lease in self._state.leases.values()
+            for lease in self._state.leases_and_offers()
             if lease.project_id == project_id
             and lease.status is not LeaseStatus.DELETING
             and lease.interval.overlaps(interval)
+            and not self._has_expired(lease.id, now)
         ]
         known = [
             Use(each.id, each.interval, each.quantities) for each in found if each.quantities is not None

@@ -85,7 +85,7 @@ class MemoryResources:
         self, pool: Pool, ids: Sequence[str] | None = None
     ) -> Iterable[tuple[Registration, Sequence[Allocation]]]:
         by_resource: dict[str, list[Allocation]] = defaultdict(list)
-        for lease in self._state.leases.values():
+        for lease in self._state.leases_and_offers():
             if lease.status is not LeaseStatus.TERMINATED:
                 for allocation in lease.allocations:
                     by_resource[allocation.resource_id].append(allocation)
@@ -104,7 +104,7 @@ class MemoryResources:
         in_pool = {registration.id for registration in self._in(pool, resource_ids)}
         found = (
             allocation
-            for lease in self._state.leases.values()
+            for lease in self._state.leases_and_offers()
             for allocation in lease.allocations
             if allocation.resource_id in in_pool
             and lease_id in (None, allocation.lease_id)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from blazar.domain.lease.lease import Lease
+from blazar.domain.lease.offer import Offer
 from blazar.domain.quota import Use
 from blazar.domain.resource import Registration
 from blazar.service.ports import KeptKey, Notification, Presence, PropertyRecord, Report
@@ -42,6 +44,7 @@ class State:
     """All rows, as values that are never changed but replaced; so a shallow copy is a snapshot."""
 
     leases: dict[str, Lease] = field(default_factory=dict)
+    offers: dict[str, Offer] = field(default_factory=dict)
     keys: dict[tuple[str, str], KeptKey] = field(default_factory=dict)  # of requests, by project and name
     key_of: dict[str, tuple[str, str]] = field(default_factory=dict)  # by lease: project and name
     claims: dict[str, LeaseClaim] = field(default_factory=dict)  # by lease
@@ -66,9 +69,15 @@ class State:
         default_factory=dict
     )  # with the project, by lease and number
 
+    def leases_and_offers(self) -> Iterator[Lease]:
+        """Return all that has allocations: the leases, and those that offers would become."""
+        yield from self.leases.values()
+        yield from (offer.lease for offer in self.offers.values())
+
     def copy(self) -> State:
         return State(
             leases=dict(self.leases),
+            offers=dict(self.offers),
             keys=dict(self.keys),
             key_of=dict(self.key_of),
             claims=dict(self.claims),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import timedelta
-from typing import Annotated, Any, ClassVar, Self, TypeVar
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Annotated, Any, ClassVar, Protocol, Self, TypeVar
 from uuid import uuid4
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
@@ -123,24 +123,77 @@ def _start(value: object) -> Moment | None:
 
 
 EARLIEST = "earliest"
-StartField = Annotated[
+_START_SCHEMA = {
+    **MOMENT_SCHEMA,
+    "pattern": str(MOMENT_SCHEMA["pattern"]).replace("now|", "now|earliest|"),
+    "description": f"{MOMENT_SCHEMA['description']} Or `earliest`, with a duration: as soon as there "
+    "is enough, and quotas allow it.",
+}
+StartField = Annotated[Moment | None, BeforeValidator(_start), WithJsonSchema(_START_SCHEMA)]
+OptionalStartField = Annotated[
     Moment | None,
     BeforeValidator(_start),
-    WithJsonSchema(
-        {
-            **MOMENT_SCHEMA,
-            "pattern": str(MOMENT_SCHEMA["pattern"]).replace("now|", "now|earliest|"),
-            "description": f"{MOMENT_SCHEMA['description']} Or `earliest`, with a duration: as soon as there "
-            "is enough, and quotas allow it.",
-        }
-    ),
+    WithJsonSchema({**_START_SCHEMA, "description": f"{_START_SCHEMA['description']} Not with an offer."}),
 ]
 OptionalMomentField = Annotated[
     Moment | None,
     BeforeValidator(lambda value: None if value is None else as_moment(value)),
     WithJsonSchema({"anyOf": [MOMENT_SCHEMA, {"type": "null"}], "description": "The end, or `now`."}),
 ]
+OFFER_ID = r"^[\x21-\x7e]{1,36}$"
+OFFERED = frozenset({"start_date", "end_date", "duration", "latest_end", "reservations", "dry_run"})
+"""What is not given with an offer."""
 DRY_RUN = "Whether nothing is to be done: the answer tells what would be."
+
+
+class WithDates(Protocol):
+    """A body with the dates and the reservations of a lease."""
+
+    @property
+    def start_date(self) -> Moment | None: ...
+    @property
+    def end_date(self) -> Moment | None: ...
+    @property
+    def duration(self) -> timedelta | None: ...
+    @property
+    def latest_end(self) -> datetime | None: ...
+    @property
+    def reservations(self) -> Sequence[ReservationCreate]: ...
+
+
+def check_dates(body: WithDates) -> None:
+    """Raise what pydantic makes a refusal of where the dates do not fit together."""
+    before_end = getattr(body, "before_end_date", None)
+    if (body.end_date is None) == (body.duration is None):
+        raise sentence("Give either end_date or duration.")
+    if body.start_date is None and body.duration is None:
+        raise sentence("A lease that starts as early as can be needs a duration in place of end_date.")
+    if body.start_date is None and before_end is not None:
+        raise sentence("before_end_date cannot be given where the start is not known.")
+    if body.start_date is not None and body.latest_end is not None:
+        raise sentence("latest_end is for leases that start as early as can be.")
+
+
+def create_command(
+    body: WithDates, name: str = "", before_end: datetime | None = None
+) -> commands.CreateLease:
+    return commands.CreateLease(
+        name=name,
+        start=body.start_date or NOW,
+        end=body.end_date or NOW,
+        before_end=before_end,
+        reservations=tuple(
+            commands.ReservationRequest(each.resource_type, each.parameters) for each in body.reservations
+        ),
+        # So that a call whose answer is lost can be made again, and makes no second lease.
+        id=str(uuid4()),
+    )
+
+
+def by_duration_of(body: WithDates) -> commands.ByDuration | None:
+    if body.duration is None:
+        return None
+    return commands.ByDuration(body.duration, body.start_date is None, body.latest_end)
 
 
 class LeaseCreateByDuration(Body):
@@ -162,32 +215,44 @@ class LeaseCreateByDuration(Body):
 
     @model_validator(mode="after")
     def _dates_fit_together(self) -> Self:
-        if (self.end_date is None) == (self.duration is None):
-            raise sentence("Give either end_date or duration.")
-        if self.start_date is None and self.duration is None:
-            raise sentence("A lease that starts as early as can be needs a duration in place of end_date.")
-        if self.start_date is None and self.before_end_date is not None:
-            raise sentence("before_end_date cannot be given where the start is not known.")
-        if self.start_date is not None and self.latest_end is not None:
-            raise sentence("latest_end is for leases that start as early as can be.")
+        check_dates(self)
         return self
 
     def command(self) -> commands.CreateLease:
-        return commands.CreateLease(
-            name=self.name,
-            start=self.start_date or NOW,
-            end=self.end_date or NOW,
-            before_end=self.before_end_date,
-            reservations=tuple(
-                commands.ReservationRequest(each.resource_type, each.parameters) for each in self.reservations
-            ),
-            id=str(uuid4()),
-        )
+        return create_command(self, self.name, self.before_end_date)
 
     def by_duration(self) -> commands.ByDuration | None:
-        if self.duration is None:
-            return None
-        return commands.ByDuration(self.duration, self.start_date is None, self.latest_end)
+        return by_duration_of(self)
+
+
+def _without_default_start(schema: dict[str, Any]) -> None:
+    schema["properties"]["start_date"].pop("default")
+
+
+class LeaseCreateOrClaim(LeaseCreateByDuration, json_schema_extra=_without_default_start):
+    """A new lease, since version 1.4: as it is described here, or as an `offer` holds it. Unknown keys are
+    ignored."""
+
+    start_date: OptionalStartField = None
+    offer: Annotated[str | None, Field(pattern=OFFER_ID)] = Field(
+        None, description="The id of an offer, which has the dates and the reservations."
+    )
+
+    @model_validator(mode="after")
+    def _dates_fit_together(self) -> Self:
+        if self.offer is not None:
+            if not self.model_fields_set.isdisjoint(OFFERED):
+                raise sentence(
+                    "An offer has dates and reservations: give only a name and before_end_date with it."
+                )
+        elif "start_date" not in self.model_fields_set:
+            raise sentence("Missing parameter start_date")
+        else:
+            check_dates(self)
+        return self
+
+    def claim(self) -> commands.ClaimOffer:
+        return commands.ClaimOffer(self.name, self.before_end_date, id=str(uuid4()))
 
 
 class _LeaseUpdate(Body):
@@ -249,6 +314,7 @@ class LeaseUpdateByDuration(_LeaseUpdate, json_schema_extra=without_defaults):
 CREATE: Mapping[Version, type[LeaseCreate] | type[LeaseCreateByDuration]] = {
     (1, 0): LeaseCreate,
     (1, 3): LeaseCreateByDuration,
+    (1, 4): LeaseCreateOrClaim,
 }
 UPDATE: Mapping[Version, type[LeaseUpdate] | type[LeaseUpdateByDuration]] = {
     (1, 0): LeaseUpdate,

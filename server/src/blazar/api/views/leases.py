@@ -151,11 +151,11 @@ def dry_run_reply(lease: Lease, caller: Caller, kinds: Kinds) -> PreviewReply:
         parts = cast(list[dict[str, Any]], shown[name])
         shown[name] = [{key: value for key, value in part.items() if key not in IDS} for part in parts]
     del shown["id"]
-    shown["planned"] = [_planned(each, caller) for each in lease.reservations]
+    shown["planned"] = [planned_view(each, caller) for each in lease.reservations]
     return cast(PreviewReply, {"lease": shown})
 
 
-def _planned(reservation: Reservation, caller: Caller) -> PlannedView:
+def planned_view(reservation: Reservation, caller: Caller) -> PlannedView:
     found: PlannedView = {
         "resource_type": reservation.resource_type,
         "units": sum(allocation.slots for allocation in reservation.allocations),

@@ -4,22 +4,11 @@ confirmed."""
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from blazar.domain.errors import (
-    BlazarError,
-    CloudUnavailable,
-    InvalidInput,
-    NotEnoughResources,
-    OutcomeUnknown,
-    QuotaExceeded,
-    Stale,
-    TooLate,
-    UsageRefused,
-)
+from blazar.domain.errors import InvalidInput, NotEnoughResources, QuotaExceeded, Stale, UsageRefused
 from blazar.domain.lease import change
-from blazar.domain.lease.event import Event
-from blazar.domain.lease.lease import Lease, LeaseStatus
+from blazar.domain.lease.lease import Lease
 from blazar.domain.planning.plan import Plan
 from blazar.domain.time import HORIZON, floor_minute
 from blazar.service.admission import Admission, with_allocations
@@ -27,22 +16,16 @@ from blazar.service.commands import ByDuration, CreateLease, RequestKey
 from blazar.service.context import Caller
 from blazar.service.enforcement import Enforcement
 from blazar.service.ids import new_id
+from blazar.service.leases.confirm import CONFIRM_WITHIN, LeaseConfirmation
 from blazar.service.leases.dates import moment_of
-from blazar.service.leases.delete import LeaseDeletion
 from blazar.service.leases.drafts import draft_reservation
 from blazar.service.leases.settings import LeaseSettings
-from blazar.service.leases.store import LeaseChange, LeaseStore, not_found
+from blazar.service.leases.store import LeaseChange, LeaseStore
 from blazar.service.notifications import LEASE_CREATE
 from blazar.service.objections import Objections
 from blazar.service.ports import Clock, Nudge
 from blazar.service.ports.kind import Kinds
-from blazar.service.preparation import Preparation, Task
-from blazar.service.waiting import LEASE_PAUSES, until
-
-CONFIRM_WITHIN = timedelta(seconds=60)
-"""How long a creation may take in the cloud. After this its caller has given up, and the engine removes the
-lease."""
-MADE_TOO_SLOWLY = "it took too long to make what the lease needs, or it was deleted meanwhile."
+from blazar.service.preparation import Preparation
 
 
 class LeaseCreation:
@@ -53,7 +36,7 @@ class LeaseCreation:
         store: LeaseStore,
         admission: Admission,
         preparation: Preparation,
-        deletion: LeaseDeletion,
+        confirmation: LeaseConfirmation,
         kinds: Kinds,
         clock: Clock,
         nudge: Nudge,
@@ -65,7 +48,7 @@ class LeaseCreation:
         self._store = store
         self._admission = admission
         self._preparation = preparation
-        self._deletion = deletion
+        self._confirmation = confirmation
         self._kinds = kinds
         self._clock = clock
         self._nudge = nudge
@@ -75,11 +58,11 @@ class LeaseCreation:
     ) -> Lease:
         """Return the lease that ``create`` would make now. Nothing is written or made."""
         now = self._clock.now()
-        draft = self._draft(command, caller, now, settings, by_duration)
+        draft = self.draft(command, caller, now, settings, by_duration)
         draft = self._preparation.complete(None, draft, caller)
         task = self._preparation.task(None, draft, caller)
         self._preparation.require_rights(draft, task, caller)
-        planned = _placed(draft, self._plan(draft, by_duration, caller), now)
+        planned = placed(draft, self.plan(draft, by_duration, caller), now)
         self._enforcement.preview(None, planned, caller)
         return self._store.preview(None, planned, caller)
 
@@ -93,9 +76,9 @@ class LeaseCreation:
     ) -> Lease:
         """Create the lease, or return the one that the same request has created before."""
         if (existing := self._store.find_by_key(key, caller)) is not None:
-            return self._created_before(existing.id, caller)
+            return self._confirmation.created_before(existing.id, caller)
         now = self._clock.now()
-        draft = self._draft(command, caller, now, settings, by_duration)
+        draft = self.draft(command, caller, now, settings, by_duration)
         draft = self._preparation.complete(None, draft, caller)
         task = self._preparation.task(None, draft, caller)
         if task is None:
@@ -105,16 +88,16 @@ class LeaseCreation:
             first = change.unconfirmed(task.marked(draft), now + CONFIRM_WITHIN, new_id)
             lease = self._reserve(first, draft, (), caller, by_duration, key)
         if not _is_of_this_call(lease, first):
-            return self._created_before(lease.id, caller)
+            return self._confirmation.created_before(lease.id, caller)
         if task is not None:
             events = change.moved_events(draft, lease.interval, None, now, new_id)
-            lease = self._make_and_confirm(lease, task, events, caller, settings)
+            lease = self._confirmation.make_and_confirm(lease, task, events, caller, settings)
         self._nudge(lease.next_due)
         return lease
 
     # draft
 
-    def _draft(
+    def draft(
         self,
         command: CreateLease,
         caller: Caller,
@@ -168,8 +151,8 @@ class LeaseCreation:
 
         def attempt() -> Lease:
             try:
-                plan = self._plan(lease, by_duration, caller)
-                planned = _placed(lease, plan, now)
+                plan = self.plan(lease, by_duration, caller)
+                planned = placed(lease, plan, now)
                 events = change.moved_events(draft, plan.interval, None, now, new_id)
                 check.check(None, replace(planned, events=events))
                 stored = self._store.commit(
@@ -187,7 +170,7 @@ class LeaseCreation:
 
         return self._admission.until_committed(attempt, caller.deadline)
 
-    def _plan(self, lease: Lease, by_duration: ByDuration | None, caller: Caller) -> Plan:
+    def plan(self, lease: Lease, by_duration: ByDuration | None, caller: Caller) -> Plan:
         """Return the plan at the lease's dates, or at the earliest ones that do. Raises NotEnoughResources,
         and QuotaExceeded or UsageRefused where these allow no start."""
         if by_duration is None or not by_duration.earliest:
@@ -198,75 +181,8 @@ class LeaseCreation:
         objections = self._objections.of(lease, caller)
         return self._admission.earliest(lease, latest, objections, caller)
 
-    def _created_before(self, lease_id: str, caller: Caller) -> Lease:
-        """Wait for the lease that the same request is creating, or has created. Raises TooLate,
-        CloudUnavailable, NotFound."""
-        deadline = caller.deadline or self._clock.now() + CONFIRM_WITHIN
-        for _ in until(deadline, self._clock, LEASE_PAUSES):
-            lease = self._store.find(lease_id)
-            if lease is None:
-                break  # the first attempt gave up, or the lease was deleted since
-            if (lease.user_id, lease.project_id) != (caller.user_id, caller.project_id):
-                raise not_found(lease_id)
-            if lease.status is LeaseStatus.DELETING:
-                break  # what it has reserved is being released
-            if lease.status is not LeaseStatus.CREATING:
-                return lease
-        raise TooLate()
 
-    # make and confirm
-
-    def _make_and_confirm(
-        self,
-        creating: Lease,
-        task: Task,
-        events: tuple[Event, ...],
-        caller: Caller,
-        settings: LeaseSettings,
-    ) -> Lease:
-        """Make what the lease needs in the cloud, then confirm it.
-
-        The lease is reserved before anything is made. So wherever this process dies, the engine finds a lease
-        that was not confirmed in time, and releases it with all that was made for it."""
-        try:
-            ready = self._preparation.make(creating, task, caller)
-        except BlazarError:
-            self._abandon(creating, caller, settings)
-            raise
-        confirmation = LeaseChange(creating, change.confirmed(ready, events), notifications=(LEASE_CREATE,))
-        try:
-            return self._admission.commit_once(
-                lambda: self._store.commit(confirmation, caller), caller.deadline
-            )
-        except OutcomeUnknown:
-            # The lease may be confirmed, and what was made for it in use. Where it is not, the engine
-            # releases it.
-            raise
-        except BlazarError as failure:
-            stored = self._store.find(creating.id)
-            if stored is not None and stored.status not in (LeaseStatus.CREATING, LeaseStatus.DELETING):
-                return stored  # confirmed by the commit whose outcome was not known at first
-            self._preparation.discard(ready, stored or creating)
-            self._abandon(creating, caller, settings)
-            if isinstance(failure, Stale):
-                raise CloudUnavailable(service="The cloud", reason=MADE_TOO_SLOWLY) from None
-            raise
-
-    def _abandon(self, creating: Lease, caller: Caller, settings: LeaseSettings) -> None:
-        """Have the engine release everything and remove the lease, and wait a while for it."""
-
-        def attempt() -> None:
-            old = self._store.find(creating.id)
-            if old is not None and old.status is LeaseStatus.CREATING:
-                marked = change.marked_for_deletion(old, self._clock.now(), new_id)
-                self._store.commit(LeaseChange(old, marked))
-
-        self._admission.until_committed(attempt)
-        self._nudge()
-        self._deletion.wait(creating.id, caller, settings)
-
-
-def _placed(lease: Lease, plan: Plan, now: datetime) -> Lease:
+def placed(lease: Lease, plan: Plan, now: datetime) -> Lease:
     """Return the lease at the plan's dates, with what the plan gives to it."""
     events = change.moved_events(lease, plan.interval, None, now, new_id)
     return with_allocations(replace(lease, interval=plan.interval, events=events), plan)

@@ -10,6 +10,7 @@ from blazar.service.admission import Admission
 from blazar.service.commands import ByDuration, CreateLease, RequestKey, UpdateLease
 from blazar.service.context import Caller
 from blazar.service.enforcement import Enforcement
+from blazar.service.leases.confirm import LeaseConfirmation
 from blazar.service.leases.create import LeaseCreation
 from blazar.service.leases.delete import LeaseDeletion
 from blazar.service.leases.precondition import Precondition
@@ -25,7 +26,9 @@ from blazar.service.usage_reports import UsageReports
 
 
 class Leases:
-    """The use cases of leases. ``nudge`` wakes the event engine after a commit that gives it work."""
+    """The use cases of leases. ``nudge`` wakes the event engine after a commit that gives it work.
+
+    The use cases of offers share ``store``, ``creation`` and ``confirmation``."""
 
     def __init__(
         self,
@@ -40,24 +43,35 @@ class Leases:
         reports: UsageReports,
         quotas: Quotas,
     ) -> None:
-        self._store = LeaseStore(database, kinds, clock, quotas, reports)
-        self._deletion = LeaseDeletion(self._store, admission, clock, nudge)
+        self.store = LeaseStore(database, kinds, clock, quotas, reports)
+        self._deletion = LeaseDeletion(self.store, admission, clock, nudge)
         objections = Objections(database, kinds, clock, enforcement, quotas)
-        self._creation = LeaseCreation(
-            self._store, admission, preparation, self._deletion, kinds, clock, nudge, enforcement, objections
+        self.confirmation = LeaseConfirmation(
+            self.store, admission, preparation, self._deletion, clock, nudge
         )
-        self._update = LeaseUpdate(self._store, admission, preparation, kinds, clock, nudge, enforcement)
+        self.creation = LeaseCreation(
+            self.store,
+            admission,
+            preparation,
+            self.confirmation,
+            kinds,
+            clock,
+            nudge,
+            enforcement,
+            objections,
+        )
+        self._update = LeaseUpdate(self.store, admission, preparation, kinds, clock, nudge, enforcement)
         self.settings = settings
         """May be replaced at any time; a request under way goes on with those that it began with."""
 
     def get(self, lease_id: str) -> Lease:
-        return self._store.load(lease_id)
+        return self.store.load(lease_id)
 
     def list(self, project_id: str | None, page: ListPage | None = None) -> Sequence[Lease]:
-        return self._store.list(project_id, page)
+        return self.store.list(project_id, page)
 
     def find(self, query: LeaseQuery) -> LeasePage:
-        return self._store.search(query)
+        return self.store.search(query)
 
     def create(
         self,
@@ -66,12 +80,12 @@ class Leases:
         by_duration: ByDuration | None = None,
         key: RequestKey | None = None,
     ) -> Lease:
-        return self._creation.create(command, caller, self.settings, by_duration, key)
+        return self.creation.create(command, caller, self.settings, by_duration, key)
 
     def preview_create(
         self, command: CreateLease, caller: Caller, by_duration: ByDuration | None = None
     ) -> Lease:
-        return self._creation.preview(command, caller, self.settings, by_duration)
+        return self.creation.preview(command, caller, self.settings, by_duration)
 
     def update(
         self,

@@ -47,6 +47,7 @@ from blazar.service.ports.database import (
 )
 from blazar.service.ports.drift import Difference, Look, MarkedObject, Repair, is_reservation_id
 from blazar.service.ports.lease_lists import LeasePage, LeasePlace, LeaseQuery, LeaseSort, ListPage
+from blazar.service.ports.offers import OfferRepository
 from blazar.service.ports.quotas import QuotaRepository
 from blazar.service.ports.surroundings import Announcements, Clock, Notifier, Nudge
 
@@ -84,6 +85,7 @@ __all__ = [
     "Notification",
     "Notifier",
     "Nudge",
+    "OfferRepository",
     "Outbox",
     "Placement",
     "Presence",

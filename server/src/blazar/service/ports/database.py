@@ -15,6 +15,7 @@ from blazar.domain.lease.lease import Lease
 from blazar.domain.resource import Allocation, Pool, Registration
 from blazar.domain.time import Interval
 from blazar.service.ports.lease_lists import LeasePage, LeaseQuery, ListPage
+from blazar.service.ports.offers import OfferRepository
 from blazar.service.ports.quotas import QuotaRepository
 
 T = TypeVar("T")
@@ -553,6 +554,8 @@ class UnitOfWork(Protocol):
 
     @property
     def leases(self) -> LeaseRepository: ...
+    @property
+    def offers(self) -> OfferRepository: ...
     @property
     def resources(self) -> ResourceRepository: ...
     @property

@@ -37,12 +37,13 @@ class QuotaRepository(Protocol):
 
     def leases_ahead(self, project_id: str, now: datetime) -> int:
         """Return how many leases of the project end after ``now``, without those that are TERMINATED or
-        DELETING."""
+        DELETING. An offer counts as one until it expires."""
         ...
 
-    def uses(self, project_id: str, interval: Interval) -> tuple[Sequence[Use], Sequence[str]]:
-        """Return what the project's leases use that overlap the interval, without those that are DELETING;
-        and the ids of those of which it is not known, for they were stored by a version before this."""
+    def uses(self, project_id: str, interval: Interval, now: datetime) -> tuple[Sequence[Use], Sequence[str]]:
+        """Return what the project's leases use that overlap the interval, without those that are DELETING,
+        and without offers that have expired at ``now``; and the ids of those of which it is not known, for
+        they were stored by a version before this."""
         ...
 
     def spend(self, project_id: str, use: Use) -> None:

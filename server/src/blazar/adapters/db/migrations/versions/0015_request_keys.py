@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0015"
-down_revision = "0013"
+down_revision = "0014"
 
 MYSQL_OPTIONS: dict[str, Any] = {
     f"{dialect}_{option}": value
