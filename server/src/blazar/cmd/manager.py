@@ -16,7 +16,7 @@ from blazar.api.metrics import health_and_metrics_app
 from blazar.bootstrap import build_database, build_dispatcher, build_manager, build_remote_service, health_of
 from blazar.broker import rpc_transport
 from blazar.cmd.listener import Listener
-from blazar.cmd.process import VERSION, bound, run
+from blazar.cmd.process import VERSION, bound, run, spare_from_collection
 from blazar.cmd.supervised import Worker, checked, supervise
 from blazar.domain.errors import BlazarError
 from blazar.rpc.messaging import build_server
@@ -90,6 +90,7 @@ class ManagerWorker(Worker):
         try:
             schema.require(self._database.engine)
             self._manager.start()
+            spare_from_collection()
             self._started = True
             LOG.info("blazar-manager %s has started", VERSION)
         except BlazarError as failure:

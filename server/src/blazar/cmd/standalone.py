@@ -26,7 +26,7 @@ from blazar.adapters.db.schema import upgrade
 from blazar.adapters.metrics import PrometheusMetrics
 from blazar.bootstrap import Manager, build_api, build_database, build_manager, build_tracing
 from blazar.cmd.listener import Listener
-from blazar.cmd.process import VERSION, Refused, bound, run, until_signalled
+from blazar.cmd.process import VERSION, Refused, bound, run, spare_from_collection, until_signalled
 from blazar.domain.errors import BlazarError
 from blazar.kinds.floatingip.commands import RegisterFloatingIP
 from blazar.kinds.floatingip.floatingips import FloatingIPs
@@ -236,6 +236,7 @@ def _start(manager: Manager) -> None:
         manager.start()
     except KindDisabled as refusal:
         raise Refused(refusal.message) from refusal
+    spare_from_collection()
 
 
 def _register_hosts(hosts: Hosts, cloud: SandboxCloud, stopped: threading.Event) -> None:
