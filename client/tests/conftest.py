@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "support"))
@@ -16,6 +17,9 @@ from clientkit.recorder import RecordingCloud  # noqa: E402 (found only now)
 from clientkit.runner import Blazar, FakeClock, commands  # noqa: E402
 from clientkit.samples import add_default_answers  # noqa: E402
 from clientkit.service import Service, running_service  # noqa: E402
+
+settings.register_profile("untimed", deadline=None)  # a machine may be busy
+settings.load_profile("untimed")
 
 # openstacksdk warns of its own future, not of ours.
 SDK_WARNINGS = ("openstack.warnings.RemovedInSDK50Warning", "openstack.warnings.RemovedInSDK60Warning")
