@@ -457,8 +457,8 @@ ACTS = st.builds(
     ),
     st.integers(0, 1),
     st.integers(0, 5),
-    st.integers(1, 2),
-    st.integers(10, 40),
+    st.integers(1, 3),
+    st.integers(20, 40),
     st.integers(5, 30),
 )
 
@@ -507,7 +507,7 @@ class History:
                 wanted,
                 start=act.start,
                 end=act.start + act.length,
-                minutes=act.which + 1,
+                minutes=act.which // 2 + 1,
                 caller=caller,
             )
         except QuotaExceeded:
@@ -551,7 +551,7 @@ class History:
             chosen.is_deleted = True
 
     def wait(self, act: Act, manager: World) -> None:
-        self.world.clock.move_to(self.now + act.which * MINUTE / 2)
+        self.world.clock.move_to(self.now + act.which * MINUTE)
 
     def lane(self, act: Act, manager: World) -> None:
         manager.expiry.remove_some()
