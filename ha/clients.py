@@ -231,10 +231,10 @@ class Client(threading.Thread):
         return answer
 
     def _ask(self, method: str, path: str, words: str, **more: Any) -> requests.Response | None:
-        url = self._random.choice(self._site.serving)
         began = time.monotonic()
         try:
-            answer = self._session.request(method, f"{url}/v1{path}", timeout=90, **more)
+            with self._site.balanced(self._random) as url:
+                answer = self._session.request(method, f"{url}/v1{path}", timeout=90, **more)
         except requests.RequestException:
             with self._tally.lock:
                 self._tally.cut_off += 1

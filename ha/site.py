@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from random import Random
 from typing import Any
 from uuid import uuid4
 
@@ -78,6 +81,9 @@ class Site(Sandbox):
         self._ports = [free_port() for _ in range(apis)]
         self.resting: set[str] = set()
         """The URLs that a load balancer sends no requests to, because their API is about to be replaced."""
+        self.under_way: Counter[str] = Counter()
+        """The requests of clients that are under way, by URL."""
+        self._choice = threading.Lock()
         self.conf = folder / "blazar.conf"
         self.conf.write_text(self._configuration(patience) + options)
         cloud = ["-m", "blazar_sandbox", "--port", self.cloud_url.rsplit(":", 1)[1], "--hosts", hosts]
@@ -94,6 +100,24 @@ class Site(Sandbox):
     def serving(self) -> list[str]:
         """The URLs that clients send their requests to."""
         return [url for url in self.urls if url not in self.resting]
+
+    @contextmanager
+    def balanced(self, random: Random) -> Iterator[str]:
+        """Choose the URL for one request, as a load balancer does: that request is under way from now on."""
+        with self._choice:
+            url = random.choice(self.serving)
+            self.under_way[url] += 1
+        try:
+            yield url
+        finally:
+            with self._choice:
+                self.under_way[url] -= 1
+
+    def rest(self, url: str) -> None:
+        """Send no more requests to this URL, and wait for those that are under way."""
+        with self._choice:
+            self.resting.add(url)
+        eventually(f"the answers of {url}", lambda: not self.under_way[url], 90)
 
     def manager(self, number: int, program: Sequence[object] = (), **env: str) -> Program:
         own = self.folder / f"manager{number}.conf"

@@ -110,8 +110,7 @@ class Upgrade:
         """Replace an API as behind a load balancer: it gets no requests while it stops and starts."""
         self._number += 1
         url, old = self.at.urls[place], self.at.apis[place]
-        self.at.resting.add(url)
-        time.sleep(0.5)
+        self.at.rest(url)
         code = old.stop()
         assert code == 0, old.log
         self.gone.append(old)
