@@ -148,7 +148,7 @@ def test_another_manager_finishes(action: str, at: Site, seconds: float, show: S
         prepare(story)
         died, death = dies(story, step, act)
         deaths += died
-        eventually(f"{action} to end in {outcome}", lambda: story.status() == outcome, CLAIM * 3)
+        eventually(f"{action} to end in {outcome}", lambda: story.status() == outcome, CLAIM + 30)
         slowest = max(slowest, time.monotonic() - death)
         assert len(story.leases()) == (0 if outcome == "404" else 1)
         delete(story)
