@@ -154,12 +154,12 @@ class Sandboxed:
 
     def stored(self) -> dict[str, Any]:
         """Return all that the service and the cloud keep, but what changes by itself: notifications on their
-        way, presences, claims, and tokens."""
+        way, presences, turns at duties, claims, and tokens."""
         claims = {"claimed_event_id", "claim_token", "claimed_until", "reconciled_at"}
         found: dict[str, Any] = {}
         with self.database.engine.connect() as connection:
             for table in tables.metadata.sorted_tables:
-                if table not in (tables.outbox, tables.services):
+                if table not in (tables.outbox, tables.services, tables.duties):
                     columns = [column for column in table.columns if column.name not in claims]
                     found[table.name] = sorted(connection.execute(select(*columns)).all(), key=repr)
         with self.state.lock:

@@ -188,7 +188,7 @@ class User:
         """Make a request again whose lease is there: it is the answer, and there is no second one."""
         what, rule = f"create {lease_id[:4]} again", "a key has one lease"
         try:
-            found = self._leases.create(command, self._caller, key=key)
+            found = self._leases.create(command, self.caller, key=key)
         except UNSURE as failure:
             self.world.tell(what, f"not known: {failure}")
         except BlazarError as refusal:
