@@ -218,6 +218,14 @@ class Site(Sandbox):
         migration = Program("db-manage", words, self.folder)
         assert migration.start().wait(60) == 0, migration.log
 
+    def reconcile(self) -> str:
+        """Repair what differs between the database and the cloud, as an operator does. Return what is
+        told."""
+        words = [BIN / "blazar-db-manage", "--config-file", self.conf, "reconcile", "--repair", "--grace", 1]
+        reconciliation = Program("reconcile", words, self.folder)
+        reconciliation.start().wait(120)
+        return reconciliation.log
+
     def close(self) -> None:
         for program in (*self.apis, *self.managers, self.cloud):
             program.kill()

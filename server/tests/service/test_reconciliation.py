@@ -394,6 +394,8 @@ def test_objects_without_a_certain_mark_stay(world: Compared) -> None:
     compute.create_aggregate("theirs", "blazar_theirs", {"blazar:owner": "demo"})
     compute.create_aggregate(some_id, "blazar", {"blazar:owner": "demo"})
     compute.create_aggregate(str(uuid4()), None, {"blazar:owner": "demo"})
+    used = compute.create_aggregate(some_id, f"blazar_{some_id}", {})
+    compute.add_host(used.id, "host1")
     compute.create_aggregate(str(uuid4()), None, {"reservation": some_id, "filter_tenant_id": "demo"})
     for flavor_id, name, is_public in (
         (some_id, "small", False),
@@ -416,6 +418,15 @@ def test_objects_without_a_certain_mark_stay(world: Compared) -> None:
     assert unregistered.id in state.floating_ips
     before = world.contents()
     assert list(world.repair(waits=True)) == []
+    assert world.contents() == before
+
+
+def test_an_aggregate_that_nova_has_made_too_late_is_known_by_its_zone(world: Compared) -> None:
+    """It lacks its owner: who asked for it has given up, and its lease is gone."""
+    before, reservation_id = world.contents(), str(uuid4())
+    world.cloud.compute.create_aggregate(reservation_id, f"blazar_{reservation_id}", {})
+    (repaired,) = world.repair(waits=True)
+    assert (repaired.difference.sort, repaired.is_repaired) == ("aggregate", True)
     assert world.contents() == before
 
 

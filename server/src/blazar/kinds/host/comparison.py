@@ -40,10 +40,12 @@ def differences(work: Work, look: Look, settings: HostKindSettings) -> Iterator[
 
 
 def marked(look: Look, settings: HostKindSettings) -> Iterator[MarkedObject]:
-    """Return the aggregates that have name, zone and owner as the actuator writes them."""
+    """Return the aggregates that have name, zone and owner as the actuator writes them. One without hosts
+    may lack its owner, which is written after it is made: Nova may make it long after it was asked to."""
     for aggregate in all_aggregates(look):
         zone = settings.availability_zone_prefix + aggregate.name
-        is_marked = aggregate.availability_zone == zone and settings.owner_key in aggregate.metadata
+        has_owner = settings.owner_key in aggregate.metadata or not aggregate.hosts
+        is_marked = aggregate.availability_zone == zone and has_owner
         if is_marked and is_reservation_id(aggregate.name):
             remove = partial(_remove, aggregate, look, settings.freepool)
             yield MarkedObject(aggregate.name, SORT, f"aggregate {aggregate.name}", remove)
