@@ -71,7 +71,7 @@ def licensed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Licensed]:
     rules.write_text('"blazar:licences:delete": "rule:project_member_or_admin"\n')
     options = folder / "more.conf"
     options.write_text(
-        f"[manager]\nplugins = {PLUGINS}\n[licence]\ngrants = {folder / 'grants'}\n"
+        f"[manager]\nplugins = {PLUGINS}\nreconcile_seconds = 0\n[licence]\ngrants = {folder / 'grants'}\n"
         f"[oslo_policy]\npolicy_file = {rules}\n"
     )
     path = {"PYTHONPATH": str(folder / "installed")}

@@ -5,6 +5,7 @@ Each verb makes the file what it should be, so that it may be repeated at any ti
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -42,6 +43,10 @@ class GrantFiles:
 
 
 def _tokens(work: Work) -> Mapping[str, int]:
-    """How many tokens of each licence are allocated."""
-    names = {id_: licence.name for id_, licence in work.resources.items()}
-    return {names[a.resource_id]: a.slots for a in work.reservation.allocations if a.resource_id in names}
+    """How many tokens of each licence are allocated. Those that a change has added wait in an allocation of
+    their own."""
+    tokens: Counter[str] = Counter()
+    for allocation in work.reservation.allocations:
+        if (licence := work.resources.get(allocation.resource_id)) is not None:
+            tokens[licence.name] += allocation.slots
+    return tokens
