@@ -40,8 +40,10 @@ USERS = ("demo", "alt", "third")
 CAPACITY = {"VCPU": 8, "MEMORY_MB": 16384, "DISK_GB": 100}
 LIMITED = "limited"
 """The project that all users share in the runs that have quotas."""
-QUOTAS = {"leases": 6, "hosts": 4, "instances": 6, "floating_ips": 2}
+QUOTAS = {"hosts": 3, "instances": 6, "floating_ips": 2}
 """The limits of that project."""
+MOST_LEASES = (2, 2, 5)
+"""What its limit of leases is drawn from: the fewer there may be, the more requests meet at the limit."""
 SHARE_OF_QUOTAS = 0.3
 """The share of the runs that have quotas."""
 SKEW = 0.45
@@ -82,10 +84,12 @@ class Site:
         """What the health of each manager that listens says of its threads."""
         self._conf = _conf()
         self._skews = {name: world.dice.uniform(-SKEW, SKEW) for name in (*MANAGERS, *USERS, "operator")}
-        has_quotas = Random(f"{world.seed}/quotas").random() < SHARE_OF_QUOTAS
-        self.quotas: Mapping[str, int] = QUOTAS if has_quotas else {}
+        draw = Random(f"{world.seed}/quotas")
+        has_quotas = draw.random() < SHARE_OF_QUOTAS
+        self.quotas: Mapping[str, int] = {}
         if has_quotas:
-            self.database.committed.limits[LIMITED] = QUOTAS
+            self.quotas = {"leases": draw.choice(MOST_LEASES), **QUOTAS}
+            self.database.committed.limits[LIMITED] = self.quotas
         self.callers = {name: _caller(name, LIMITED if has_quotas else name) for name in USERS}
         for caller in self.callers.values():
             self.cloud.add_token(str(caller.token), caller.user_id, caller.project_id, caller.roles)
