@@ -97,6 +97,23 @@ def test_no_other_lease_gets_what_is_held_and_a_claim_takes_it() -> None:
     assert world.lease(lease).status is LeaseStatus.TERMINATED
 
 
+def test_an_expired_offer_that_cannot_be_removed_now_holds_up_no_plan() -> None:
+    world = World(2)
+    offer = hold(world)
+    world.clock.move_to(offer.expires_at)
+    failures = [CloudUnavailable(service="database", reason="away")]
+
+    def step() -> None:
+        if failures:
+            raise failures.pop()
+
+    world.database.step = step
+    lease = world.create(start=60, end=120)
+    assert not failures
+    assert {a.resource_id for a in lease.allocations}.isdisjoint(offer.lease.resource_ids)
+    assert len(world.create(start=60, end=120).allocations) == 1  # by now it is removed
+
+
 @pytest.mark.parametrize("has_lane", [False, True])
 def test_what_has_expired_is_free_though_no_manager_has_done_anything(has_lane: bool) -> None:
     world = World(1)
@@ -314,7 +331,7 @@ def test_a_host_is_not_taken_out_while_it_is_held() -> None:
     other = World(1)
     expired = hold(other)
     other.clock.move_to(expired.expires_at)
-    other.expiry.remove_all()
+    other.expiry.remove_some()
     other.hosts.unregister("1")
 
 
@@ -583,7 +600,7 @@ class History:
         promised = [self.world.lease(lease) for lease in self.leases]
         promised += [h.offer.lease for h in self.open()]
         is_promised = any(chosen in lease.resource_ids for lease in promised)
-        manager.expiry.remove_all()
+        manager.expiry.remove_some()
         try:
             manager.hosts.unregister(chosen)
         except CantDeleteHost:

@@ -287,7 +287,7 @@ class _Resident:
             for resource_id, generation, added in self._own.popleft():
                 self._calendar.advance(resource_id, generation, added)
         if not self._read(in_full, begun):
-            self._expiry.remove_all()
+            self._expiry.remove_some()
             self._read(in_full)
         self._seen = begun
         self._done = self._begun

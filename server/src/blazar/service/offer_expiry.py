@@ -6,15 +6,16 @@ free, or the lane of a manager that looks for such offers."""
 
 from __future__ import annotations
 
-from contextlib import suppress
+import logging
 
-from blazar.domain.errors import Stale
+from blazar.domain.errors import BlazarError, Stale
 from blazar.domain.lease.offer import Offer
 from blazar.service.ports import Clock, Database, UnitOfWork
 from blazar.service.usage_reports import NO_REPORTS, UsageReports
 
+LOG = logging.getLogger(__name__)
 AT_ONCE = 20
-"""Offers that are read at once; each is removed in a transaction of its own."""
+"""Offers that are removed at once, each in a transaction of its own: a plan waits for no more of them."""
 
 
 class OfferExpiry:
@@ -26,19 +27,21 @@ class OfferExpiry:
         self._reports = reports
 
     def remove_some(self) -> int:
-        """Remove some offers that have expired. Return how many were found: none, where none is left."""
+        """Remove some offers that have expired, the first ones first. Return how many were removed. What one
+        of them holds stays taken where it cannot be removed now."""
         now = self._clock.now()
         with self._database.read() as uow:
             overdue = uow.offers.overdue(now, AT_ONCE)
+        removed = 0
         for offer in overdue:
-            with suppress(Stale):  # claimed, or removed by another
+            try:
                 self.remove(offer)
-        return len(overdue)
-
-    def remove_all(self) -> None:
-        """Remove all offers that have expired."""
-        while self.remove_some():
-            pass
+                removed += 1
+            except Stale:
+                continue  # claimed, or removed by another
+            except BlazarError as failure:
+                LOG.warning("Offer %s has expired and is removed later: %s", offer.id, failure)
+        return removed
 
     def remove(self, offer: Offer) -> None:
         """Remove the offer, expired or not. Raises Stale where it is not there any more."""
