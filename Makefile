@@ -103,8 +103,8 @@ format: $(INSTALLED) ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(INSTALLED) ## Measure speed, and write the tables to var/bench
-	$(BIN)/python bench/run.py
+bench: $(INSTALLED) ## Measure speed, also of upstream beside us, and write tables and plots to var/bench (BENCH="requests beside")
+	$(BIN)/python bench/run.py $(BENCH)
 
 bench-lab: $(INSTALLED) ## Measure speed on the lab, and write the table to var/bench
 	$(BIN)/python lab/bench.py

@@ -6,10 +6,13 @@
 ``availability`` POST /v1/availability over HTTP, with 10,000 hosts and 100,000 reservations
 ``availability-cpu`` the same in processor time of the use case
 ``burst``        200 leases that start in the same minute
+``starts``       one lease of 500 hosts, and 1,000 leases in one minute, with 10 ms for each call to the cloud
 ``punctuality``  how late leases start and end on an idle machine (takes 13 minutes)
 ``planning``     planning alone, in memory
 ``capacity``     curves of the capacity alone, in memory
-``fairness``     a neighbour's creates while another project asks for the worst plans that it can"""
+``fairness``     a neighbour's creates while another project asks for the worst plans that it can
+``beside``       upstream Blazar beside us, with tables and plots of its own: needs MariaDB, RabbitMQ and
+                 the package index, and takes half an hour"""
 
 from __future__ import annotations
 
@@ -18,21 +21,27 @@ import math
 import platform
 import random
 import shutil
+import signal
 import statistics
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 
 import availability
+import beside
 import capacity
 import fairness
 import planning
+import starts
 from seed import seed
-from service import RunningService, User, moment, now
+from service import RunningService, User, moment, next_minute, now, wait_until
+from sites import Unavailable
 
 PORT, CLOUD_PORT = 15901, 15902
+BESIDE = "beside"
 MINUTE = timedelta(minutes=1)
 Row = Sequence[object]
 
@@ -97,10 +106,10 @@ def burst_table(scratch: Path, leases: int = 200) -> list[Row]:
     var = scratch / "burst"
     with RunningService(var, PORT, CLOUD_PORT, hosts=leases + 2) as service:
         user = service.user("demo")
-        start = _next_minute(slack=30)
+        start = next_minute(slack=30)
         for number in range(leases):
             user.create(f"b{number}", start, start + 60 * MINUTE)
-        _wait_until(start)
+        wait_until(start)
         while not all(lease["status"] == "ACTIVE" for lease in user.leases()):
             if now() > start + timedelta(minutes=5):
                 raise RuntimeError("the leases did not all start")
@@ -117,12 +126,12 @@ def punctuality_table(scratch: Path, minutes: int = 10, each: int = 5) -> list[R
     var = scratch / "punctuality"
     with RunningService(var, PORT, CLOUD_PORT, hosts=minutes * each + 2) as service:
         user = service.user("demo")
-        first = _next_minute(slack=30)
+        first = next_minute(slack=30)
         for minute in range(minutes):
             for number in range(each):
                 start = first + minute * MINUTE
                 user.create(f"b{minute}-{number}", start, start + (1 + number % 2) * MINUTE)
-        _wait_until(first + (minutes + 2) * MINUTE)
+        wait_until(first + (minutes + 2) * MINUTE)
         time.sleep(5)
         leases = user.leases()
     rows: list[Row] = [("event", "number", "median s", "p99 s", "latest s")]
@@ -143,15 +152,6 @@ def capacity_table(scratch: Path) -> list[Row]:
 
 def fairness_table(scratch: Path) -> list[Row]:
     return [tuple(row) for row in fairness.table(scratch)]
-
-
-def _next_minute(slack: int) -> datetime:
-    """Return the first full minute that is at least ``slack`` seconds ahead."""
-    return (now() + timedelta(seconds=slack + 60)).replace(second=0, microsecond=0)
-
-
-def _wait_until(then: datetime) -> None:
-    time.sleep(max((then - now()).total_seconds(), 0))
 
 
 def _lateness(lease: Mapping[str, object], event_type: str) -> float:
@@ -182,31 +182,49 @@ TABLES: Mapping[str, Callable[[Path], list[Row]]] = {
     "availability": availability.table,
     "availability-cpu": availability.cpu_table,
     "burst": burst_table,
+    "starts": starts.table,
     "punctuality": punctuality_table,
 }
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("tables", nargs="*", choices=[*TABLES, []], help="all of them by default")
+    parser.add_argument("tables", nargs="*", choices=[*TABLES, BESIDE, []], help="all of them by default")
     parser.add_argument("--to", type=Path, default=Path("var/bench"), help="folder for the tables")
     arguments = parser.parse_args()
     arguments.to.mkdir(parents=True, exist_ok=True)
     print(
         f"Python {platform.python_version()}, {platform.machine()}, {platform.system()}, "
-        "SQLite, one process\n"
+        "SQLite and one process unless told otherwise\n"
     )
+    # What was started is stopped by the managers of contexts, which a signal would pass by.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    names = arguments.tables or [*TABLES, BESIDE]
     scratch = Path(tempfile.mkdtemp(prefix="blazar-bench-"))
     try:
-        for name in arguments.tables or TABLES:
-            text = _markdown(TABLES[name](scratch))
-            (arguments.to / f"{name}.md").write_text(text + "\n")
-            print(f"{name}\n\n{text}\n", flush=True)
+        if BESIDE in names:
+            beside.prepare()  # what is missing is told before the others have taken their time
+        for name in names:
+            for title, rows in _tables(name, scratch, arguments.to):
+                text = _markdown(rows)
+                (arguments.to / f"{title}.md").write_text(text + "\n")
+                print(f"{title}\n\n{text}\n", flush=True)
+    except Unavailable as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 2
     finally:
         shutil.rmtree(scratch)
+    return 0
+
+
+def _tables(name: str, scratch: Path, to: Path) -> Iterator[tuple[str, Sequence[Row]]]:
+    if name == BESIDE:
+        yield from beside.tables(scratch, to)
+    else:
+        yield name, TABLES[name](scratch)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -19,10 +19,15 @@ DATES = "%Y-%m-%d %H:%M"
 READY_WITHIN = 300
 
 
+class Refused(RuntimeError):
+    """The service answered with an error."""
+
+
 class RunningService:
     """A running blazar-standalone, as a context manager."""
 
-    def __init__(self, var: Path, port: int, cloud_port: int, hosts: int) -> None:
+    def __init__(self, var: Path, port: int, cloud_port: int, hosts: int, options: str = "") -> None:
+        """``options`` is the text of a further configuration file."""
         self.url = f"http://127.0.0.1:{port}/v1"
         self._var = var
         command = [
@@ -33,7 +38,12 @@ class RunningService:
             cloud_port,
         ]
         command += ["--hosts", hosts, "--var", var]
+        if options:
+            file = var.with_suffix(".conf")
+            file.write_text(options)
+            command += ["--config-file", file]
         self._command = [str(word) for word in command]
+        self._sandbox = f"http://127.0.0.1:{cloud_port}/sandbox"
 
     def __enter__(self) -> RunningService:
         self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, text=True)
@@ -50,6 +60,11 @@ class RunningService:
     ) -> None:
         self._process.send_signal(signal.SIGTERM)
         self._process.wait(30)
+
+    def delay_calls(self, seconds: float) -> None:
+        """Let the cloud answer each call so much later."""
+        fault = {"effect": "delay", "seconds": seconds}
+        requests.post(f"{self._sandbox}/faults", json=fault, timeout=10).raise_for_status()
 
     def resident_mb(self) -> float:
         status = Path(f"/proc/{self._process.pid}/status").read_text()
@@ -75,6 +90,15 @@ class User:
         answer = self._http.post(f"{auth['auth_url']}/auth/tokens", json=_login(auth))
         answer.raise_for_status()
         self._http.headers["X-Auth-Token"] = answer.headers["X-Subject-Token"]
+        token = answer.json()["token"]
+        self.ids: tuple[str, str] = (token["user"]["id"], token["project"]["id"])
+        """Of the user and of the project."""
+
+    def register(self, host: str) -> None:
+        self._checked(self._http.post(f"{self._url}/os-hosts", json={"name": host}))
+
+    def hosts(self) -> list[dict[str, Any]]:
+        return self._checked(self._http.get(f"{self._url}/os-hosts"))["hosts"]
 
     def create(self, name: str, start: datetime | str, end: datetime, **parameters: Any) -> dict[str, Any]:
         wanted = {
@@ -110,9 +134,7 @@ class User:
 
     def _checked(self, answer: requests.Response) -> Any:
         if not answer.ok:
-            raise RuntimeError(
-                f"{answer.request.method} {answer.url}: {answer.status_code} {answer.text[:500]}"
-            )
+            raise Refused(f"{answer.request.method} {answer.url}: {answer.status_code} {answer.text[:500]}")
         return answer.json()
 
 
@@ -125,6 +147,15 @@ def _login(auth: dict[str, str]) -> dict[str, Any]:
 
 def now() -> datetime:
     return datetime.now(UTC)  # noqa: TID251 - a measurement reads the machine's clock
+
+
+def next_minute(slack: int) -> datetime:
+    """Return the first full minute that is at least ``slack`` seconds ahead."""
+    return (now() + timedelta(seconds=slack + 60)).replace(second=0, microsecond=0)
+
+
+def wait_until(then: datetime) -> None:
+    time.sleep(max((then - now()).total_seconds(), 0))
 
 
 def moment(text: str) -> datetime:

@@ -20,6 +20,8 @@ ACKNOWLEDGING = (
 """The first frames, each by module and function, of an answer that cannot be acknowledged: the broker
 delivers it again on the next connection."""
 FRAME = re.compile(r'  File ".*/([^/]+/[^/]+/[^/]+\.py)", line \d+, in (\w+)$')
+UNFORESEEN = "failed unexpectedly"
+REQUEST_ID = re.compile(r"req-[0-9a-f-]{36}")
 LONGEST = 400
 """Lines of a traceback that are looked at."""
 
@@ -30,9 +32,20 @@ def defects(log: str) -> list[str]:
     return [line for number, line in enumerate(lines) if _is_defect(lines, number)]
 
 
+def told_about(log: str, answers: Sequence[str]) -> str:
+    """Return the failures of the requests that these answers name, each with what follows it in the log."""
+    lines, ids = log.splitlines(), {found for answer in answers for found in REQUEST_ID.findall(answer)}
+    found = (
+        lines[number : number + LONGEST]
+        for number, line in enumerate(lines)
+        if UNFORESEEN in line and not ids.isdisjoint(REQUEST_ID.findall(line))
+    )
+    return "\n".join(line for failure in found for line in failure)
+
+
 def _is_defect(lines: Sequence[str], number: int) -> bool:
     line, before = lines[number], lines[number - 1] if number else ""
-    if "failed unexpectedly" in line:
+    if UNFORESEEN in line:
         return True
     if "Traceback" not in line or REFUSED_BY_OSLO in before or POOL in line:
         return False

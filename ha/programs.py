@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from .logs import defects
+from .logs import defects, told_about
 
 BIN = Path(sys.executable).parent
 HOST = "127.0.0.1"
@@ -159,6 +159,10 @@ class Program:
     @property
     def log(self) -> str:
         return self._log.read_text(errors="replace") if self._log.exists() else ""
+
+    def told_about(self, answers: Sequence[str]) -> str:
+        """Return what the log tells of the requests that failed with these answers."""
+        return told_about(self.log, answers)
 
     @property
     def defects(self) -> list[str]:

@@ -80,6 +80,8 @@ class Scale:
 # take seconds, or for ever. The figures of the long form are those promised.
 SHORT = Scale(120, 8, 2, "5.0", 1000, False)
 LONG = Scale(1000, 60, 3, "1.0", 100, True)
+MANY_LEASES = "\n[quota]\nlimits = leases:100000\n"
+"""A fast machine takes more leases of one project than the default allows."""
 
 
 @pytest.fixture
@@ -349,7 +351,7 @@ def test_a_neighbour_hardly_notices_the_worst_that_a_project_can_do(
     folder: Path, scale: Scale, show: Show
 ) -> None:
     hosts = scale.leases + SPARE
-    with site(folder, "postgresql", managers=1, apis=1, hosts=hosts, patience=60) as at:
+    with site(folder, "postgresql", managers=1, apis=1, hosts=hosts, patience=60, options=MANY_LEASES) as at:
         here = Neighbourhood(at, scale.leases)
         here.fill()
         kept = here.keep_hosts()

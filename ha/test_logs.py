@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .logs import defects
+from .logs import defects, told_about
 
 DRIVER = "2030-01-01 08:00:00.175 18860 ERROR oslo.messaging._drivers.impl_rabbit"
 LIB = "/usr/lib/python3/site-packages/oslo_messaging/_drivers"
@@ -60,3 +60,10 @@ def test_another_traceback_of_the_driver_is_a_defect(here: str, there: str) -> N
 
 def test_a_failure_of_the_service_is_told_by_both_of_its_lines() -> None:
     assert len(defects(CUT + OURS + CUT)) == 2
+
+
+def test_a_failure_is_found_by_the_request_that_its_answer_names() -> None:
+    mine, other = (f"req-{digit * 8}-0000-4000-8000-000000000000" for digit in "12")
+    log = OURS.replace("[-]", f"[{mine}]") + CUT
+    assert told_about(log, [f'create: 500 "under {mine}."']) == log.rstrip("\n")
+    assert told_about(log, [f'create: 500 "under {other}."', "list: 502 no id"]) == ""

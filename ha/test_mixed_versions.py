@@ -94,8 +94,6 @@ class Upgrade:
         self.ending: list[str] = []
         """The leases that have to be TERMINATED soon."""
         self.outages = 0
-        self.shared: set[object] = set()
-        """The allocations of instances."""
 
     def replace_manager(self, place: int, programs: Path) -> None:
         """Start a manager of another version, and stop the one at ``place`` when the new one works."""
@@ -129,7 +127,6 @@ class Upgrade:
             for visit in [threads.submit(self._visit, n, step) for n in range(len(self.at.urls))]:
                 visit.result()
         time.sleep(max(0.0, self.seconds - (time.monotonic() - began)))
-        self._note_shared()
         for manager in self.at.managers:
             eventually(
                 f"calls of {manager.name}: {step}",
@@ -150,7 +147,6 @@ class Upgrade:
             self.at.sandbox("PUT", f"/hosts/{failing}", json={"silent": is_silent})
             what = f"{failing} {'failed' if is_silent else 'whole'}"
             eventually(what, lambda is_silent=is_silent: failed() is is_silent, 30)
-            self._note_shared()
         self.outages += 1
 
     def create(self, place: int, reservation: dict[str, Any], name: str, minutes: int = 30) -> dict[str, Any]:
@@ -162,16 +158,7 @@ class Upgrade:
             "events": [],
         }
         lease: dict[str, Any] = self._ask(place, "POST", "/leases", json=body).json()["lease"]
-        self._note_shared()
         return lease
-
-    def _note_shared(self) -> None:
-        """Remember the allocations of instances; healing makes new ones."""
-        found = self.at.select(
-            "SELECT allocations.id FROM allocations JOIN reservations"
-            " ON reservations.id = allocations.reservation_id WHERE resource_type = 'virtual:instance'"
-        )
-        self.shared.update(row.id for row in found)
 
     def reach(self, place: int, lease_id: str, status: str) -> dict[str, Any]:
         """Wait until the lease has the status, and return it."""
@@ -187,11 +174,6 @@ class Upgrade:
         """End the lease now; one that is younger than a minute ends at the next full minute."""
         self._ask(place, "PUT", f"/leases/{lease_id}", json={"end_date": "now"})
         self.ending.append(lease_id)
-
-    def double_bookings(self) -> list[tuple[object, ...]]:
-        """Return the double bookings of hosts; instances may share theirs with other instances."""
-        found = history.double_bookings(self.at.engine)
-        return [each for each in found if not {each[1], each[4]} <= self.shared]
 
     def _visit(self, place: int, step: str) -> None:
         """Begin a lease of hosts and one of instances, compare what the managers tell of them, and end
@@ -299,7 +281,7 @@ def test_an_upgrade_and_the_way_back(folder: Path, dialect: str, seconds: float,
         eventually("nothing left in the cloud", lambda: not at.leftovers(), 30)
         programs = [*upgrade.gone, *at.managers, *at.apis]
         defects = [f"{program.name}: {line}" for program in programs for line in _unforeseen(program.defects)]
-        double = upgrade.double_bookings()
+        double = history.double_bookings(at.engine)
         show(
             f"An upgrade and the way back on {dialect}: {CLIENTS} clients, 2 managers, 2 APIs, {HOSTS} hosts",
             [
@@ -314,10 +296,10 @@ def test_an_upgrade_and_the_way_back(folder: Path, dialect: str, seconds: float,
                 ("leases of earlier answers checked / broken", f"{tally.checked} / {len(tally.broken)}"),
             ],
         )
-        assert not tally.wrong
+        assert not tally.wrong, "\n".join(p.told_about(tally.wrong) for p in programs)
         assert not tally.cut_off
         assert not tally.broken
-        assert not double
+        assert not double, "\n".join(map(str, double))
         assert not defects
         assert tally.checked > 0
         assert history.versions(at.engine) > 0

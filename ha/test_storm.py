@@ -162,9 +162,9 @@ def test_every_promise_is_kept_whatever_breaks(
         )
         assert tally.checked > 0
         assert not tally.broken
-        assert not double
+        assert not double, "\n".join(map(str, double))
         assert not watcher.shared
-        assert not tally.wrong
+        assert not tally.wrong, "\n".join(p.told_about(tally.wrong) for p in (*at.managers, *at.apis))
         assert not stuck
         assert not left, told
         assert too_late <= hung

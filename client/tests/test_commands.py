@@ -533,7 +533,7 @@ def test_a_question_for_availability_asks_for_its_version(blazar: Blazar, cloud:
     )
     assert ran.code == 0, ran.err
     (sent,) = ran.requests
-    assert sent.headers["openstack-api-version"] == "reservation 1.3"
+    assert sent.headers["openstack-api-version"] == "reservation 1.6"
     assert sent.body["start"] == {"earliest": "2030-01-08 09:00", "latest": "2030-01-31 00:00"}
     assert sent.body["duration"] == {"wanted": 270, "minimum": 60}
     assert [each["resource_type"] for each in sent.body["lease"]["reservations"]] == ["physical:host"]
@@ -634,6 +634,120 @@ def test_an_offer_of_nothing_is_not_sent(blazar: Blazar) -> None:
     assert "there is nothing to hold" in ran.err
 
 
+MAINTENANCE = {
+    "id": "6d1f3c70-2f6f-4c5e-9d3b-8f1a1f0c2b7d",
+    "name": "disks",
+    "reason": None,
+    "user_id": "admin",
+    "hosts": ["1", "2"],
+    "start_date": "2030-01-08T12:00:00.000000",
+    "end_date": "2030-01-08T14:00:00.000000",
+    "created_at": "2030-01-07 08:30:00",
+}
+IMPACT = {
+    "moves": 1,
+    "breaks": 1,
+    "stays": 0,
+    "leases": [
+        {
+            "lease_id": samples.LEASE_ID,
+            "name": "training",
+            "project_id": "demo",
+            "user_id": "demo",
+            "status": "PENDING",
+            "start_date": "2030-01-08T12:00:00.000000",
+            "end_date": "2030-01-08T13:00:00.000000",
+            "effect": "moves",
+            "reason": None,
+            "hosts": ["1"],
+            "moves": [{"reservation_id": "r", "from": ["1"], "to": ["3"]}],
+        },
+        {
+            "lease_id": OFFER["id"],
+            "name": None,
+            "project_id": None,
+            "user_id": None,
+            "status": None,
+            "start_date": "2030-01-08T12:00:00.000000",
+            "end_date": "2030-01-08T13:00:00.000000",
+            "effect": "breaks",
+            "reason": "not_now",
+            "hosts": [],
+            "moves": [],
+        },
+    ],
+}
+
+
+def test_a_maintenance_is_made_and_its_impact_shown(blazar: Blazar, cloud: RecordingCloud) -> None:
+    cloud.answer("POST", "/maintenances", 201, {"maintenance": MAINTENANCE, "impact": IMPACT})
+    ran = blazar(
+        "maintenance-create 1 compute-2 --start-date 'tomorrow 12:00' --duration 2h --name disks "
+        "--reason 'ticket 7' --force -f json"
+    )
+    assert ran.code == 0, ran.err
+    (sent,) = ran.requests
+    assert sent.headers["openstack-api-version"] == "reservation 1.8"
+    assert sent.body == {
+        "hosts": ["1", "compute-2"],
+        "start_date": "2030-01-08 12:00",
+        "end_date": "2030-01-08 14:00",
+        "name": "disks",
+        "reason": "ticket 7",
+        "force": True,
+    }
+    first, second = json.loads(ran.out)
+    assert (first["effect"], first["name"], first["hosts"], first["moves"]) == (
+        "moves",
+        "training",
+        "1",
+        "1 -> 3",
+    )
+    assert (second["effect"], second["reason"], second["name"]) == ("breaks", "not_now", "")
+    note = "leases that move: 1, break: 1, stay: 0"
+    assert ran.err == f"Created maintenance: {MAINTENANCE['id']} ({note})\n"
+
+
+def test_a_dry_run_of_a_maintenance_changes_nothing(blazar: Blazar, cloud: RecordingCloud) -> None:
+    cloud.answer("POST", "/maintenances", 200, {"impact": IMPACT})
+    ran = blazar("maintenance-create 1 --end-date 'tomorrow 14:00' --dry-run -f value -c lease_id")
+    assert ran.code == 0, ran.err
+    (sent,) = ran.requests
+    assert (sent.body["dry_run"], sent.body["start_date"], "name" in sent.body) == (True, "now", False)
+    assert ran.out == f"{samples.LEASE_ID}\n{OFFER['id']}\n"
+    assert ran.err.startswith("Nothing is changed: leases that move: 1")
+
+
+def test_a_refused_maintenance_names_what_would_break(blazar: Blazar, cloud: RecordingCloud) -> None:
+    refusal = {"error_message": "Leases would break (1)", "impact": IMPACT}
+    cloud.answer("POST", "/maintenances", 409, refusal)
+    ran = blazar("maintenance-create 1 --duration 2h")
+    assert (ran.code, ran.out) == (1, "")
+    assert f"breaks:  {OFFER['id']} (not_now)" in ran.err
+    assert "training" not in ran.err
+    assert "With --force the hosts are taken away all the same" in ran.err
+
+
+def test_maintenances_are_listed_shown_and_ended(blazar: Blazar, cloud: RecordingCloud) -> None:
+    path = f"/maintenances/{MAINTENANCE['id']}"
+    cloud.answer("GET", "/maintenances", 200, {"maintenances": [MAINTENANCE]})
+    cloud.answer("GET", path, 200, {"maintenance": MAINTENANCE})
+    cloud.answer("DELETE", path, 204, None)
+    listed = blazar("maintenance-list -f json")
+    assert json.loads(listed.out)[0]["hosts"] == "1 2"
+    shown = blazar(f"maintenance-show {MAINTENANCE['id']} -f value -c name")
+    assert shown.out == "disks\n"
+    ended = blazar(f"maintenance-delete {MAINTENANCE['id']}")
+    assert ended.out == f"Deleted maintenance: {MAINTENANCE['id']}\n"
+    for ran in (listed, shown, ended):
+        assert [each.headers["openstack-api-version"] for each in ran.requests] == ["reservation 1.8"]
+
+
+def test_a_maintenance_without_an_end_is_not_sent(blazar: Blazar) -> None:
+    ran = blazar("maintenance-create 1")
+    assert (ran.code, ran.requests) == (2, [])
+
+
 def test_a_lease_that_starts_as_early_as_can_be_asks_for_its_version(blazar: Blazar) -> None:
     ran = blazar(f"lease-create {HOST} --earliest --duration 4h --latest-end 2030-01-31 x")
     assert ran.code == 0, ran.err
@@ -690,9 +804,91 @@ def test_an_explanation_shows_what_each_part_leaves(blazar: Blazar, cloud: Recor
     cloud.answer("POST", "/leases", 409, body)
     ran = blazar(f"lease-create {HOST} --explain x")
     assert ran.code == 1
-    assert ran.requests[-1].headers["openstack-api-version"] == "reservation 1.5"
+    versions = [sent.headers["openstack-api-version"] for sent in ran.requests]
+    assert versions == ["reservation 1.5", "reservation 1.6"]
     assert ran.err.splitlines()[:3] == [
         "ERROR: Not enough hosts available: none.",
         "What each part of the requirement leaves by itself:",
         '    12  ["==", "$rack", "r1"]',
     ]
+
+
+WAITING = {
+    "id": samples.LEASE_ID,
+    "name": "x",
+    "status": "WAITING",
+    "waiting": {
+        "position": 2,
+        "since": "2030-01-07T10:00:00.000000",
+        "until": "2030-01-09T10:00:00.000000",
+        "expected_start": None,
+    },
+}
+PLACE = {
+    "lease_id": samples.LEASE_ID,
+    "name": "x",
+    "start_date": "2030-01-10T10:00:00.000000",
+    "end_date": "2030-01-11T10:00:00.000000",
+    **WAITING["waiting"],
+}
+
+
+def test_a_lease_that_may_wait_asks_for_its_version(blazar: Blazar, cloud: RecordingCloud) -> None:
+    cloud.answer("POST", "/leases", 201, {"lease": WAITING})
+    ran = blazar(f"lease-create {HOST} --duration 4h --or-wait-until 'in 2 hours' -c status -f value x")
+    assert ran.code == 0, ran.err
+    assert ran.out == "There is not enough now. The lease waits:\nWAITING\n"
+    (sent,) = ran.requests
+    assert sent.headers["openstack-api-version"] == "reservation 1.7"
+    assert sent.headers["idempotency-key"]
+    assert sent.body["on_shortage"] == {"wait_until": "2030-01-07 10:30"}
+    assert (sent.body["start_date"], sent.body["end_date"]) == ("now", "2030-01-07 12:30")
+
+
+def test_one_that_need_not_wait_is_told_as_any_other(blazar: Blazar) -> None:
+    ran = blazar(f"lease-create {HOST} --earliest --or-wait-until 'in 2 hours' x")
+    assert ran.out.startswith("Created a new lease:")
+    (sent,) = ran.requests
+    assert (sent.body["start_date"], sent.body["duration"]) == ("earliest", 1440)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (f"{HOST} --dry-run --or-wait-until tomorrow", "a dry run lets nothing wait"),
+        ("--offer y --or-wait-until tomorrow", "leave out --or-wait-until"),
+        (f"{HOST} --or-wait-until whenever", "whenever"),
+    ],
+)
+def test_what_cannot_wait_is_not_sent(blazar: Blazar, options: str, named: str) -> None:
+    ran = blazar(f"lease-create {options} x")
+    assert (ran.code, ran.requests) == (2, [])
+    assert named in ran.err
+
+
+def test_the_waitlist_is_listed_and_changed(blazar: Blazar, cloud: RecordingCloud) -> None:
+    cloud.answer("GET", "/waitlist", 200, {"waitlist": [PLACE]})
+    cloud.answer("PUT", f"/leases/{samples.LEASE_ID}", 200, {"lease": WAITING})
+    listed = blazar("waitlist-list -f json --time-zone Europe/Berlin")
+    (row,) = json.loads(listed.out)
+    assert (row["position"], row["lease_id"], row["until"]) == (2, samples.LEASE_ID, "2030-01-09T11:00+01:00")
+    changed = blazar(f"waitlist-set {samples.LEASE_ID} --until 'in 2 days'")
+    assert changed.out == f"Lease {samples.LEASE_ID} waits until 2030-01-09T10:00 UTC.\n"
+    assert changed.requests[0].body == {"on_shortage": {"wait_until": "2030-01-09 08:30"}}
+    for ran in (listed, changed):
+        assert [each.headers["openstack-api-version"] for each in ran.requests] == ["reservation 1.7"]
+
+
+def test_only_what_waits_is_deleted(blazar: Blazar, cloud: RecordingCloud) -> None:
+    path = f"/leases/{samples.LEASE_ID}"
+    cloud.answer("GET", path, 200, {"lease": WAITING})
+    cloud.tag = '"3"'
+    cloud.answer("DELETE", path, 204, None)
+    ran = blazar(f"waitlist-delete {samples.LEASE_ID}")
+    assert ran.out == f"Deleted lease: {samples.LEASE_ID}\n", ran.err
+    assert ran.requests[-1].headers["if-match"] == '"3"'
+    cloud.answer("GET", path, 200, {"lease": {**WAITING, "status": "PENDING"}})
+    ran = blazar(f"waitlist-delete {samples.LEASE_ID}")
+    assert ran.code == 1
+    assert "The lease does not wait: it is PENDING." in ran.err
+    assert [each.method for each in ran.requests] == ["GET"]

@@ -30,6 +30,8 @@ NOW = datetime(2030, 1, 1, 8, 0, tzinfo=UTC)
 TOKEN, USER, PROJECT = "token", "4b7e1d90a2c54f38", "9d2c5e6f01a84b73"
 ROLES = "admin,member,reader"
 
+WAITS = "/v1/leases?waits"
+"""A second create, which is not the example of its operation."""
 STORY: tuple[tuple[str, str, Any], ...] = (
     ("GET", "/", None),
     ("GET", "/versions", None),
@@ -110,6 +112,40 @@ STORY: tuple[tuple[str, str, Any], ...] = (
     ("GET", "/v1/offers", None),
     ("GET", "/v1/offers/{offer_id}", None),
     ("DELETE", "/v1/offers/{offer_id}", None),
+    (
+        "POST",
+        WAITS,
+        {
+            "name": "exam",
+            "start_date": "2030-01-02 10:00",
+            "end_date": "2030-01-02 12:00",
+            "reservations": [
+                {
+                    "resource_type": "physical:host",
+                    "min": 1,
+                    "max": 1,
+                    "hypervisor_properties": "",
+                    "resource_properties": "",
+                }
+            ],
+            "on_shortage": {"wait_until": "2030-01-02 08:00"},
+        },
+    ),
+    ("GET", "/v1/waitlist", None),
+    (
+        "POST",
+        "/v1/maintenances",
+        {
+            "hosts": ["compute-1"],
+            "start_date": "2030-02-01 08:00",
+            "end_date": "2030-02-01 14:00",
+            "name": "new disks",
+            "reason": "ticket 4711",
+        },
+    ),
+    ("GET", "/v1/maintenances", None),
+    ("GET", "/v1/maintenances/{maintenance_id}", None),
+    ("DELETE", "/v1/maintenances/{maintenance_id}", None),
     ("PUT", "/v1/quotas/{project_id}", {"limits": {"leases": 100, "hosts": 4}}),
     ("GET", "/v1/quotas", None),
     ("GET", "/v1/quotas/{project_id}", None),
@@ -133,6 +169,10 @@ SINCE = {
     "/v1/availability": "1.3",
     "/v1/offers": "1.4",
     "/v1/offers/{offer_id}": "1.4",
+    WAITS: "1.7",
+    "/v1/waitlist": "1.7",
+    "/v1/maintenances": "1.8",
+    "/v1/maintenances/{maintenance_id}": "1.8",
 }
 """The version that is asked for where a path is not in the first one."""
 
@@ -148,11 +188,12 @@ class Example:
 def examples() -> dict[tuple[str, str], Example]:
     """Return an example by method and path of the operation."""
     ids = {"property_name": "gpus", "project_id": PROJECT}
+    found: dict[tuple[str, str], Example] = {}
     with _service() as service:
-        return {
-            (method, path.partition("?")[0]): _example(service, ids, method, path, body)
-            for method, path, body in STORY
-        }
+        for method, path, body in STORY:
+            example = _example(service, ids, method, path, body)
+            found.setdefault((method, path.partition("?")[0]), example)
+    return found
 
 
 class _Clock:
@@ -199,7 +240,7 @@ def _example(service: WSGIApplication, ids: dict[str, str], method: str, path: s
             "X-Roles": ROLES,
         }
     )
-    since = SINCE.get(path.partition("?")[0])
+    since = SINCE.get(path) or SINCE.get(path.partition("?")[0])
     version = [f"{HEADER}: reservation {since}"] if since else []
     if since:
         request.headers[HEADER] = f"reservation {since}"
@@ -210,7 +251,7 @@ def _example(service: WSGIApplication, ids: dict[str, str], method: str, path: s
         raise RuntimeError(f"{method} {path} was answered with {response.status}: {response.text}")
     for noun, value in (response.json if response.body else {}).items():
         if isinstance(value, dict) and "id" in value:
-            ids[f"{noun}_id"] = value["id"]
+            ids.setdefault(f"{noun}_id", value["id"])
     lines = [f"{method} {place}", *version, *([_pretty(body)] if body is not None else [])]
     return Example("\n".join(lines), _pretty(response.json) if response.body else "")
 

@@ -23,6 +23,30 @@ class BlazarClientException(Exception):
             message = self.message % kwargs if "%s" in self.message else self.message
         super().__init__(message)
 
+    @property
+    def reasons(self) -> list[dict[str, Any]]:
+        """What a shortage or an exceeded quota is made of, as version 1.3 of the API tells it."""
+        return list(self.kwargs.get("reasons") or ())
+
+    @property
+    def suggestions(self) -> dict[str, Any] | None:
+        """What could be had instead: `answers`, as those to a question for availability, and whether the
+        search was `cut_short`. None where the service does not tell; version 1.6 of the API does."""
+        found: dict[str, Any] | None = self.kwargs.get("suggestions")
+        return found
+
+    @property
+    def blocking(self) -> dict[str, Any] | None:
+        """The `leases` that stand in the way, and how many `more` there are. None as for `suggestions`."""
+        found: dict[str, Any] | None = self.kwargs.get("blocking")
+        return found
+
+    @property
+    def impact(self) -> dict[str, Any] | None:
+        """What a refused maintenance would do to leases, as `preview` returns it; None with other errors."""
+        found: dict[str, Any] | None = self.kwargs.get("impact")
+        return found
+
 
 class CommandError(BlazarClientException):
     """The options are not enough to authenticate."""

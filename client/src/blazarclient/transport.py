@@ -133,6 +133,9 @@ def decode(response: requests.Response) -> Any:
             f"ERROR: {error_message(body, response.text)}",
             code=response.status_code,
             reasons=reasons_of(body),
+            suggestions=_part_of(body, "suggestions"),
+            blocking=_part_of(body, "blocking"),
+            impact=_part_of(body, "impact"),
             request_id=response.headers.get("x-openstack-request-id"),
         )
     return body
@@ -143,6 +146,12 @@ def reasons_of(body: object) -> list[dict[str, Any]]:
     reasons = body.get("reasons") if isinstance(body, Mapping) else None
     found = reasons if isinstance(reasons, list) else []
     return [dict(each) for each in found if isinstance(each, Mapping)]
+
+
+def _part_of(body: object, name: str) -> dict[str, Any] | None:
+    """Return an object in the body of a refusal; later versions of the API have some."""
+    part = body.get(name) if isinstance(body, Mapping) else None
+    return dict(part) if isinstance(part, Mapping) else None
 
 
 def error_message(body: object, text: str) -> str:

@@ -32,10 +32,12 @@ from blazar.engine.claims import Claims
 from blazar.engine.convergence import converge_now
 from blazar.engine.drift import DriftCheck
 from blazar.engine.expiry import Expiring
+from blazar.engine.helpers import Helpers
 from blazar.engine.listening import Listening
 from blazar.engine.loop import EngineSettings, EventLoop
 from blazar.engine.monitoring import Monitoring
 from blazar.engine.presence import Announcing, Load
+from blazar.engine.promoting import Promoting
 from blazar.engine.purge import Purge
 from blazar.engine.relay import Relay
 from blazar.engine.reporting import Reporting
@@ -55,7 +57,7 @@ from blazar.service.events import Events
 from blazar.service.healing import Healing, HealingSettings
 from blazar.service.health import ThreadHealth
 from blazar.service.interface import Service
-from blazar.service.leases import LeaseSettings
+from blazar.service.leases import LeaseSettings, WaitSettings
 from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.offer_expiry import OfferExpiry
 from blazar.service.offers import OfferSettings
@@ -104,7 +106,8 @@ class Manager:
             Turns(conf.manager.plans_at_once),
             expiry=expiry,
         )
-        self._events = Events(database, cloud, kinds, clock, start_retry, reports)
+        helpers = Helpers(conf.manager.cloud_calls_at_once)
+        self._events = Events(database, cloud, kinds, clock, start_retry, reports, helpers.run)
         self.loop = EventLoop(database, self._events, clock, engine_settings(conf), metrics, tracing)
         self._relay = Relay(database, notifier, clock, metrics)
         self._patience = timedelta(seconds=conf.graceful_shutdown_timeout)
@@ -117,7 +120,11 @@ class Manager:
         days = conf.database.retention_days
         self._background: Sequence[Background] = (
             Upkeep(
-                [*(partial(each.upkeep, dependencies) for each in plugins.extensions), self._forget_spent]
+                [
+                    *(partial(each.upkeep, dependencies) for each in plugins.extensions),
+                    self._forget_spent,
+                    self._see_to_maintenances,
+                ]
             ),
             Expiring(expiry),
             *([Purge(database, clock, timedelta(days=days))] if days else ()),
@@ -140,7 +147,12 @@ class Manager:
             exempt,
             quota_settings(conf, kinds),
             offer_settings(conf),
+            wait_settings(conf),
+            healing_settings(conf),
         )
+        look = timedelta(seconds=conf.manager.waitlist_look_seconds)
+        promoting = Promoting(database, self.use_cases.waitlist, clock, look, metrics)
+        self._background = (*self._background, promoting)
 
     def _drift_check(
         self,
@@ -164,6 +176,9 @@ class Manager:
 
     def _forget_spent(self) -> None:
         self.use_cases.quotas.forget_spent()
+
+    def _see_to_maintenances(self) -> None:
+        self.use_cases.maintenances.upkeep()
 
     def _thread_health(self) -> list[ThreadHealth]:
         others = (each.health() for each in self._background)
@@ -309,7 +324,7 @@ def build_database(
 def build_cloud(conf: cfg.ConfigOpts, metrics: Metrics = NO_METRICS, tracing: Tracing = NO_TRACING) -> Cloud:
     former.adopt(conf)
     auth = loading.load_auth_from_conf_options(conf, "cloud")
-    http = pooled_http(engine_settings(conf).threads + conf.api.threads)
+    http = pooled_http(engine_settings(conf).threads + conf.manager.cloud_calls_at_once + conf.api.threads)
     settings = conf.cloud
     session = Session(
         auth=auth,
@@ -390,6 +405,13 @@ def offer_settings(conf: cfg.ConfigOpts) -> OfferSettings:
     return OfferSettings(
         most=conf.manager.max_offers_per_project,
         longest=timedelta(minutes=conf.manager.max_offer_minutes),
+    )
+
+
+def wait_settings(conf: cfg.ConfigOpts) -> WaitSettings:
+    return WaitSettings(
+        most=conf.manager.max_waiting_leases_per_project,
+        longest=timedelta(hours=conf.manager.max_wait_hours),
     )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -189,6 +191,28 @@ def test_hosts_join_and_leave_and_may_do_so_again(place: Place) -> None:
     assert compute.aggregate(aggregate.id).hosts == (two,)
     compute.remove_host(aggregate.id, "nope")
     compute.remove_host(MISSING_AGGREGATE, one)
+
+
+def test_an_aggregate_is_told_again_as_it_is(place: Place) -> None:
+    compute = place.cloud.compute
+    aggregate = compute.create_aggregate(label(), None, {"a": "1"})
+    for host in place.hosts:
+        compute.add_host(aggregate.id, host)
+    for _ in range(2):
+        compute.refresh_aggregate(aggregate)
+    found = compute.aggregate(aggregate.id)
+    assert (found.name, found.metadata, set(found.hosts)) == (aggregate.name, {"a": "1"}, set(place.hosts))
+    compute.refresh_aggregate(replace(aggregate, id=MISSING_AGGREGATE))
+
+
+def test_hosts_join_and_leave_one_aggregate_at_once(place: Place) -> None:
+    compute = place.cloud.fenced(lambda: None).compute
+    aggregate = compute.create_aggregate(label(), None, {})
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda host: compute.add_host(aggregate.id, host), place.hosts * 4))
+        assert sorted(compute.aggregate(aggregate.id).hosts) == sorted(place.hosts)
+        list(threads.map(lambda host: compute.remove_host(aggregate.id, host), place.hosts * 4))
+    assert compute.aggregate(aggregate.id).hosts == ()
 
 
 def test_an_aggregate_with_hosts_is_not_deleted(place: Place) -> None:

@@ -4,9 +4,12 @@ through whom."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Barrier
+from uuid import uuid4
 
 import pytest
 import requests
@@ -81,6 +84,36 @@ def test_a_service_that_moves_is_found_with_the_next_token(sandbox: Sandbox, clo
     cloud.session.invalidate()
     with pytest.raises(CloudUnavailable, match=f":{CLOSED_PORT}"):
         cloud.compute.find_aggregate("nope")
+
+
+def test_threads_share_a_cloud_from_its_first_request_on(sandbox: Sandbox) -> None:
+    """The first requests find the services and the token, which all of them need at once."""
+    threads = 16
+    with pooled_http(threads) as http, SandboxServer(sandbox) as server:
+        cloud = connect(Session(password_of(server.auth_url, "blazar", PASSWORD, "service"), session=http))
+        one, begin = cloud.fenced(lambda: None), Barrier(threads)
+
+        def ask(number: int) -> list[object]:
+            begin.wait()
+            return [asked(one) for _ in range(5)]
+
+        with ThreadPoolExecutor(threads) as pool:
+            found = list(pool.map(ask, range(threads)))
+    assert all(answers == [asked_first] * 5 for answers in found for asked_first in [found[0][0]])
+    assert sandbox.journal.counts("identity POST /auth/tokens") == {"identity POST /auth/tokens": 1}
+
+
+def test_a_provider_of_another_id_gets_its_slots_as_well(sandbox: Sandbox, cloud: OpenStackCloud) -> None:
+    """As upstream Blazar has made it."""
+    parent = cloud.placement.provider("compute-01")
+    assert parent is not None
+    body = {"name": "blazar_compute-01", "uuid": str(uuid4()), "parent_provider_uuid": parent.uuid}
+    cloud.placements.post("/resource_providers", body, "1.29")
+    cloud.placement.ensure_resource_class("CUSTOM_A")
+    for total, left in ((3, {"CUSTOM_A": 3}), (5, {"CUSTOM_A": 5}), (0, {}), (0, {})):
+        cloud.placement.set_reserved_slots("compute-01", "CUSTOM_A", total)
+        assert cloud.placement.reserved_slots("compute-01") == left
+    assert len([each for each in sandbox.placement.providers if each.name.startswith("blazar_")]) == 1
 
 
 @pytest.fixture

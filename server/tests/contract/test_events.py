@@ -10,7 +10,7 @@ import pytest
 from blazar.domain.errors import ClaimLost
 from blazar.domain.lease.event import Event, EventStatus, EventType
 from blazar.domain.lease.lease import Lease, LeaseStatus
-from blazar.service.ports import Database, StandingClaim
+from blazar.service.ports import ANY_NUMBER, Database, StandingClaim
 
 from .builders import HOUR, NOW, START, event_of, hours, lease, minutes, new_id, with_event
 
@@ -127,9 +127,13 @@ def test_what_was_put_off_comes_after_what_was_due_before(database: Database) ->
     first, again, last = (value.events[0].id for value in values)
     assert due_ids(database, START + minutes(3)) == [first, again, last]
     with database.read() as u:
-        assert [e.id for e in u.events.due(START + minutes(3), 9, retries=False)] == [first, last]
-        assert [e.id for e in u.events.due(START + minutes(3), 9, retries=True)] == [again]
-        assert [e.id for e in u.events.due(START + minutes(3), 1, retries=False)] == [first]
+        assert [e.id for e in u.events.due(START + minutes(3), 9, attempts=range(1))] == [first, last]
+        assert [e.id for e in u.events.due(START + minutes(3), 9, attempts=range(1, 41))] == [again]
+        assert [e.id for e in u.events.due(START + minutes(3), 9, attempts=range(40, ANY_NUMBER.stop))] == [
+            again
+        ]
+        assert not u.events.due(START + minutes(3), 9, attempts=range(1, 40))
+        assert [e.id for e in u.events.due(START + minutes(3), 1, attempts=range(1))] == [first]
 
 
 def test_an_event_that_is_put_off_is_a_retry_and_free(database: Database, start: Event) -> None:

@@ -11,18 +11,19 @@ from datetime import timedelta
 
 import pytest
 from service.world import ALT, DEMO, World, instances, whole_hosts
+from sqlalchemy import event
 
 from blazar.adapters.db import SqlDatabase
 from blazar.domain.errors import Busy, CloudUnavailable, QuotaExceeded
 from blazar.domain.lease.lease import Lease, LeaseStatus
-from blazar.domain.quota import Use
+from blazar.domain.quota import LEASES, Use
 from blazar.domain.time import Interval
 from blazar.service.calendars import Calendars
 from blazar.service.commands import CreateLease, ReservationChange, UpdateLease
 from blazar.service.leases import Leases, LeaseSettings
 from blazar.service.ports import Database, UnitOfWork
 from blazar.service.ports.kind import Dependencies
-from blazar.service.quotas import QuotaSettings
+from blazar.service.quotas import Quotas, QuotaSettings
 from blazar.service.turns import Turns
 from blazar.service.use_cases import UseCases
 
@@ -98,6 +99,42 @@ def test_what_was_used_is_remembered_for_a_while(database: Database) -> None:
     with database.read() as u:
         assert u.quotas.spent("p1", first.interval) == [second]
         assert u.quotas.spent("p2", first.interval) == []
+
+
+# what is read
+
+
+def sent(sql: SqlDatabase, limits: dict[str, int]) -> list[tuple[str, object]]:
+    """Return the statements by which a project's leases are counted."""
+    statements: list[tuple[str, object]] = []
+
+    def note(_connection: object, _cursor: object, statement: str, parameters: object, *_: object) -> None:
+        if "count(" in statement:
+            statements.append((statement, parameters))
+
+    def work(u: UnitOfWork) -> None:
+        Quotas({}, QuotaSettings(limits)).outlook(u, "project-1", NOW, NOW)
+
+    event.listen(sql.engine, "before_cursor_execute", note)
+    sql.transact(work)
+    event.remove(sql.engine, "before_cursor_execute", note)
+    return statements
+
+
+def test_the_leases_of_a_project_are_counted_where_their_number_is_limited(sql: SqlDatabase) -> None:
+    assert len(sent(sql, {LEASES: 5})) == 1
+    assert sent(sql, {}) == []
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"])
+def test_a_project_s_leases_are_not_read_to_be_counted(sql: SqlDatabase) -> None:
+    """An index has all that is asked, beginning with the leases that are not over."""
+    ((statement, parameters),) = sent(sql, {LEASES: 5})
+    with sql.engine.connect() as connection:
+        plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).all()
+    ((*_, detail),) = plan
+    assert "COVERING INDEX" in detail
+    assert "(project_id=? AND end_date>?)" in detail
 
 
 # many at once

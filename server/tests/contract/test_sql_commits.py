@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import Connection, event, text
+from sqlalchemy.exc import OperationalError
 
 from blazar.adapters.db import SqlDatabase
 from blazar.adapters.db.engine import IDLE
@@ -14,9 +15,20 @@ from blazar.domain.resource import Pool
 from blazar.service.ports import UnitOfWork
 
 from .builders import NOW, host, lease
+from .conftest import SQL
 
 SERVERS_ONLY = [pytest.param(name, marks=pytest.mark.servers) for name in ("postgresql", "mariadb")]
 OWN_ID = {"postgresql": "SELECT pg_backend_pid()", "mysql": "SELECT connection_id()"}
+
+
+class Refused(Exception):
+    """The work of a transaction is not to be done."""
+
+
+class Cancelled(Exception):
+    """What a driver tells of a statement that was cut off."""
+
+
 KILL = {"postgresql": "SELECT pg_terminate_backend({})", "mysql": "KILL {}"}
 
 
@@ -42,6 +54,32 @@ def test_a_connection_that_dies_in_the_commit_leaves_the_outcome_open(sql: SqlDa
     with sql.read() as u:
         assert u.leases.get(value.id) is None
     event.remove(sql.engine, "commit", kill)
+    sql.transact(lambda u: u.leases.add(value, NOW))
+
+
+@pytest.mark.parametrize("dialect", SQL)
+@pytest.mark.parametrize("end", ["commit", "rollback"])
+def test_a_transaction_whose_end_fails_is_not_left_open(sql: SqlDatabase, end: str) -> None:
+    """A connection in the pool with an open transaction keeps its locks, and shows its changes to the next
+    that reads on it. A commit that is cut off by KILL QUERY leaves it open on MariaDB."""
+    value = lease("1")
+    failures = [True]
+
+    def cut_off(connection: Connection) -> None:
+        if failures and failures.pop():
+            raise OperationalError(end, {}, Cancelled())
+
+    def work(u: UnitOfWork) -> None:
+        u.leases.add(value, NOW)
+        if end == "rollback":
+            raise Refused
+
+    event.listen(sql.engine, end, cut_off)
+    with pytest.raises(Refused if end == "rollback" else CloudUnavailable):
+        sql.transact(work)
+    assert not failures
+    with sql.read() as u:
+        assert u.leases.get(value.id) is None
     sql.transact(lambda u: u.leases.add(value, NOW))
 
 

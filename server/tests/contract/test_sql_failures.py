@@ -189,6 +189,7 @@ CONTENDED = {
     "postgresql serialization": psycopg.errors.SerializationFailure("could not serialize access"),
     "postgresql lock timeout": psycopg.errors.LockNotAvailable("canceling statement due to lock timeout"),
     "postgresql cancel": psycopg.errors.QueryCanceled("canceling statement due to statement timeout"),
+    "postgresql cancelled before": psycopg.errors.InFailedSqlTransaction("current transaction is aborted"),
     "mysql interrupt": pymysql.err.OperationalError(1317, "Query execution was interrupted"),
     "mariadb time limit": pymysql.err.OperationalError(1969, "max_statement_time exceeded"),
     "mysql time limit": pymysql.err.OperationalError(3024, "maximum statement execution time exceeded"),

@@ -215,8 +215,8 @@ def test_asking_for_resources(counted: Counted, stored: Lease) -> None:
 def test_the_engines_questions(counted: Counted, stored: Lease) -> None:
     event_id, until = event_of(stored, EventType.START).id, START + minutes(1)
     assert counted(lambda u: u.events.due(START, 100)) == ["SELECT"]
-    assert counted(lambda u: u.events.claim(event_id, "me", START, until)) == ["UPDATE"]
-    assert counted(lambda u: u.events.extend(event_id, "me", START, until)) == ["UPDATE"]
+    assert counted(lambda u: u.events.claim(event_id, "me", START, until)) == ["SELECT", "UPDATE"]
+    assert counted(lambda u: u.events.extend(event_id, "me", START, until)) == ["SELECT", "UPDATE"]
     assert counted(lambda u: u.events.next_due(START)) == ["SELECT"] * 3
     assert counted(lambda u: u.events.lag(START)) == ["SELECT"]
     assert counted(lambda u: u.events.waiting(START, 100)) == ["SELECT"]

@@ -95,6 +95,15 @@ def growth(found: Cells, reasons: Mapping[str, str]) -> Iterator[str]:
             yield f"{operation}: it grows with nothing any more"
 
 
+def grows_with_over(found: Cells) -> Iterator[str]:
+    """Yield a sentence for each operation that costs more in the second size than in the first. No reason is
+    good enough: the second has nothing more but leases that are over."""
+    for operation, row in found.items():
+        grown = [n for n, words in row.items() if not _same(n, *words[:2], BYTES_OF_SIZES)]
+        if grown:
+            yield f"{operation}: it grows with what is over: {', '.join(grown)}"
+
+
 def _cell(words: Sequence[str]) -> str:
     return words[0] if len(set(words)) == 1 else " / ".join(words)
 

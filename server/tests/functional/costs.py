@@ -5,7 +5,7 @@ on each machine. Events are worked on where the test says so, and while a reques
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -39,6 +39,7 @@ from blazar.rpc.deliveries import Deliveries
 from blazar.rpc.dispatcher import Dispatcher
 from blazar.rpc.proxy import remote_service
 from blazar.service.calendars import Calendars
+from blazar.service.enabled_kinds import require_kinds
 from blazar.service.events import Events
 from blazar_sandbox.cloud import Cloud
 from blazar_sandbox.server import SandboxServer
@@ -119,6 +120,7 @@ class Site:
         self.claims = Claims(self.database, self.clock, CLAIM, monotonic=self.clock.seconds)
         self.loop = EventLoop(self.database, self.events, self.clock, EngineSettings())
         self.relay = Relay(self.database, LogNotifier(), self.clock)
+        self.waitlist = manager.use_cases.waitlist
         self.other_manager = Calendars(self.database, self.clock)
         self.clock.meanwhile = self.work
 
@@ -151,8 +153,13 @@ class Site:
         """Send a request that must succeed."""
         if user not in self._tokens:
             self._tokens[user] = str(self._session(user, user, requests.Session()).get_token())
-        answer: Result = self._send(method, path, self._tokens[user], **more)
+        answer = self.ask(method, path, user, **more)
         assert answer.status_code < 300, answer.text
+        return answer
+
+    def ask(self, method: str, path: str, user: str = "demo", **more: Any) -> Result:
+        """Send a request."""
+        answer: Result = self._send(method, path, self._tokens[user], **more)
         self.counters.add(answer_bytes=len(answer.content))
         return answer
 
@@ -198,6 +205,13 @@ class Site:
         self.clock.moment += BETWEEN
         self.other_manager.load(Pool("host"))
 
+    def left(self, lease_id: str) -> tuple[LeaseStatus, Sequence[Allocation]]:
+        """Return the status of a lease, and what it has: nothing where it is over, as ``_stored`` says."""
+        with self.database.read() as uow:
+            found = uow.leases.get(lease_id)
+            assert found is not None
+            return found.status, (*found.allocations, *(a for r in found.reservations for a in r.surplus))
+
     @property
     def network(self) -> str:
         state = self.cloud.cloud
@@ -207,7 +221,7 @@ class Site:
         return str(self.send("POST", "/v1/os-hosts", "admin", json={"name": name}).json["host"]["id"])
 
     def _stored(self, host: str, months: int) -> Lease:
-        """Return a lease so many months ahead, or behind."""
+        """Return a lease so many months ahead, or behind: its end has left it without allocations."""
         start = NOW + months * timedelta(days=30)
         lease_id, reservation_id, other_id, allocation_id = (self._id() for _ in range(4))
         interval, is_over = Interval(start, start + timedelta(hours=5)), months < 0
@@ -219,7 +233,7 @@ class Site:
             "physical:host",
             {**HOST, "before_end": "default"},
             ReservationStatus.DELETED if is_over else ReservationStatus.PENDING,
-            allocations=(allocation,),
+            allocations=() if is_over else (allocation,),
         )
         events = new_events(lease_id, interval, None, self._id)
         return Lease(
@@ -265,6 +279,8 @@ def operations(site: Site) -> Iterator[tuple[str, Tally]]:
     ]:
         yield from life(site, name, asked)
     yield from _reading(site)
+    yield from _refused(site)
+    yield from _maintained(site)
     yield from _by_itself(site)
 
 
@@ -298,7 +314,7 @@ def life(site: Site, name: str, asked: Mapping[str, Any]) -> Iterator[tuple[str,
     with site.counted(at(lease["end_date"])) as tally:
         site.work()
     yield f"end: {name}", tally
-    assert site.send("GET", f"/v1/leases/{lease['id']}").json["lease"]["status"] == "TERMINATED"
+    assert site.left(lease["id"]) == (LeaseStatus.TERMINATED, ())
 
 
 def _reading(site: Site) -> Iterator[tuple[str, Tally]]:
@@ -321,11 +337,54 @@ def _reading(site: Site) -> Iterator[tuple[str, Tally]]:
         yield name, tally
 
 
+def _refused(site: Site) -> Iterator[tuple[str, Tally]]:
+    """Refuse a lease of all hosts, each of which has a lease at that time."""
+    body = {
+        "name": "lease",
+        **dates_of(NOW + timedelta(days=30), timedelta(hours=2)),
+        "reservations": [hosts(site.size.hosts)],
+    }
+    for name, version in (("create, refused", "1.5"), ("create, refused and explained", "1.6")):
+        headers = {"OpenStack-API-Version": f"reservation {version}"}
+        for _ in range(2):
+            with site.counted() as tally:
+                refusal = site.ask("POST", "/v1/leases", json=body, headers=headers)
+            assert refusal.status_code == 409, refusal.text
+        assert ("blocking" in refusal.json) == (version == "1.6")
+        yield name, tally
+
+
+def _maintained(site: Site) -> Iterator[tuple[str, Tally]]:
+    """Take a host away, which a lease then leaves, and give it back."""
+    headers = {"OpenStack-API-Version": "reservation 1.8"}
+    found: dict[str, Tally] = {}
+    for _ in range(2):  # the second time the calendar is resident
+        lease = site.create(HOST, start=timedelta(days=3))
+        (has,) = site.left(lease["id"])[1]
+        dates = {name: f"{at(lease[name]):{DATES}}" for name in ("start_date", "end_date")}
+        body = {"hosts": [has.resource_id], **dates}
+        with site.counted() as found["maintenance: create"]:
+            made = site.send("POST", "/v1/maintenances", "admin", json=body, headers=headers).json
+        assert (made["impact"]["moves"], len(site.left(lease["id"])[1])) == (1, 1)
+        path = f"/v1/maintenances/{made['maintenance']['id']}"
+        with site.counted() as found["maintenance: delete"]:
+            site.send("DELETE", path, "admin", headers=headers)
+        site.send("DELETE", f"/v1/leases/{lease['id']}")
+    yield from found.items()
+
+
 def _by_itself(site: Site) -> Iterator[tuple[str, Tally]]:
     site.look()
     with site.counted() as tally:
         assert site.look() == []
     yield "look for events, nothing due", tally
+    with site.counted() as tally:
+        assert site.waitlist.state().line == ()
+    yield "look at the waitlist, nothing waits", tally
+    with site.counted() as tally:
+        require_kinds(site.database, site.kinds)
+        Calendars(site.database, site.clock).load(Pool("host"))
+    yield "start of a manager", tally
     while site.relay.deliver():
         pass
     site.other_manager.refresh()

@@ -191,7 +191,7 @@ def test_every_use_case_that_changes_something_is_done_once() -> None:
         f"{noun}.{name}"
         for noun, interface in INTERFACES.items()
         for name in vars(interface)
-        if name.startswith(("ask", "find", "get", "list", "preview", "properties", "read"))
+        if name.startswith(("ask", "explain", "find", "get", "list", "preview", "properties", "read"))
     }
     every = {
         f"{noun}.{name}"

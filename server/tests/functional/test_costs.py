@@ -15,34 +15,36 @@ from blazar.domain.lease.lease import Lease
 from blazar.domain.resource import Registration
 from blazar.service.events import Events
 
-from .cost_record import cells, differences, growth, parsed, rendered
+from .cost_record import cells, differences, grows_with_over, growth, parsed, rendered
 from .costs import SIZES, Site, hosts, life, measured
 from .counting import Tally
 
 pytestmark = pytest.mark.filterwarnings("ignore::openstack.warnings.RemovedInSDK50Warning")
 RECORD = Path(__file__).with_name("costs.md")
-UNWANTED = "leases that are over, on the same hosts: **unwanted**"
-READ_ANEW = f"leases ahead of the hosts that are read anew, and of the project; {UNWANTED}"
+READ_ANEW = "leases ahead of the hosts that are read anew"
+OF_PROJECT = "leases ahead of the project"
 FREEPOOL = "hosts of the freepool, which Nova tells at each change"
 OF_LEASE = "hosts of the lease"
+ALL_HOSTS = "hosts, which are all compared with the database before a refusal"
 
 REASONS: Mapping[str, str] = {
-    "create: physical:host": READ_ANEW,
-    "create: virtual:instance": READ_ANEW,
-    "create: flavor:instance": READ_ANEW,
-    "create: virtual:floatingip": "leases ahead of the project",
-    "start: physical:host": f"{FREEPOOL}; {UNWANTED}",
+    "create: physical:host": f"{READ_ANEW}; {OF_PROJECT}",
+    "create: virtual:instance": f"{READ_ANEW}; {OF_PROJECT}",
+    "create: flavor:instance": f"{READ_ANEW}; {OF_PROJECT}",
+    "create: virtual:floatingip": OF_PROJECT,
+    "start: physical:host": FREEPOOL,
     "end: physical:host": FREEPOOL,
-    "start: virtual:instance": UNWANTED,
-    "start: flavor:instance": UNWANTED,
-    "start: of many hosts": f"{OF_LEASE}; {FREEPOOL}; {UNWANTED}",
+    "start: of many hosts": f"{OF_LEASE}; {FREEPOOL}",
     "end: of many hosts": f"{OF_LEASE}; {FREEPOOL}",
-    "start: of many instances": f"{OF_LEASE}; {UNWANTED}",
+    "start: of many instances": OF_LEASE,
     "end: of many instances": OF_LEASE,
     "list of all hosts": "hosts",
     "allocation of one host": "leases ahead of the host",
-    "availability of one host": "leases ahead of the project",
-    "refresh after a commit of another manager": f"leases ahead of the hosts that are read anew; {UNWANTED}",
+    "availability of one host": OF_PROJECT,
+    "create, refused": ALL_HOSTS,
+    "create, refused and explained": f"{ALL_HOSTS}; leases in the way, of which 20 are told",
+    "start of a manager": "hosts; leases ahead",
+    "refresh after a commit of another manager": READ_ANEW,
 }
 """What operations grow with."""
 
@@ -56,7 +58,8 @@ def test_operations_cost_what_is_recorded(tmp_path: Path) -> None:
     if "BLAZAR_RENEW_COSTS" in os.environ:
         RECORD.write_text(rendered(cells(found), REASONS))
     recorded = parsed(RECORD.read_text(), len(SIZES))
-    told = [*differences(recorded, found, SIZES), *growth(cells(found), REASONS)]
+    now = cells(found)
+    told = [*differences(recorded, found, SIZES), *growth(now, REASONS), *grows_with_over(now)]
     assert not told, "\n".join(told)
 
 
@@ -100,6 +103,13 @@ def test_what_falls_is_told_and_so_is_what_is_missing() -> None:
         "old: is recorded only",
     ]
     assert list(growth(cells(costs), {"one": "hosts"})) == ["one: it grows with nothing any more"]
+
+
+def test_what_grows_with_what_is_over_is_told_whatever_its_reason() -> None:
+    found = cells(
+        {"more": [tally(3, 10), tally(4, 10), tally(3, 10)], "ahead": [tally(3, 10)] * 2 + [tally(9, 9)]}
+    )
+    assert list(grows_with_over(found)) == ["more: it grows with what is over: statements"]
 
 
 def tally(statements: int, message_bytes: int) -> Tally:

@@ -417,7 +417,7 @@ def test_how_long_a_lease_may_be(tmp_path: Path) -> None:
 def test_a_lease_of_a_higher_limit_may_become_shorter(tmp_path: Path) -> None:
     with opened(tmp_path, "MaxLeaseDurationFilter", max_lease_duration=7200) as house:
         made = create(house, end="2050-01-01 12:00")
-        house.manager.use_cases.leases._update._enforcement._filters[0]._limit = 600
+        house.manager.use_cases.leases.changes._enforcement._filters[0]._limit = 600
         assert change(house, made, end_date="2050-01-01 11:30").status_code == 200
         assert change(house, made, end_date="2050-01-01 11:31").status_code == 400
 
@@ -553,7 +553,7 @@ def test_no_secret_is_in_the_log(tmp_path: Path, service: Deciding, caplog: pyte
         with hanging(service):
             create(house)
         until(lambda: "/usage/on-end" in service.paths)
-        shown = repr(house.manager.use_cases.leases._update._enforcement._filters[0]._settings)
+        shown = repr(house.manager.use_cases.leases.changes._enforcement._filters[0]._settings)
     assert "Enforcement check_create: 500" in caplog.text
     assert "neither yes nor no" in caplog.text
     assert TOKEN not in caplog.text

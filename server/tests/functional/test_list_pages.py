@@ -166,8 +166,8 @@ MARKER = "Malformed parameter marker: take it from the link to the next page."
         ),
         (
             "status=active",
-            "Malformed parameter status: some of CREATING, PENDING, STARTING, ACTIVE, TERMINATING, "
-            "TERMINATED, DELETING, ERROR are expected.",
+            "Malformed parameter status: some of WAITING, CREATING, PENDING, STARTING, ACTIVE, "
+            "TERMINATING, TERMINATED, DELETING, ERROR are expected.",
         ),
         (
             "id=a,,b",

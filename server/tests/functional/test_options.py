@@ -93,7 +93,8 @@ def test_what_the_options_of_the_engine_mean(tmp_path: Path) -> None:
     text = "[manager]\nclaim_seconds = 7\nevent_workers = 24\nreconcile_seconds = 60\n"
     settings = bootstrap.engine_settings(configured(tmp_path, text))
     assert settings.claim == timedelta(seconds=7)
-    assert (settings.workers, settings.retry_workers, settings.reconcile_workers) == (24, 12, 3)
+    assert (settings.workers, settings.retry_workers) == (24, 12)
+    assert (settings.stuck_workers, settings.reconcile_workers) == (3, 3)
     assert settings.reconcile == timedelta(seconds=60)
 
 

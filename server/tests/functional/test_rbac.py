@@ -82,6 +82,15 @@ DELETE /v1/offers/{offer_id}                  ours   401  403  403  404  403  20
 DELETE /v1/offers/{offer_id}                  theirs 401  403  403  404  404  404  404  204  403  204  204
 DELETE /v1/offers/{offer_id}                  absent 401  403  403  404  404  404  404  404  404  404  404
 
+GET    /v1/waitlist                           -      401  403  403  403  200  200  200  200  200  200  200
+
+GET    /v1/maintenances                       -      401  403  403  403  403  403  403  403  403  200  200
+POST   /v1/maintenances                       -      401  403  403  403  403  403  403  403  403  201  201
+GET    /v1/maintenances/{maintenance_id}      there  401  403  403  403  403  403  403  403  403  200  200
+GET    /v1/maintenances/{maintenance_id}      absent 401  403  403  403  403  403  403  403  403  404  404
+DELETE /v1/maintenances/{maintenance_id}      there  401  403  403  403  403  403  403  403  403  204  204
+DELETE /v1/maintenances/{maintenance_id}      absent 401  403  403  403  403  403  403  403  403  404  404
+
 GET    /v1/capacity                           -      401  403  403  403  200  200  200  200  200  200  200
 GET    /v1/services                           -      401  403  403  403  403  403  403  403  403  200  200
 GET    /v1/quotas                             -      401  403  403  403  403  403  403  403  403  200  200
@@ -145,7 +154,15 @@ def rows() -> Iterator[Row]:
 
 ROWS = list(rows())
 OF_OTHERS = "all_projects=1&all=1&detail=1"
-SINCE_LATER = ("/v1/capacity", "/v1/availability", "/v1/offers", "/v1/offers/{offer_id}")
+SINCE_LATER = (
+    "/v1/capacity",
+    "/v1/availability",
+    "/v1/offers",
+    "/v1/offers/{offer_id}",
+    "/v1/waitlist",
+    "/v1/maintenances",
+    "/v1/maintenances/{maintenance_id}",
+)
 """Paths that API 1.0 has not."""
 SPOOFED = {
     "X-Identity-Status": "Confirmed",
@@ -198,6 +215,8 @@ class Scene:
         for user in ("demo", "alt", "admin", "blazar"):
             for offer in self.expect("GET", "/v1/offers", user)["offers"]:
                 self.expect("DELETE", f"/v1/offers/{offer['id']}", user)
+        for maintenance in self.expect("GET", "/v1/maintenances")["maintenances"]:
+            self.expect("DELETE", f"/v1/maintenances/{maintenance['id']}")
         for host in self.expect("GET", "/v1/os-hosts")["hosts"]:
             self.expect("DELETE", f"/v1/os-hosts/{host['id']}")
         for floatingip in self.expect("GET", "/v1/floatingips")["floatingips"]:
@@ -224,6 +243,9 @@ class Scene:
                 + [reservation["resource_id"] for reservation in lease["reservations"]]
             )
         self.ids["host_id", "there"] = host["id"]
+        away = {"hosts": ["compute-01"], "start_date": "2050-02-01 10:00", "end_date": "2050-02-01 11:00"}
+        made = self.expect("POST", "/v1/maintenances", json=away)["maintenance"]
+        self.ids["maintenance_id", "there"] = made["id"]
         self.ids["property_name", "there"] = "gpu"
         made = self.expect("POST", "/v1/floatingips", json=address)["floatingip"]
         self.ids["floatingip_id", "there"] = made["id"]
@@ -234,6 +256,11 @@ class Scene:
                 **OFFER,
                 "start_date": "2050-01-01 16:00",
                 "end_date": "2050-01-01 17:00",
+            },
+            ("POST", "/v1/maintenances"): {
+                **away,
+                "hosts": ["compute-02"],
+                "start_date": "2050-01-01 14:00",
             },
             ("POST", "/v1/availability"): {
                 "lease": {"reservations": [RESERVATION]},

@@ -95,6 +95,7 @@ def test_described_requests(
     present = {
         "lease_id": lease["id"],
         "offer_id": offer_id(described_house),
+        "maintenance_id": maintenance_id(described_house),
         "host_id": "1",
         "project_id": "a-project-without-leases",
         "property_name": "gpu",
@@ -128,6 +129,17 @@ def offer_id(house: House) -> str:
         body = {**OFFER, "hold": 60}
         held = [house.send("POST", "/v1/offers", "admin", json=body, headers=newest).json["offer"]]
     return str(held[0]["id"])
+
+
+def maintenance_id(house: House) -> str:
+    """Return the id of a maintenance that is there."""
+    newest = {HEADER: f"reservation {text(MAXIMUM)}"}
+    planned = house.send("GET", "/v1/maintenances", "admin", headers=newest).json["maintenances"]
+    if not planned:
+        body = {"hosts": ["2"], "start_date": "2090-01-01 10:00", "end_date": "2090-01-01 11:00"}
+        made = house.send("POST", "/v1/maintenances", "admin", json=body, headers=newest)
+        planned = [made.json["maintenance"]]
+    return str(planned[0]["id"])
 
 
 def least(path: str) -> int:

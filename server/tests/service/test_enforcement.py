@@ -296,7 +296,7 @@ def test_a_filter_without_a_decision(failure: BlazarError, fails_open: bool) -> 
     world = world_of(ledger)
     lease = world.create()
     ledger.fails_open = fails_open
-    world.leases._update._enforcement._metrics = counts
+    world.leases.changes._enforcement._metrics = counts
 
     def fail(proposal: Proposal) -> None:
         raise failure
@@ -314,7 +314,7 @@ def test_a_refusal_counts_also_where_a_filter_fails_open_or_a_lease_becomes_shor
     world = world_of(ledger)
     lease = world.create()
     ledger.fails_open, ledger.before = True, refuse
-    world.leases._update._enforcement._metrics = counts
+    world.leases.changes._enforcement._metrics = counts
     with pytest.raises(UsageRefused):
         world.update(lease, end=world.in_minutes(50))
     assert counts.asked == [("check_update", "refused")]

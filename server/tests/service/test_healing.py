@@ -11,6 +11,7 @@ import pytest
 from blazar.domain.errors import CloudRefused
 from blazar.domain.lease.healing import LOST
 from blazar.domain.lease.lease import LeaseStatus, ReservationStatus
+from blazar.service.commands import ReservationChange
 from blazar.service.healing import HealingSettings
 
 from .failures import PATIENCE, WHOLE, fail, failed, flags, only, repair
@@ -188,6 +189,40 @@ def test_a_lease_that_is_healed_while_it_starts_is_started_where_it_is(asked: An
     assert other != failed_host
     assert world.cloud.hosts_in(lease.reservations[0].id) == (f"host{other}",)
     assert all(a.bound for a in world.lease(lease).allocations)
+
+
+@pytest.mark.parametrize("is_refused_again", [False, True])
+def test_what_the_cloud_has_refused_is_told_until_it_is_done(is_refused_again: bool) -> None:
+    """A host that fails and comes back takes back its own flag only; with it the cloud is asked once more."""
+    world = World(hosts=2)
+    lease = world.create(end=600)
+    world.run_due()
+
+    def refuse(call: str) -> None:
+        if call == "add_host":
+            raise CloudRefused(service="Nova", reason="not this one")
+
+    world.cloud.before = refuse
+    wanted = ReservationChange(lease.reservations[0].id, {"min": 2, "max": 2})
+    world.update(lease, reservations=(wanted,))
+    world.run_due()
+    assert flags(world, lease) == (True, [True], [False])
+    fail(world, "1", is_up=True, is_enabled=False)
+    world.look()
+    assert world.lease(lease).reservations[0].status_reason == LOST
+    repair(world, "1")
+    if not is_refused_again:
+        world.cloud.before = lambda call: None
+    with_flags = []
+    for _ in range(5):
+        world.look()
+        with_flags.append(world.lease(lease).degraded)
+        world.run_due()
+        stored = world.lease(lease)
+        assert stored.degraded or all(a.bound for a in stored.allocations)
+    assert all(with_flags) if is_refused_again else with_flags[-1] is False
+    assert flags(world, lease) == ((True, [True], [False]) if is_refused_again else WHOLE)
+    assert all(a.bound for a in world.lease(lease).allocations) is not is_refused_again
 
 
 def test_what_comes_into_the_window_while_its_host_is_on_probation_stays() -> None:

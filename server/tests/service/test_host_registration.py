@@ -112,6 +112,26 @@ def test_a_crash_leaves_a_registration_that_can_be_repeated() -> None:
         assert world.in_freepool() == {ONE}
 
 
+@pytest.mark.parametrize("is_given_up", [True, False])
+def test_a_registration_that_fails_leaves_a_host_that_is_kept_meanwhile(is_given_up: bool) -> None:
+    """While it is under way, a deregistration is given up, or another operator registers the host."""
+    half = [world for world in half_deregistered() if not known(world)[0].reservable]
+    for world in half:
+
+        def keep(world: World = world) -> None:
+            if is_given_up:
+                later(world)
+            else:
+                world.register(ONE)
+
+        fail_at(world, "provider", DOWN, keep)
+        with pytest.raises(CloudUnavailable):
+            world.hosts.register(RegisterHost(ONE, {"rack": "r2"}))
+        world.cloud.before = lambda call: None
+        assert [host.reservable for host in known(world)] == [True]
+        assert world.in_freepool() == {ONE}
+
+
 def test_a_host_that_is_registered_is_not_registered_twice() -> None:
     world = one_host()
     with pytest.raises(HostAlreadyRegistered):

@@ -14,6 +14,7 @@ import pytest
 
 from blazar.domain.errors import ClaimLost, CloudRefused, CloudUnavailable
 from blazar.domain.lease.lease import Lease, LeaseStatus
+from blazar.engine.lanes import REST
 from blazar.engine.loop import EngineSettings, EventLoop
 from blazar.service.metrics import NoMetrics
 from blazar.service.ports import ClaimedEvent, Database
@@ -168,6 +169,51 @@ def test_a_stuck_lane_leaves_the_workers_of_the_others_alone(place: Place) -> No
         lease = place.late("host4")
         loop.nudge()
         place.wait_for([lease], LeaseStatus.ACTIVE, 3)
+
+
+def test_what_is_stuck_holds_up_no_end(crowded: Place) -> None:
+    """A hundred leases have been tried often in vain. Another one, whose server goes a moment after its first
+    look, ends before they are all tried once more."""
+    place = crowded
+    stuck = undying(place, STUCK)
+    loop = place.loop()
+    loop.start()
+    place.wait_for(stuck, LeaseStatus.TERMINATING, 60)
+    for done in range(2, 8):
+        place.clock.ahead += timedelta(minutes=1)
+        loop.nudge()
+        place.wait_until(lambda done=done: place.metrics.ends() >= done * STUCK, 60)
+    lease = place.late(f"host{STUCK + 1}")
+    loop.nudge()
+    place.wait_for([lease], LeaseStatus.ACTIVE, 20)
+    place.world.cloud.boot("mortal", f"host{STUCK + 1}")
+    place.world.cloud.state.undying.add("mortal")
+    tried = place.metrics.ends()
+    place.world.update(lease, end=place.clock.now() + timedelta(minutes=1))
+    place.clock.ahead += timedelta(minutes=1)
+    loop.nudge()
+    place.wait_for([lease], LeaseStatus.TERMINATING, 20)
+    place.world.cloud.state.undying.remove("mortal")
+    place.clock.ahead += timedelta(seconds=2)
+    loop.nudge()
+    place.wait_for([lease], LeaseStatus.TERMINATED, 3)
+    assert place.metrics.ends() - tried < STUCK // 2
+
+
+def test_a_worker_rests_after_an_attempt_in_vain_at_what_is_stuck(place: Place) -> None:
+    stuck = undying(place, 4)
+    loop = place.loop(workers=4)
+    loop.start()
+    place.wait_for(stuck, LeaseStatus.TERMINATING, 20)
+    for done in range(2, 8):
+        place.clock.ahead += timedelta(minutes=1)
+        loop.nudge()
+        place.wait_until(lambda done=done: place.metrics.ends() >= done * len(stuck), 20)
+    place.clock.ahead += timedelta(minutes=1)
+    began = time.monotonic()
+    loop.nudge()
+    place.wait_until(lambda: place.metrics.ends() >= 8 * len(stuck), 20)
+    assert time.monotonic() - began >= 3 * REST, "one worker, and four attempts"
 
 
 def test_a_backlog_of_retries_hides_no_start_that_the_loop_is_told_of(place: Place) -> None:

@@ -30,7 +30,7 @@ from blazar.domain.failure import Failure, FailureReason
 from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.lease.offer import Offer
 from blazar.engine.expiry import LOOK, PACE, Expiring
-from blazar.kinds.registered_hosts.errors import CantDeleteHost
+from blazar.kinds.registered_hosts.errors import CantAddExtraCapability, CantDeleteHost
 from blazar.kinds.registered_hosts.pool import POOL
 from blazar.service.commands import (
     NOW,
@@ -150,6 +150,17 @@ def test_a_claim_that_is_late_by_another_clock_takes_nothing_from_others() -> No
     with pytest.raises(OfferNotFound):
         claim(world, offer)
     assert [lease.id for lease in world.leases.list(None)] == [taken.id]
+
+
+def test_what_an_offer_asks_for_is_not_changed() -> None:
+    world = World(1)
+    world.hosts.set_capabilities("1", {"rack": "r1", "colour": "red"})
+    offer = hold(world, whole_hosts(resource_properties='["==", "$rack", "r1"]'))
+    with pytest.raises(CantAddExtraCapability):
+        world.hosts.set_capabilities("1", {"rack": "r2"})
+    world.hosts.set_capabilities("1", {"colour": "blue"})
+    world.offers.delete(offer.id, DEMO)
+    world.hosts.set_capabilities("1", {"rack": "r2"})
 
 
 def test_a_second_claim_is_refused_and_tells_why() -> None:

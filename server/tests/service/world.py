@@ -33,11 +33,14 @@ from blazar.kinds.registered_hosts.monitor import HostMonitor, MonitorSettings
 from blazar.service.admission import PlanningSettings
 from blazar.service.availability import AvailabilityUseCases
 from blazar.service.calendars import Calendars
+from blazar.service.capacity import CapacityUseCases
 from blazar.service.commands import NOW, CreateLease, ReservationRequest, UpdateLease
 from blazar.service.context import Caller
 from blazar.service.events import Events, HeldClaim
+from blazar.service.explanations import ExplanationUseCases
 from blazar.service.healing import Healing, HealingSettings
-from blazar.service.leases import LeaseSettings
+from blazar.service.leases import LeaseSettings, WaitSettings
+from blazar.service.maintenances import Maintenances
 from blazar.service.offer_expiry import OfferExpiry
 from blazar.service.offers import Offers, OfferSettings
 from blazar.service.ports import ClaimedEvent, Database, Flavor, Subnet, UnitOfWork
@@ -134,7 +137,9 @@ class World:
         exempt: Collection[str] = (),
         quota: QuotaSettings | None = None,
         offers: OfferSettings | None = None,
+        waiting: WaitSettings | None = None,
     ) -> None:
+        self.wait_settings = waiting
         self.quota = quota
         self.offer_settings = offers
         self.filters = filters
@@ -182,11 +187,17 @@ class World:
             exempt=self.exempt,
             quota=self.quota,
             offers=self.offer_settings,
+            waiting=self.wait_settings,
+            healing=self.healing_settings,
         )
+        self.waitlist = use_cases.waitlist
         self.quotas = use_cases.quotas
         self.leases = use_cases.leases
         self.availability: AvailabilityUseCases = use_cases.noun("availability")
         self.offers: Offers = use_cases.noun("offers")
+        self.maintenances: Maintenances = use_cases.noun("maintenances")
+        self.capacity: CapacityUseCases = use_cases.noun("capacity")
+        self.explanations: ExplanationUseCases = use_cases.noun("explanations")
         self.hosts: Hosts = use_cases.noun("hosts")
         self.allocations: Allocations = use_cases.noun("allocations")
         self.floatingips: FloatingIPs = use_cases.noun("floatingips")

@@ -27,6 +27,7 @@ ROW_OF = {
     "claims": "leases",
     "reconciled": "leases",
     "offers": "leases",
+    "maintenances": "leases",
     "touched": "registrations",
     "notices_held": "notifications",
 }
@@ -49,6 +50,8 @@ REPOSITORIES = (
     "presences",
     "quotas",
     "offers",
+    "waitlist",
+    "maintenances",
 )
 Key = tuple[str, Any]
 
@@ -276,6 +279,8 @@ class Transaction:
                 found.append(f"lease {key[:4]} {'removed' if value is GONE else summary(value)}")
             elif table == "offers":
                 found.append(f"offer {key[:4]} {'removed' if value is GONE else summary(value.lease)}")
+            elif table == "maintenances":
+                found.append(f"maintenance {key[:4]}{' removed' if value is GONE else ''}")
             elif table == "registrations":
                 found.append(f"{key[:4]}@{'removed' if value is GONE else value.generation}")
         return "; ".join(found)

@@ -19,13 +19,17 @@ from blazar.adapters.memory.offers import MemoryOffers
 from blazar.adapters.memory.resources import MemoryResources
 from blazar.domain.failure import FailureReason
 from blazar.domain.lease import change
-from blazar.domain.lease.event import EventType
-from blazar.domain.lease.lease import Lease
+from blazar.domain.lease.event import Event, EventType
+from blazar.domain.lease.lease import Lease, LeaseStatus
+from blazar.domain.lease.outcome import Done
 from blazar.engine.threads import LongLivedThread
+from blazar.kinds.host import actuator
 from blazar.kinds.registered_hosts import monitor
 from blazar.kinds.registered_hosts.hosts import Hosts
 from blazar.kinds.registered_hosts.monitor import HostMonitor
+from blazar.service import admission
 from blazar.service.health import ThreadState
+from blazar.service.waitlist import Waitlist
 
 HOSTS = ("physical:host",)
 
@@ -65,8 +69,31 @@ def _no_start(due: Any) -> Any:
     return lambda self, now, limit: [e for e in due(self, now, limit) if e.event_type is not EventType.START]
 
 
+def _with_a_start(add: Any) -> Any:
+    def added(self: Any, lease: Lease, now: Any) -> Any:
+        if lease.status is LeaseStatus.WAITING:
+            lease = replace(lease, events=(Event(lease.id, lease.id, EventType.START, lease.interval.start),))
+        return add(self, lease, now)
+
+    return added
+
+
+def _never_promoted(promotion: Any) -> Any:
+    return lambda *args: (None, True)
+
+
 def _old_interval(save: Any) -> Any:
     return lambda self, new, old, now: save(self, replace(new, interval=old.interval), old, now)
+
+
+def _kept(save: Any) -> Any:
+    def saved(self: Any, new: Lease, old: Lease, now: Any) -> Any:
+        has = {r.id: r.allocations for r in old.reservations}
+        over = tuple(replace(r, allocations=has[r.id]) for r in new.reservations)
+        is_over = new.status is LeaseStatus.TERMINATED
+        return save(self, replace(new, reservations=over) if is_over else new, old, now)
+
+    return saved
 
 
 def _with_provider(unregister: Any) -> Any:
@@ -103,6 +130,18 @@ def _never_over(observed: Any) -> Any:
 
 def _overdue_soon(overdue: Any) -> Any:
     return lambda self, now, limit: overdue(self, now + timedelta(minutes=2), limit)
+
+
+def _done(unfinished: Any) -> Any:
+    return lambda failures, waiting, **known: Done(known.get("cloud_state", {}))
+
+
+def _without_maintenances(occupancy: Any) -> Any:
+    def found(self: Any, pool: Any, ids: Any = None) -> Any:
+        for registration, rows in occupancy(self, pool, ids):
+            yield registration, [a for a in rows if a.lease_id not in self._state.maintenances]
+
+    return found
 
 
 def bound(lease: Lease) -> Lease:
@@ -151,10 +190,22 @@ DEFECTS: Mapping[str, Defect] = {
         "no host is called failed that did not fail", monitor, "_reason", _always_down
     ),
     "a failure is never over": Defect("no host is lost", monitor, "observed", _never_over),
+    "a host at which a step failed is taken for done": Defect(
+        "the cloud has what the lease says", actuator, "unfinished", _done
+    ),
     "starts are not found": Defect("nothing waits for ever", MemoryEvents, "due", _no_start),
     "offers are taken for expired before they are": Defect(
-        "a claim in time succeeds", MemoryOffers, "overdue", _overdue_soon
+        "a claim in time succeeds", MemoryOffers, "overdue", _overdue_soon, seed=20
     ),
+    "no wait ends": Defect("none waits past its deadline", Waitlist, "_end", _nothing),
+    "what waits has a start": Defect("a lease that waits has nothing", MemoryLeases, "add", _with_a_start),
+    "nothing is promoted": Defect(
+        "the first in line waits for what is not there", admission, "promotion", _never_promoted, seed=36
+    ),
+    "plans know nothing of maintenances": Defect(
+        "nothing is given that is taken away", MemoryResources, "occupancy", _without_maintenances
+    ),
+    "what is over keeps its allocations": Defect("what is over has nothing", MemoryLeases, "save", _kept),
     "an update keeps the old dates": Defect(
         "what is acknowledged is there", MemoryLeases, "save", _old_interval, seed=1
     ),

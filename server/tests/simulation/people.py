@@ -36,7 +36,7 @@ from blazar.service.commands import (
     UpdateLease,
 )
 
-from . import moments, offers
+from . import maintenances, moments, offers, waiting
 from .broker import PATIENCE
 from .kinds import KINDS, overused
 from .rules import SKEWED, Rules
@@ -129,7 +129,7 @@ class User:
         self.kinds = kinds
         self.caller = site.callers[name]
         service = site.service(name, self.caller)
-        self._leases, self.offers = service.leases, service.noun("offers")
+        self.leases, self.offers = service.leases, service.noun("offers")
         self.ids = Random(f"{self.world.seed}/{name}")
         self._verbs: Mapping[str, Callable[[Random], None]] = {
             "create": self.create,
@@ -144,6 +144,7 @@ class User:
             "boot": self.boot,
             "kill a server": self.kill_server,
             offers.HOLD: partial(offers.hold_and_decide, self),
+            waiting.WAIT: partial(waiting.create_that_may_wait, self),
             **moments.verbs_of(self),
         }
 
@@ -178,7 +179,7 @@ class User:
         self.ask(
             str(command.id),
             f"create {kinds} from {start} to {end}",
-            lambda: self._leases.create(command, self.caller, key=key),
+            lambda: self.leases.create(command, self.caller, key=key),
         )
         known = self.known.get(str(command.id), Known(None))
         if known.lease is not None and self.ids.random() < 0.3:
@@ -188,7 +189,7 @@ class User:
         """Make a request again whose lease is there: it is the answer, and there is no second one."""
         what, rule = f"create {lease_id[:4]} again", "a key has one lease"
         try:
-            found = self._leases.create(command, self.caller, key=key)
+            found = self.leases.create(command, self.caller, key=key)
         except UNSURE as failure:
             self.world.tell(what, f"not known: {failure}")
         except BlazarError as refusal:
@@ -259,7 +260,7 @@ class User:
             self.delete_lease(lease.id)
 
     def delete_lease(self, lease_id: str) -> None:
-        self.ask(lease_id, f"delete {lease_id[:4]}", lambda: self._leases.delete(lease_id, self.caller))
+        self.ask(lease_id, f"delete {lease_id[:4]}", lambda: self.leases.delete(lease_id, self.caller))
 
     def boot(self, random: Random) -> None:
         for lease_id in list(self.known):
@@ -291,7 +292,7 @@ class User:
         self.ask(
             lease.id,
             f"update {lease.id[:4]} {' '.join(fields)}",
-            lambda: self._leases.update(lease.id, command, self.caller),
+            lambda: self.leases.update(lease.id, command, self.caller),
             lambda found: is_as_asked(found, command),
             must_be_done,
         )
@@ -314,7 +315,11 @@ class User:
             self._learn(lease_id)
         except BlazarError as refusal:
             self.world.tell(f"{what} (asked in line {number})", f"refused: {refusal}")
-            if must_be_done and not isinstance(refusal, NotFound | InvalidStatus):
+            if (
+                must_be_done
+                and not self._is_over(lease_id)
+                and not isinstance(refusal, NotFound | InvalidStatus)
+            ):
                 self.rules.fail("a lease that has begun can be ended", f"{what}: {refusal}")
             if isinstance(refusal, NotFound) and known.lease is not None:
                 self._learn(lease_id)
@@ -327,6 +332,11 @@ class User:
                     "what is acknowledged is there", f"the answer is not what was asked: {asked_for(result)}"
                 )
             self._require_known(lease_id, "what is acknowledged is there")
+
+    def _is_over(self, lease_id: str) -> bool:
+        """Return whether the lease has ended by itself, which may be just before a user ends it."""
+        lease = self.site.leases().get(lease_id)
+        return lease is not None and lease.status is LeaseStatus.TERMINATED
 
     def _learn(self, lease_id: str) -> None:
         """Wait until the request can have no effect any more, and then for what it has begun."""
@@ -387,6 +397,7 @@ class Operator:
         self.world = site.world
         self.process = Process("operator")
         service = site.service("operator", ADMIN)
+        self.maintenances = service.noun("maintenances")
         self._hosts, self._floating_ips = service.noun("hosts"), service.noun("floatingips")
         self._verbs: Mapping[str, Callable[[int, Random], None]] = {
             "take a host away and back": self.take_away,
@@ -394,6 +405,7 @@ class Operator:
             "leave a server on a host": self._leave_server,
             "make the freepool anew": self._make_freepool_anew,
             "let hosts fail": self._let_fail,
+            maintenances.MAINTAIN: lambda number, random: maintenances.maintain(self, random),
             "take a host away and crash": partial(moments.take_away_and_crash, self),
         }
 
@@ -415,6 +427,10 @@ class Operator:
     def finish(self) -> None:
         """Bring every host back: nothing stands in the way any more, for servers of no lease are moved
         away."""
+        for _ in range(20):
+            if all(maintenances.give_back(self, each) for each in list(self.site.maintenances())):
+                break
+            self.world.scheduler.sleep(5)
         for host in HOSTS:
             self.site.set_service(host)
             self._move_strays_from(host)

@@ -13,11 +13,13 @@ from typing import Any
 from blazar.adapters.memory.cloud import FREEPOOL
 from blazar.domain.lease.event import EventStatus
 from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation
+from blazar.domain.lease.waiting import in_line
 from blazar.domain.resource import Allocation, Registration
 from blazar.domain.time import floor_minute
 
 from .database import Key, Written
 from .kinds import KINDS, ON_SSD
+from .maintenances import given_while_away
 from .site import CAPACITY, FAILED_AT_ONCE, HOSTS, SKEW, Site
 
 OVER = (LeaseStatus.TERMINATING, LeaseStatus.TERMINATED, LeaseStatus.DELETING)
@@ -68,14 +70,19 @@ class Rules:
         for (table, _), row in changes.items():
             if table == "leases":
                 self._give_up_servers(row.before, row.after)
+                self._require_waiting(row.before, row.after)
                 if row.after is not None:
                     self._require_capacity(row.after)
                     self._require_quota()
                     self._require_properties(row.after)
                     self._require_no_early_end(row.before, row.after)
                     self._require_settled(row.before, row.after)
+                    self._require_nothing_over(row.after)
+                    offer = changes.get(("offers", row.after.id))
+                    self._require_not_away(row.before or (offer.before.lease if offer else None), row.after)
             elif table == "offers" and row.after is not None:
                 self._require_capacity(row.after.lease)
+                self._require_not_away(row.before.lease if row.before else None, row.after.lease)
             elif table == "registrations" and row.after is not None:
                 self._require_real_failure(row.before, row.after)
         if any(table == "registrations" for table, _ in changes):
@@ -88,6 +95,30 @@ class Rules:
         if before is not None and not _is_settled(before) and _is_settled(after):
             for reservation in after.reservations:
                 self._require_reservation(after, reservation)
+
+    def _require_waiting(self, before: Lease | None, after: Lease | None) -> None:
+        """A lease that waits has nothing, and is given nothing after its deadline."""
+        if after is not None and after.status is LeaseStatus.WAITING and (after.allocations or after.events):
+            self.fail("a lease that waits has nothing", f"lease {after.id} has {after.allocations}")
+        is_promoted = before is not None and before.waiting is not None and after is not None
+        if is_promoted and after.status is LeaseStatus.PENDING:
+            late = self.site.world.now() - before.waiting.until
+            if late > SKEWED:
+                self.fail("none waits past its deadline", f"lease {after.id} is promoted {late} too late")
+
+    def _require_nothing_over(self, lease: Lease) -> None:
+        """No read of a resource gets longer with what was on it."""
+        has = [a.resource_id for r in lease.reservations for a in (*r.allocations, *r.surplus)]
+        if lease.status is LeaseStatus.TERMINATED and has:
+            self.fail("what is over has nothing", f"lease {lease.id} is over and has {has}")
+
+    def _require_not_away(self, before: Lease | None, after: Lease) -> None:
+        """What is taken away is given to no lease, but left to those that have it."""
+        for allocation in given_while_away(self.site, before, after):
+            self.fail(
+                "nothing is given that is taken away",
+                f"lease {after.id} gets {allocation.resource_id} in {allocation.interval}",
+            )
 
     def _require_capacity(self, lease: Lease) -> None:
         mine = {a.resource_id for a in lease.allocations}
@@ -113,7 +144,7 @@ class Rules:
         for moment in {now, *(lease.interval.start for lease in counted if lease.interval.start > now)}:
             used = Counter({"leases": len(counted)})
             for lease in counted:
-                if lease.interval.contains(moment):
+                if lease.interval.contains(moment) and lease.status is not LeaseStatus.WAITING:
                     for reservation in lease.reservations:
                         used.update(KINDS[reservation.resource_type].used(reservation))
             over = {name: used[name] for name, most in limits.items() if used[name] > most}
@@ -262,6 +293,8 @@ class Rules:
         """Nothing waits for ever: no lease is on its way, and no event is late."""
         now = self.site.world.now()
         for lease in self.site.leases().values():
+            if lease.waiting is not None and lease.waiting.until < now - LATE:
+                self.fail("none waits past its deadline", f"lease {lease.id} waits since {lease.waiting}")
             for event in lease.events:
                 if event.is_open and event.time < now - LATE:
                     self.fail(
@@ -282,6 +315,35 @@ class Rules:
                 for reservation in lease.reservations:
                     self._require_reservation(lease, reservation)
         self._require_nothing_else()
+
+    def require_none_in_line_in_vain(self) -> None:
+        """The first in line waits for what is not there. Only whole hosts are counted, where no quota is."""
+        waiting = [lease for lease in self.site.leases().values() if lease.waiting is not None]
+        line = in_line((lease.id, lease.waiting) for lease in waiting if lease.waiting)
+        if not line or self.site.quotas:
+            return
+        first = self.site.leases()[line[0]]
+        (reservation,) = first.reservations
+        if reservation.resource_type != "physical:host":
+            return
+        is_asking = reservation.parameters["resource_properties"] == ON_SSD
+        taken = {
+            allocation.resource_id
+            for lease in (*self.site.leases().values(), *(each.lease for each in self.site.offers().values()))
+            if lease.status is not LeaseStatus.TERMINATED
+            for allocation in lease.allocations
+            if allocation.interval.overlaps(first.interval)
+        }
+        free = [
+            each.id
+            for each in self.site.registrations().values()
+            if each.pool == "host"
+            and each.can_be_reserved
+            and each.id not in taken
+            and (not is_asking or each.capabilities.get("ssd") == "yes")
+        ]
+        if len(free) >= reservation.parameters["min"]:
+            self.fail("the first in line waits for what is not there", f"lease {first.id} could have {free}")
 
     def is_healthy(self) -> bool:
         return next(self._ailments(), None) is None
@@ -348,6 +410,8 @@ class Rules:
                 self.fail("nothing is left behind", f"lease {lease.id} keeps {rows} of the engine")
         for offer in self.site.offers().values():
             self.fail("nothing waits for ever", f"offer {offer.id} has expired at {offer.expires_at}")
+        for maintenance in self.site.maintenances().values():
+            self.fail("nothing waits for ever", f"maintenance {maintenance.id} is still there")
         if waiting := self.site.database.committed.notifications:
             self.fail("nothing waits for ever", f"{len(waiting)} notifications are not delivered")
         if self.site.in_freepool() != frozenset(HOSTS):

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from random import Random
 
-from . import moments, offers, people, troubles
+from . import maintenances, moments, offers, people, troubles, waiting
 from .kinds import KINDS
 from .people import Action, Operator, User
 from .rules import Rules
@@ -67,6 +67,8 @@ def draw(seed: int, without: Sequence[str] = (), kinds: Sequence[str] = tuple(KI
     rare = Random(f"{seed}/moments")
     actions = moments.added(rare, people.draw(random, ACTS, chosen))
     actions = offers.added(Random(f"{seed}/offers"), actions)
+    actions = waiting.added(Random(f"{seed}/waiting"), actions)
+    actions = maintenances.added(Random(f"{seed}/maintenances"), actions)
     found = troubles.draw(random, ACTS, MANAGERS, (*USERS, "operator"), without)
     found = moments.troubled(rare, found, ACTS, without)
     return Plan(str(seed), tuple(actions), tuple(found), chosen)
@@ -128,6 +130,7 @@ class _Course:
         self._wait(120)
         self._settle(COMPARED, CALM, self.rules.is_nothing_due)
         self._check(self.rules.require_no_waiting, self.rules.require_what_was_promised)
+        self._check(self.rules.require_none_in_line_in_vain)
 
     def compare(self) -> None:
         self.site.restart()

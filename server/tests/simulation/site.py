@@ -14,6 +14,7 @@ from blazar.adapters.memory.cloud import FREEPOOL, MemoryCloud
 from blazar.bootstrap import Manager
 from blazar.domain.errors import CloudUnavailable
 from blazar.domain.lease.lease import Lease
+from blazar.domain.lease.maintenance import Maintenance
 from blazar.domain.lease.offer import Offer
 from blazar.domain.resource import Registration
 from blazar.plugins import load_plugins
@@ -231,6 +232,10 @@ class Site:
     def offers(self) -> Mapping[str, Offer]:
         """What is held, by id."""
         return self.database.committed.offers
+
+    def maintenances(self) -> Mapping[str, Maintenance]:
+        """What is taken away, by id."""
+        return self.database.committed.maintenances
 
     def registrations(self) -> Mapping[str, Registration]:
         return self.database.committed.registrations

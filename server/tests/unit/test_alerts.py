@@ -49,6 +49,7 @@ METHODS: dict[str, tuple[Any, ...]] = {
     "reports_waiting": (1,),
     "hosts_seen": (1, 1, True),
     "healed": (1, 1),
+    "line_seen": (1, 60.0),
     "drift_seen": ({"flavor": 1}, datetime(2030, 1, 1, tzinfo=UTC)),
 }
 

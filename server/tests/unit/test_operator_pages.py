@@ -22,13 +22,17 @@ from blazar.adapters.metrics import PrometheusMetrics
 from blazar.adapters.openstack import bulkhead
 from blazar.api import body, errors, leases
 from blazar.api.authentication import ANSWER_SECONDS
+from blazar.api.schemas import maintenances
 from blazar.cmd import listener
 from blazar.cmd.db_manage import _add_commands
 from blazar.domain.lease import progress
-from blazar.engine import drift, loop, threads
+from blazar.domain.lease.healing import CLOSED
+from blazar.domain.lease.maintenance import EffectReason
+from blazar.engine import drift, loop, threads, upkeep
 from blazar.rpc import messaging, proxy
 from blazar.service import preparation, reconciliation, request_cloud, retention
 from blazar.service.health import ManagerHealth, ThreadHealth, ThreadState
+from blazar.service.maintenances import use_cases
 from blazar.service.ports import LONGEST_TEXT
 
 PAGES = Path(__file__).parents[3] / "docs/operator"
@@ -157,6 +161,19 @@ def test_each_number_in_words_is_right() -> None:
     assert proxy.ATTEMPTS == 3
     assert "Each transaction removes a hundred leases at most" in text
     assert retention.BATCH == 100
+
+
+def test_the_limits_of_maintenances_are_right() -> None:
+    text = page("maintenance")
+    hosts, planned = maintenances.MOST_HOSTS, use_cases.MOST_MAINTENANCES
+    assert f"{hosts} hosts in one maintenance, {planned} maintenances planned or under way" in text
+    assert f"| {use_cases.MOST_LEASES:,} leases that have something on the hosts then |" in text
+    assert "Within a minute more a manager removes" in text
+    assert upkeep.LOOK == 60
+    told = {f"`{reason}`" for reason in EffectReason if reason is not EffectReason.UNKNOWN}
+    assert all(word in text for word in told)
+    assert "taken away for maintenance" in text
+    assert "taken away for maintenance" in CLOSED
 
 
 def test_the_limits_of_the_server_are_right() -> None:

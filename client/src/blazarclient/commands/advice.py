@@ -12,11 +12,11 @@ import requests
 from keystoneauth1 import exceptions as ksa
 
 from blazarclient import exception
+from blazarclient.formatting.explanations import describe_explanation
 from blazarclient.kinds.base import CommandNames
 from blazarclient.kinds.registry import installed_kinds, registered_resources
+from blazarclient.v1.explanations import SHORTAGE
 
-SHORTAGE = "Not enough "
-"""How the sentence of a shortage begins; its status depends on the version of the API."""
 NO_OFFER = "There is no offer "
 """How the sentence of an unknown offer begins, or of one that has expired."""
 CLAIMED = "has been claimed already"
@@ -33,7 +33,8 @@ def describe_error(error: Exception, command: str = "") -> str:
     request_id = details.get("request_id")
     if request_id and getattr(error, "code", 0) >= 500:
         text += f" (request id {request_id})"
-    return "\n".join([text, *_parts(details.get("reasons") or ()), *([advice] if advice else [])])
+    more = [*_parts(details.get("reasons") or ()), *describe_explanation(details)]
+    return "\n".join([text, *more, *([advice] if advice else [])])
 
 
 def _parts(reasons: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -93,6 +94,10 @@ def _general_advice(error: Exception, names: CommandNames) -> str:
             return f"See what is held with {names.call('offer', 'list')}."
         case exception.BlazarClientException() if CLAIMED in str(error):
             return f"See it with {names.call('lease', 'show')}."
+        case exception.BlazarClientException() if error.impact:
+            return (
+                "With --force the hosts are taken away all the same; --dry-run --force shows what that does."
+            )
         case exception.BlazarClientException() if EXCEEDED in str(error):
             return f"See your limits and what your leases use with {names.call('usage', 'show')}."
         case exception.BlazarClientException():

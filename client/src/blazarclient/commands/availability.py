@@ -58,7 +58,15 @@ class ShowAvailability(ListCommand):
             metavar="<duration>",
             help="Shortest duration that would do (default: the wanted one)",
         )
+        parser.add_argument(
+            "--hold",
+            metavar="<duration>",
+            help="Hold the answers for so long, like 10m or 1h, each by an offer, as far as they can be held",
+        )
         return parser
+
+    def default_columns(self, parsed_args: argparse.Namespace) -> tuple[str, ...]:
+        return self.columns if parsed_args.hold is None else (*self.columns, "offer_id")
 
     def rows(self, parsed_args: argparse.Namespace) -> Sequence[Row]:
         reservations = [parse_reservation(parse_pairs(text)) for text in parsed_args.reservation]
@@ -75,6 +83,7 @@ class ShowAvailability(ListCommand):
             parse_duration(parsed_args.duration) // MINUTE,
             None if latest is None else to_wire(times.parse(latest)),
             None if minimum is None else parse_duration(minimum) // MINUTE,
+            None if parsed_args.hold is None else parse_duration(parsed_args.hold) // MINUTE,
         )
         found = with_names(
             self.reservation, reservations, lambda each: self.reservation.availability.ask(each, *bounds)
@@ -83,6 +92,9 @@ class ShowAvailability(ListCommand):
             self.print_note(f"Not as asked for: {found['reason']}")
         if found["cut_short"]:
             self.print_note(CUT_SHORT)
+        for rank, answer in enumerate(found["answers"], 1):
+            if answer.get("not_held") is not None:
+                self.print_note(f"Answer {rank} is not held: {answer['not_held']}")
         return sort_rows([_row(*each) for each in enumerate(found["answers"], 1)], parsed_args.sort_by)
 
 
@@ -95,4 +107,5 @@ def _row(rank: int, answer: dict[str, Any]) -> Row:
         "duration": format_duration(answer["duration"] * MINUTE),
         "reservations": ", ".join(units),
         "description": answer["description"],
+        "offer_id": answer.get("offer_id"),
     }

@@ -18,6 +18,7 @@ from blazarclient.parsing.durations import parse_duration
 from blazarclient.parsing.errors import InvalidInput, unknown_word
 from blazarclient.parsing.pairs import parse_pairs
 from blazarclient.parsing.times import TimeParser
+from blazarclient.v1.waitlist import WAITING
 from blazarclient.waiting import WaitResult
 from blazarclient.wire_time import NOW, to_wire
 
@@ -28,10 +29,11 @@ EVENTS_ARE_IGNORED = (
     "Events have no effect: the service makes those of a lease by itself. "
     "The time of the warning before the end is --before-end-date."
 )
+WAITS = "There is not enough now. The lease waits:"
 DRY_RUN = "Nothing was made. The lease would be:"
 NOT_WITH_OFFER = (
     *("earliest", "latest_end", "start_date", "end_date", "duration"),
-    *("event", "file", "dry_run", "explain"),
+    *("event", "file", "dry_run", "explain", "or_wait_until"),
 )
 """Options that say what an offer has already, or that a claim cannot do."""
 
@@ -101,6 +103,12 @@ class CreateLease(ShowCommand):
             metavar="<offer>",
             help="Take what this offer holds, by its ID: its times and its reservations",
         )
+        parser.add_argument(
+            "--or-wait-until",
+            metavar="<time>",
+            help="Where there is not enough, let the lease wait in line up to this time; it is made as soon "
+            "as there is",
+        )
         add_wait_options(parser, "Wait until the lease is ACTIVE")
         return parser
 
@@ -127,8 +135,24 @@ class CreateLease(ShowCommand):
         if events:
             self.print_note(EVENTS_ARE_IGNORED)
 
+        patience = parsed_args.or_wait_until
+        if patience and parsed_args.dry_run:
+            raise InvalidInput("a dry run lets nothing wait: leave out --or-wait-until")
+        wait_until = to_wire(time_parser.parse(patience)) if patience else None
+
         def send(reservations: Reservations) -> dict[str, Any]:
-            leases = self.reservation.lease
+            if wait_until is not None:
+                return self.reservation.waitlist.create(
+                    name,
+                    reservations,
+                    wait_until,
+                    period.start,
+                    period.end,
+                    duration=period.duration,
+                    latest_end=period.latest_end,
+                    before_end=period.before_end,
+                )
+            leases = self.reservation.lease.explaining()
             if not (parsed_args.dry_run or parsed_args.explain or period.duration is not None):
                 end = period.end or NOW
                 return leases.create(name, period.start, end, reservations, events, period.before_end)
@@ -161,7 +185,8 @@ class CreateLease(ShowCommand):
     def _shown(
         self, lease: dict[str, Any], parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Sequence[Any]]:
-        self.announce(DRY_RUN if parsed_args.dry_run else "Created a new lease:", parsed_args)
+        made = WAITS if lease.get("status") == WAITING else "Created a new lease:"
+        self.announce(DRY_RUN if parsed_args.dry_run else made, parsed_args)
         if parsed_args.wait and not parsed_args.dry_run:
             lease = self._wait_until_active(lease, parsed_args)
         return self.format_row(lease, parsed_args)

@@ -60,7 +60,7 @@ class SetLease(ReservationCommand):
             "start_date": _to_wire(parsed_args.start_date, time_parser),
         }
         reservations = [parse_reservation_update(parse_pairs(text)) for text in parsed_args.reservation]
-        leases = self.reservation.lease
+        leases = self.reservation.lease.explaining()
         lease_id = lookup.lease_id(parsed_args.lease, leases)
         if not any(changes.values()) and not reservations:
             self.print_note("Nothing to change: give --name, --prolong-for, --end-date or the like.")
@@ -97,7 +97,7 @@ class ExtendLease(ReservationCommand):
         time_parser = TimeParser(self.clock.now(), self.zone or UTC)
         duration = _to_seconds(parsed_args.duration)
         end = time_parser.parse(parsed_args.until) if parsed_args.until else None
-        leases = self.reservation.lease
+        leases = self.reservation.lease.explaining()
         lease_id = lookup.lease_id(parsed_args.lease, leases)
         if end is None:
             changed = leases.update(lease_id, prolong_for=duration)

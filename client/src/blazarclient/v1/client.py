@@ -13,9 +13,11 @@ from blazarclient.v1.allocations import Allocations
 from blazarclient.v1.availability import AvailabilityManager
 from blazarclient.v1.capacity import Capacity
 from blazarclient.v1.leases import Leases
+from blazarclient.v1.maintenances import Maintenances
 from blazarclient.v1.offers import Offers
 from blazarclient.v1.quotas import Quotas
 from blazarclient.v1.services import Services
+from blazarclient.v1.waitlist import Waitlist
 
 if TYPE_CHECKING:
     from openstack.connection import Connection
@@ -24,8 +26,8 @@ _LOG = logging.getLogger(__name__)
 
 
 class Client:
-    """The calls of the API, in groups: `lease`, `allocation`, `capacity`, `availability`, `offer`, `quota`,
-    `service`, and those of the installed kinds.
+    """The calls of the API, in groups: `lease`, `allocation`, `capacity`, `availability`, `offer`,
+    `waitlist`, `maintenance`, `quota`, `service`, and those of the installed kinds.
 
     The client takes a keystoneauth `session`; further arguments (`interface`, `region_name`,
     `endpoint_override`, ...) choose the endpoint. The deprecated arguments `blazar_url` and `auth_token`
@@ -54,6 +56,8 @@ class Client:
         self.quota = Quotas(transport)
         self.availability = AvailabilityManager(transport)
         self.offer = Offers(transport)
+        self.waitlist = Waitlist(transport)
+        self.maintenance = Maintenances(transport)
         self.service = Services(transport)
 
     if TYPE_CHECKING:

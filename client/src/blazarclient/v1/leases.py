@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from blazarclient import exception
-from blazarclient.transport import Transport
+from blazarclient.transport import Body, Response, Transport
 from blazarclient.v1.availability import MICROVERSION
+from blazarclient.v1.explanations import explained
 from blazarclient.v1.lease_filters import LeaseFilters
 from blazarclient.v1.ordering import sort_rows
 from blazarclient.v1.paging import Listed
@@ -26,6 +27,14 @@ class Leases:
 
     def __init__(self, transport: Transport) -> None:
         self.request_manager = transport
+        self._explains = False
+
+    def explaining(self) -> Leases:
+        """Return the same calls, where the error of a shortage at `create` or `update` has `reasons`,
+        `suggestions` and `blocking`. That takes one more request."""
+        leases = Leases(self.request_manager)
+        leases._explains = True
+        return leases
 
     def create(
         self,
@@ -49,7 +58,8 @@ class Leases:
             "events": events,
             "before_end_date": before_end or before_end_date,
         }
-        return self._lease(self.request_manager.post("/leases", body)[1])
+        created = self._explained("/leases", "POST", body, self.request_manager.post)
+        return self._lease(created[1])
 
     def create_since_1_3(
         self,
@@ -74,6 +84,8 @@ class Leases:
         Where the answer is lost, a service with version 1.5 is asked again, at most `repeats` times, and
         makes one lease all the same. A program that keeps a `key` of its own for the lease may ask again by
         itself, also after it was started anew; a service without version 1.5 then refuses with 406.
+
+        The error of a shortage has `reasons`, and `suggestions` and `blocking` where the service tells them.
         """
         body = {
             "name": name,
@@ -85,7 +97,15 @@ class Leases:
             "reservations": reservations,
             "dry_run": dry_run,
         }
-        return self._lease(create_lease(self.request_manager, body, repeats, key))
+        return self._lease(
+            explained(
+                self.request_manager,
+                "/leases",
+                "POST",
+                body,
+                lambda: create_lease(self.request_manager, body, repeats, key),
+            )
+        )
 
     def get_tagged(self, lease_id: str) -> tuple[dict[str, Any], str]:
         """Return one lease, and its ETag, which names its state. Version 1.5 of the API has it."""
@@ -119,7 +139,8 @@ class Leases:
         )
         if not values:
             return NOTHING_TO_UPDATE
-        return self._lease(self.request_manager.put(f"/leases/{lease_id}", values)[1])
+        path = f"/leases/{lease_id}"
+        return self._lease(self._explained(path, "PUT", values, self.request_manager.put)[1])
 
     def preview_update(self, lease_id: str, **changes: Any) -> dict[str, Any] | str:
         """Return the lease as `update` with the same arguments would leave it, without ids, and change
@@ -128,7 +149,14 @@ class Leases:
         if not values:
             return NOTHING_TO_UPDATE
         body = {**values, "dry_run": True}
-        answer = self.request_manager.request(f"/leases/{lease_id}", "PUT", body=body, version=MICROVERSION)
+        path, transport = f"/leases/{lease_id}", self.request_manager
+        answer = explained(
+            transport,
+            path,
+            "PUT",
+            body,
+            lambda: transport.request(path, "PUT", body=body, version=MICROVERSION),
+        )
         return self._lease(answer[1])
 
     def _values(
@@ -215,6 +243,13 @@ class Leases:
         listed = Listed(self.request_manager, "/leases", "leases", filters.query(), limit)
         rows = [*listed.rows()]
         return sort_rows(rows if listed.is_filtered else filters.select(rows)[:limit], sort_by)
+
+    def _explained(
+        self, path: str, method: str, body: dict[str, Any], send: Callable[[str, Body], Response]
+    ) -> Response:
+        if not self._explains:
+            return send(path, body)
+        return explained(self.request_manager, path, method, body, lambda: send(path, body))
 
     @staticmethod
     def _lease(body: Any) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from blazarclient.transport import Transport
+from blazarclient.v1.explanations import explained
 from blazarclient.v1.ordering import sort_rows
 
 MICROVERSION = "1.4"
@@ -32,7 +33,7 @@ class Offers:
 
         The lease has an `end`, or a `duration` in minutes. With a duration, `start` may be ``earliest``: as
         soon as there is enough; `latest_end` tells when it has to be over then. Without `hold` the service
-        chooses."""
+        chooses. The error of a shortage is that of `create_since_1_3` of leases."""
         body = {
             "start_date": start,
             "end_date": end,
@@ -41,7 +42,15 @@ class Offers:
             "reservations": reservations,
             "hold": hold,
         }
-        return self._offer(self._request("/offers", "POST", body))
+        return self._offer(
+            explained(
+                self.request_manager,
+                "/leases",
+                "POST",
+                {**body, "name": "offer"},
+                lambda: self._request("/offers", "POST", body),
+            )
+        )
 
     def get(self, offer_id: str) -> dict[str, Any]:
         """Return one offer."""

@@ -34,27 +34,33 @@ _CLOCK = SystemClock()
 
 
 def create_lease(
-    transport: Transport, body: Body, repeats: int, key: str | None = None, clock: Clock = _CLOCK
+    transport: Transport,
+    body: Body,
+    repeats: int,
+    key: str | None = None,
+    clock: Clock = _CLOCK,
+    version: str | None = None,
 ) -> Any:
-    """Send a create as version 1.3 has it, and send it again at most `repeats` times. Return the answer."""
-    if not body.get("dry_run") and (repeats or key is not None):
+    """Send a create as version 1.3 has it, or as `version`, which has keys, and send it again at most
+    `repeats` times. Return the answer."""
+    if not body.get("dry_run") and (repeats or key is not None or version is not None):
         try:
-            return _create(transport, body, repeats, key or str(uuid4()), clock)
+            return _create(transport, body, repeats, key or str(uuid4()), clock, version or KEYS)
         except exception.BlazarClientException as error:
-            if error.code != NOT_ACCEPTABLE or key is not None:
+            if error.code != NOT_ACCEPTABLE or key is not None or version is not None:
                 raise
     return transport.request("/leases", "POST", body=body, version=MICROVERSION)[1]
 
 
-def _create(transport: Transport, body: Body, repeats: int, key: str, clock: Clock) -> Any:
+def _create(transport: Transport, body: Body, repeats: int, key: str, clock: Clock, version: str) -> Any:
     headers = {KEY_HEADER: key}
     for _ in range(repeats):
         try:
-            return transport.request("/leases", "POST", body=body, version=KEYS, headers=headers)[1]
+            return transport.request("/leases", "POST", body=body, version=version, headers=headers)[1]
         except _LOST:
             clock.sleep(PAUSE_SECONDS)
         except exception.BlazarClientException as error:
             if error.code not in _LOST_BY_PROXY:
                 raise
             clock.sleep(PAUSE_SECONDS)
-    return transport.request("/leases", "POST", body=body, version=KEYS, headers=headers)[1]
+    return transport.request("/leases", "POST", body=body, version=version, headers=headers)[1]

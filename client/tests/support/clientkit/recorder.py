@@ -22,6 +22,7 @@ KEPT_HEADERS = (
     "openstack-api-version",
     "idempotency-key",
     "if-match",
+    "if-match",
 )
 
 
@@ -68,6 +69,8 @@ class RecordingCloud:
         self.requests: list[RecordedRequest] = []
         self.version: str | None = None
         """The microversion that answers say they have; a service of old says none."""
+        self.tag: str | None = None
+        """The ETag of answers; a service of old has none."""
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
 
     def __enter__(self) -> RecordingCloud:
@@ -109,6 +112,8 @@ class RecordingCloud:
             headers = {"x-openstack-request-id": "req-11111111-2222-3333-4444-555555555555"}
             if self.version:
                 headers["OpenStack-API-Version"] = f"reservation {self.version}"
+            if self.tag:
+                headers["ETag"] = self.tag
         else:
             status, body, headers = self._identity(handler.command, url.path)
         payload = (

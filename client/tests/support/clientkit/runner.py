@@ -85,6 +85,7 @@ _NOUNS = (
     "capacity",
     "availability",
     "offer",
+    "waitlist",
     "quota",
     "usage",
     "service",

@@ -99,6 +99,8 @@ class PrometheusMetrics:
             "usage_filter_call_seconds", "How long usage filters took", LONG, "filter", "call"
         )
         self._reports = gauge("usage_reports", "Reports to usage filters that wait to be delivered")
+        self._waiting = gauge("waiting_leases", "Leases that wait in line for resources")
+        self._waiting_longest = gauge("waiting_longest_seconds", "How long the oldest of them has waited")
         gauge("build_info", "Always 1; the label is of interest", "livemax", "version").labels(VERSION).set(1)
 
     def show_health(
@@ -179,6 +181,10 @@ class PrometheusMetrics:
             self._differences.labels(sort).set(differences.get(sort, 0))
         if at is not None:
             self._compared.set(at.timestamp())
+
+    def line_seen(self, waiting: int, oldest: float) -> None:
+        self._waiting.set(waiting)
+        self._waiting_longest.set(oldest)
 
 
 class _HealthCollector(Collector):

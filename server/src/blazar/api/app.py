@@ -16,10 +16,12 @@ from blazar.api.authorization import Authorizer
 from blazar.api.availability import AvailabilityActions
 from blazar.api.caller import identify_with
 from blazar.api.capacity import CapacityActions
+from blazar.api.explanations import Explanations
 from blazar.api.extension import ApiExtension
 from blazar.api.health import Health, HealthActions, HealthReply
 from blazar.api.idempotency import IDEMPOTENCY_KEY
 from blazar.api.leases import LeaseActions
+from blazar.api.maintenances import MaintenanceActions
 from blazar.api.metrics import Exposition, with_metrics
 from blazar.api.offers import OfferActions
 from blazar.api.preconditions import IF_MATCH
@@ -27,19 +29,23 @@ from blazar.api.preconditions import SINCE as TAGGED
 from blazar.api.quotas import QuotaActions
 from blazar.api.request_log import request_log
 from blazar.api.routing import Route, falcon_app
-from blazar.api.schemas.availability import AvailabilityRequest
+from blazar.api.schemas.availability import QUESTION, AvailabilityRequest
 from blazar.api.schemas.capacity import CapacityQuery
 from blazar.api.schemas.leases import CREATE, UPDATE, LeaseCreate, LeaseUpdate
 from blazar.api.schemas.lists import LeasesQuery
+from blazar.api.schemas.maintenances import MaintenanceCreate
 from blazar.api.schemas.offers import OfferCreate
 from blazar.api.schemas.quotas import QuotaUpdate
 from blazar.api.services import ServiceActions
 from blazar.api.views import capacity as capacity_views
 from blazar.api.views import leases as lease_views
+from blazar.api.views import maintenances as maintenance_views
 from blazar.api.views import quotas as quota_views
 from blazar.api.views.availability import AvailabilityReply
 from blazar.api.views.offers import OfferReply, OffersReply
 from blazar.api.views.services import ServicesReply
+from blazar.api.views.waitlist import WaitlistReply
+from blazar.api.waitlist import WaitlistActions
 from blazar.service.interface import Service
 from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.ports.kind import Kinds
@@ -56,10 +62,14 @@ LEASES = TypeAdapter(lease_views.LeasesReply)
 AVAILABILITY = TypeAdapter(AvailabilityReply)
 OFFER = TypeAdapter(OfferReply)
 OFFERS = TypeAdapter(OffersReply)
+MAINTENANCE = TypeAdapter(maintenance_views.MaintenanceReply)
+MAINTENANCES = TypeAdapter(maintenance_views.MaintenancesReply)
+IMPACT = TypeAdapter(maintenance_views.ImpactReply)
 QUOTA = TypeAdapter(quota_views.QuotaReply)
 QUOTAS = TypeAdapter(quota_views.QuotasReply)
 USAGE = TypeAdapter(quota_views.UsageReply)
 CAPACITY = TypeAdapter(capacity_views.CapacityReply)
+WAITLIST = TypeAdapter(WaitlistReply)
 SERVICES = TypeAdapter(ServicesReply)
 
 
@@ -74,9 +84,11 @@ def routes(
     """Return every path of the API: those of the core, then those that kinds contribute.
 
     ``.json`` behind a path, and HEAD in place of GET, are the same routes."""
-    leases = LeaseActions(service, kinds, authorizer)
+    explanations = Explanations(service, authorizer, tells_shortages)
+    leases = LeaseActions(service, kinds, authorizer, explanations)
     quotas = QuotaActions(service, authorizer)
-    offers = OfferActions(service, kinds, authorizer)
+    offers = OfferActions(service, kinds, authorizer, explanations)
+    maintenances = MaintenanceActions(service, authorizer)
     ask = AvailabilityActions(service, authorizer, tells_shortages).ask
     # fmt: off
     core = (
@@ -94,12 +106,23 @@ def routes(
               bodies=UPDATE, dry_run=DRY_RUN, headers=(IF_MATCH,), tagged=TAGGED),
         Route("DELETE", "/v1/leases/{lease_id}", leases.delete, 204, headers=(IF_MATCH,)),
 
-        Route("POST", "/v1/availability", ask, body=AvailabilityRequest, reply=AVAILABILITY, since=(1, 3)),
+        Route("POST", "/v1/availability", ask, body=AvailabilityRequest, reply=AVAILABILITY, since=(1, 3),
+              bodies=QUESTION),
 
         Route("GET",    "/v1/offers", offers.list, reply=OFFERS, since=(1, 4)),
         Route("POST",   "/v1/offers", offers.create, 201, body=OfferCreate, reply=OFFER, since=(1, 4)),
         Route("GET",    "/v1/offers/{offer_id}", offers.show, reply=OFFER, since=(1, 4)),
         Route("DELETE", "/v1/offers/{offer_id}", offers.delete, 204, since=(1, 4)),
+
+        Route("GET",    "/v1/waitlist", WaitlistActions(service, authorizer).list, reply=WAITLIST,
+              since=(1, 7)),
+
+        Route("GET",    "/v1/maintenances", maintenances.list, reply=MAINTENANCES, since=(1, 8)),
+        Route("POST",   "/v1/maintenances", maintenances.create, 201, body=MaintenanceCreate,
+              reply=MAINTENANCE, dry_run=IMPACT, since=(1, 8)),
+        Route("GET",    "/v1/maintenances/{maintenance_id}", maintenances.show, reply=MAINTENANCE,
+              since=(1, 8)),
+        Route("DELETE", "/v1/maintenances/{maintenance_id}", maintenances.delete, 204, since=(1, 8)),
 
         Route("GET",    "/v1/quotas", quotas.list, reply=QUOTAS),
         Route("GET",    "/v1/quotas/{project_id}", quotas.show, reply=QUOTA),

@@ -48,6 +48,9 @@ at 400, and repeat what is answered with 409 for ever."""
 REASONS: Version = (1, 3)
 """The version since which a refusal tells its reasons to programs as well."""
 
+EXPLANATION = "blazar.explanation"
+"""The key of the WSGI environ under which ``api.explanations`` puts what else a refusal tells."""
+
 RETRY_AFTER = {errors.Busy: 1, errors.Stale: 1, errors.CloudUnavailable: 10}
 """The Retry-After header of errors that are likely to pass, in seconds."""
 
@@ -126,15 +129,16 @@ def _domain_error(
             resp.set_header("Retry-After", str(seconds))
     caller, version = req.env.get(CALLER), req.env.get(VERSION, MINIMUM)
     reasons = _reasons(error, caller, tells_shortages) if version >= REASONS else {}
-    _answer(resp, status, {**shape_a(status, _told(error, caller, tells_shortages)), **reasons})
+    reasons |= req.env.get(EXPLANATION, {})
+    _answer(resp, status, {**shape_a(status, told(error, caller, tells_shortages)), **reasons})
 
 
 def _reasons(error: errors.BlazarError, caller: Caller | None, tells_shortages: bool) -> dict[str, Any]:
     """Return what a program can make of a shortage, or of an exceeded quota; nothing of other errors, and
     nothing that the sentence does not tell this caller."""
-    told = {name: error.fields.get(name) for name in ("limit_name", "limit", "used", "asked")}
-    if told["limit_name"] is not None:
-        return {"reasons": [{"reason": "quota", **told}]}
+    quota = {name: error.fields.get(name) for name in ("limit_name", "limit", "used", "asked")}
+    if quota["limit_name"] is not None:
+        return {"reasons": [{"reason": "quota", **quota}]}
     is_told = tells_shortages or (caller is not None and caller.is_admin)
     if not isinstance(error, errors.NotEnoughResources) or not is_told or "cause" not in error.fields:
         return {}
@@ -148,7 +152,7 @@ SHORTAGE = ("cause", "resource_type", "wanted", "matched", "free", "unknown_prop
 """What is told of a shortage."""
 
 
-def _told(error: errors.BlazarError, caller: Caller | None, tells_shortages: bool) -> str:
+def told(error: errors.BlazarError, caller: Caller | None, tells_shortages: bool) -> str:
     """Return the sentence for the caller.
 
     Only administrators are told why another service does not answer, for that may name addresses inside the

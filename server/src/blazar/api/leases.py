@@ -9,16 +9,19 @@ from typing import Any
 
 from blazar.api import preconditions
 from blazar.api.authorization import Authorizer
+from blazar.api.explanations import Explanations
 from blazar.api.idempotency import request_key
 from blazar.api.lease_lists import listing, place_at, question
-from blazar.api.microversion import newest
+from blazar.api.microversion import Version, newest
 from blazar.api.offers import offers_of
 from blazar.api.paging import in_pages
 from blazar.api.routing import Answer, PagedList, Request
 from blazar.api.schemas.fields import validated
 from blazar.api.schemas.leases import CREATE, UPDATE, LeaseCreateOrClaim
 from blazar.api.schemas.lists import LeasesQuery
-from blazar.api.views.leases import LeaseView, dry_run_reply, lease_reply, lease_view
+from blazar.api.views.leases import LeaseView, dry_run_reply, lease_reply, lease_view, waiting_view
+from blazar.api.waitlist import SINCE as WAITING
+from blazar.api.waitlist import waitlist_of
 from blazar.domain.errors import InvalidInput, NotFound, PolicyNotAuthorized
 from blazar.domain.lease.lease import Lease
 from blazar.policies import leases as rules
@@ -40,11 +43,12 @@ def lease_pages(leases: LeasesInterface, project_id: str | None) -> Iterator[Seq
     return in_pages(ask, lambda lease: lease.key, PAGE)
 
 
-def _known_fields(asked: LeasesQuery) -> frozenset[str] | None:
+def _known_fields(asked: LeasesQuery, version: Version) -> frozenset[str] | None:
     """Return the fields to show, None for all. Raises InvalidInput for one that no lease has."""
-    unknown = sorted(set(asked.fields or ()) - LeaseView.__annotations__.keys())
+    fields = [name for name in LeaseView.__annotations__ if name != "waiting" or version >= WAITING]
+    unknown = sorted(set(asked.fields or ()) - set(fields))
     if unknown:
-        known = ", ".join(LeaseView.__annotations__)
+        known = ", ".join(fields)
         raise InvalidInput(f"Malformed parameter fields: no lease has {unknown[0]!a}, only {known}.")
     return None if asked.fields is None else frozenset(asked.fields)
 
@@ -56,10 +60,20 @@ def _expected(request: Request) -> dict[str, Any]:
     return {} if revisions is None else {"revisions": revisions}
 
 
+def _patience(asked: object) -> dict[str, Any]:
+    """Return the parameter that tells a manager that a lease may wait. One of the version before, which does
+    not know it, is not sent it where it may not."""
+    wish = getattr(asked, "on_shortage", None)
+    return {} if wish is None else {"wait_until": wish.wait_until}
+
+
 class LeaseActions:
     """The actions on leases. Every rule is asked about the lease's own project and user."""
 
-    def __init__(self, service: Service, kinds: Kinds, authorizer: Authorizer) -> None:
+    def __init__(
+        self, service: Service, kinds: Kinds, authorizer: Authorizer, explanations: Explanations
+    ) -> None:
+        self._explanations = explanations
         self._service = service
         self._kinds = kinds
         self._authorizer = authorizer
@@ -90,7 +104,7 @@ class LeaseActions:
         caller = request.caller
         self._authorizer.require(rules.GET, caller)
         asked = request.exact_query(LeasesQuery)
-        fields = _known_fields(asked)
+        fields = _known_fields(asked, request.version)
         leases, is_visible = self._leases(caller), self._visible_to(caller)
         query = question(asked, self._project_of(asked, caller))
         if asked.marker is not None:
@@ -98,6 +112,8 @@ class LeaseActions:
 
         def view(lease: Lease) -> Mapping[str, Any]:
             shown = lease_view(lease, caller, self._kinds)
+            if request.version >= WAITING and lease.waiting is not None:
+                shown["waiting"] = waiting_view(lease)
             return {name: value for name, value in shown.items() if fields is None or name in fields}
 
         return listing(leases, query, asked.limit, is_visible).answer(request, "leases", view)
@@ -122,11 +138,13 @@ class LeaseActions:
         by_duration = asked.by_duration()
         # Managers of the version before do not know what is not sent here.
         more: dict[str, Any] = {} if by_duration is None else {"by_duration": by_duration}
-        if asked.dry_run:
-            return self._shown(self._leases(caller).preview_create(asked.command(), caller, **more), caller)
-        if (key := request_key(request)) is not None:
-            more["key"] = key
-        return self._reply(request, self._leases(caller).create(asked.command(), caller, **more), 201)
+        command = asked.command()
+        with self._explanations.explained(request, lambda e: e.explain_create(command, caller, **more)):
+            if asked.dry_run:
+                return self._shown(self._leases(caller).preview_create(command, caller, **more), caller)
+            key = request_key(request)
+            keyed = {**more, **({} if key is None else {"key": key}), **_patience(asked)}
+            return self._reply(request, self._leases(caller).create(command, caller, **keyed), 201)
 
     def show(self, request: Request) -> Answer:
         """Show a lease."""
@@ -136,11 +154,15 @@ class LeaseActions:
         """Change a lease; what is not sent stays."""
         caller, lease = request.caller, self._permitted(request, rules.PUT)
         asked = validated(newest(UPDATE, request.version), request.body)
-        more = _expected(request) | ({} if asked.duration is None else {"duration": asked.duration})
-        if asked.dry_run:
-            shown = self._leases(caller).preview_update(lease.id, asked.command(), caller, **more)
-            return self._shown(shown, caller)
-        return self._reply(request, self._leases(caller).update(lease.id, asked.command(), caller, **more))
+        by_duration = {} if asked.duration is None else {"duration": asked.duration}
+        more, command = _expected(request) | by_duration | _patience(asked), asked.command()
+        with self._explanations.explained(
+            request, lambda e: e.explain_update(lease.id, command, caller, **by_duration), is_update=True
+        ):
+            if asked.dry_run:
+                shown = self._leases(caller).preview_update(lease.id, command, caller, **more)
+                return self._shown(shown, caller)
+            return self._reply(request, self._leases(caller).update(lease.id, command, caller, **more))
 
     def delete(self, request: Request) -> None:
         """Delete a lease, and with it the servers in its reservations."""
@@ -175,4 +197,8 @@ class LeaseActions:
 
     def _reply(self, request: Request, lease: Lease, status: int = 200) -> Answer:
         headers = {} if request.version < preconditions.SINCE else {"ETag": preconditions.etag(lease)}
-        return Answer(status, lease_reply(lease, request.caller, self._kinds), headers)
+        reply = lease_reply(lease, request.caller, self._kinds)
+        if request.version >= WAITING and lease.waiting is not None:
+            position = waitlist_of(self._service, request.caller).get_position(lease.id)
+            reply["lease"]["waiting"] = waiting_view(lease, position)
+        return Answer(status, reply, headers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from blazar.api.authorization import Authorizer
+from blazar.api.explanations import Explanations
 from blazar.api.routing import Request
 from blazar.api.schemas.fields import validated
 from blazar.api.schemas.offers import OfferCreate
@@ -18,7 +19,10 @@ from blazar.service.ports.kind import Kinds
 class OfferActions:
     """The actions on offers. Every rule is asked about the offer's own project and user."""
 
-    def __init__(self, service: Service, kinds: Kinds, authorizer: Authorizer) -> None:
+    def __init__(
+        self, service: Service, kinds: Kinds, authorizer: Authorizer, explanations: Explanations
+    ) -> None:
+        self._explanations = explanations
         self._service = service
         self._kinds = kinds
         self._authorizer = authorizer
@@ -44,8 +48,9 @@ class OfferActions:
         caller = request.caller
         self._authorizer.require(rules.POST, caller)
         asked = validated(OfferCreate, request.body)
-        offers = offers_of(self._service, caller)
-        offer = offers.create(asked.command(), asked.hold, caller, asked.by_duration())
+        offers, command, by_duration = offers_of(self._service, caller), asked.command(), asked.by_duration()
+        with self._explanations.explained(request, lambda e: e.explain_create(command, caller, by_duration)):
+            offer = offers.create(command, asked.hold, caller, by_duration)
         return offer_reply(offer, caller, self._kinds)
 
     def show(self, request: Request) -> OfferReply:

@@ -13,6 +13,7 @@ from pydantic.json_schema import JsonSchemaMode
 
 from blazar.api import microversion
 from blazar.api.routing import HeaderField, Request, Route
+from blazar.api.views.explanations import BlockingView, SuggestionsView
 
 PATH = "/v1/openapi"
 _PLACEHOLDER = re.compile(r"{(\w+)}")
@@ -41,8 +42,17 @@ _ERROR_SCHEMA = {
             "description": "Since 1.3, of a shortage: the first start at which all can be had; null where "
             "none was found.",
         },
+        "suggestions": {
+            "$ref": _REF.format(model="SuggestionsView"),
+            "description": "Since 1.6, of a shortage: what could be had instead.",
+        },
+        "blocking": {
+            "$ref": _REF.format(model="BlockingView"),
+            "description": "Since 1.6, of a shortage: the leases that stand in the way.",
+        },
     },
 }
+_EXPLANATION = (TypeAdapter(SuggestionsView), TypeAdapter(BlockingView))
 
 
 def route(table: Iterable[Route]) -> Route:
@@ -65,6 +75,8 @@ def document(table: Iterable[Route]) -> dict[str, Any]:
     """Return the OpenAPI document about these routes."""
     paths: dict[str, dict[str, Any]] = {}
     schemas: dict[str, Any] = {"Error": _ERROR_SCHEMA}
+    for part in _EXPLANATION:
+        _schema(part, "serialization", schemas)
     for each in table:
         paths.setdefault(each.path, {})[each.method.lower()] = _operation(each, schemas)
     return {
@@ -128,17 +140,23 @@ def _path_parameter(name: str) -> dict[str, Any]:
 def _version_parameter(each: Route) -> list[dict[str, Any]]:
     """Return the header without which there is no such operation, or with which it takes another body;
     nothing for what is in API 1.0 only."""
-    since = max(each.bodies, default=each.since)
-    if since == microversion.MINIMUM:
+    is_new = each.since > microversion.MINIMUM
+    brought = max(each.bodies, default=each.since)
+    first = each.since if is_new else brought
+    if first == microversion.MINIMUM:
         return []
-    versions = [(since[0], minor) for minor in range(since[1], microversion.MAXIMUM[1] + 1)]
-    what = f"its body is `{each.bodies[since].__name__}`" if each.bodies else "the operation is there"
+    told = [f"Since version {microversion.text(each.since)} the operation is there."] if is_new else []
+    if each.bodies:
+        told.append(
+            f"Since version {microversion.text(brought)} its body is `{each.bodies[brought].__name__}`."
+        )
+    versions = [(first[0], minor) for minor in range(first[1], microversion.MAXIMUM[1] + 1)]
     return [
         {
             "name": microversion.HEADER,
             "in": "header",
-            "required": not each.bodies,
-            "description": f"Since version {microversion.text(since)} {what}.",
+            "required": is_new,
+            "description": " ".join(told),
             "schema": {
                 "type": "string",
                 "enum": [f"{microversion.SERVICE_TYPE} {microversion.text(known)}" for known in versions],

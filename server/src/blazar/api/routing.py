@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -37,7 +37,7 @@ path."""
 class Request:
     """A request as an action sees it: caller, path, query and body."""
 
-    environ: Mapping[str, Any]
+    environ: MutableMapping[str, Any]
     path: Mapping[str, str]
     body: Mapping[str, Any]
     _caller: Caller | None

@@ -26,7 +26,15 @@ from blazar.adapters.db.schema import upgrade
 from blazar.adapters.metrics import PrometheusMetrics
 from blazar.bootstrap import Manager, build_api, build_database, build_manager, build_tracing
 from blazar.cmd.listener import Listener
-from blazar.cmd.process import VERSION, Refused, bound, run, spare_from_collection, until_signalled
+from blazar.cmd.process import (
+    VERSION,
+    Refused,
+    bound,
+    run,
+    spare_from_collection,
+    switch_threads_often,
+    until_signalled,
+)
 from blazar.domain.errors import BlazarError
 from blazar.kinds.floatingip.commands import RegisterFloatingIP
 from blazar.kinds.floatingip.floatingips import FloatingIPs
@@ -51,9 +59,6 @@ OWNER_ONLY = 0o077
 """The umask: databases and log hold tokens and passwords."""
 OURS = ("blazar.db*", "sandbox.db*", "blazar.log", "blazar.conf", "lock")
 PASSWORD = "sandbox"  # noqa: S105 - everybody may know it: the sandbox listens on loopback only
-SWITCH_SECONDS = 0.002
-"""Python's thread switch interval. The service and its cloud call each other within one process here; with
-the default of 5 ms each answer would wait for the thread that computes."""
 EVENT_WORKERS = 1
 """Service and cloud share one interpreter here: more workers would only wait for each other."""
 CLIENTS = ("python-openstackclient==10.5.0", "python-blazarclient==4.6.0")
@@ -113,7 +118,7 @@ def serve(arguments: Arguments) -> None:
     from blazar_sandbox.persistence import Persistence
 
     os.umask(OWNER_ONLY)
-    sys.setswitchinterval(SWITCH_SECONDS)
+    switch_threads_often()
     _prepare_folder(arguments.var)
     _log_to(arguments.var / "blazar.log")
     stopped = until_signalled()

@@ -15,7 +15,7 @@ from oslo_config import cfg
 
 from blazar.bootstrap import build_tracing, quota_settings, require_tracing
 from blazar.broker import require_urls
-from blazar.cmd.process import configured
+from blazar.cmd.process import configured, switch_threads_often
 from blazar.plugins import list_options, load_filters, load_plugins
 
 LOG = logging.getLogger(__name__)
@@ -43,6 +43,7 @@ class Worker(cotyledon.Service):
 
     def __init__(self, worker_id: WorkerId, argv: Sequence[str]) -> None:
         super().__init__(worker_id)
+        switch_threads_often()
         self._argv = argv
         self.conf = checked(argv, self.arguments)
         self.tracing = build_tracing(self.conf, str(self.name))

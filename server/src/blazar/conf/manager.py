@@ -45,7 +45,16 @@ OPTIONS = (
         default=16,
         min=1,
         help="Events that one manager works on at once for the first time. Half as many workers come on top "
-        "for events that are tried again, and an eighth as many to compare active leases with the cloud.",
+        "for events that are tried again, an eighth as many for those that have been tried often, and an "
+        "eighth as many to compare active leases with the cloud.",
+    ),
+    cfg.IntOpt(
+        "cloud_calls_at_once",
+        default=8,
+        min=0,
+        help="Calls to each service of the cloud that one manager has under way for the hosts of leases, "
+        "beside one call of each worker for events; 0 works on the hosts of a lease one after another. The "
+        "leases take turns.",
     ),
     cfg.IntOpt(
         "reconcile_seconds",
@@ -120,5 +129,24 @@ OPTIONS = (
         default=60,
         min=1,
         help="How long an offer may be held, at the most.",
+    ),
+    cfg.IntOpt(
+        "max_waiting_leases_per_project",
+        default=5,
+        min=0,
+        help="Leases of a project that may wait in line at once, until there is enough for them; 0 for none.",
+    ),
+    cfg.IntOpt(
+        "max_wait_hours",
+        default=168,
+        min=1,
+        help="How long a lease may wait in line, at the most.",
+    ),
+    cfg.IntOpt(
+        "waitlist_look_seconds",
+        default=5,
+        min=1,
+        help="How often a manager looks whether a lease that waits can be promoted. It plans only where "
+        "something has changed since, and once a minute.",
     ),
 )

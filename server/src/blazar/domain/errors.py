@@ -154,6 +154,11 @@ class OfferNotFound(NotFound):
     template = "There is no offer {offer}: it has expired, was deleted, or never was."
 
 
+class MaintenanceNotFound(NotFound):
+    code = "maintenance_not_found"
+    template = "There is no maintenance {maintenance}: it is over, was deleted, or never was."
+
+
 # What is asked for collides with the state of things.
 
 
@@ -174,6 +179,21 @@ class CantUpdateParameter(Conflict):
 class OfferClaimed(Conflict):
     code = "offer_claimed"
     template = "Offer {offer} has been claimed already: a lease has its id."
+
+
+class WaitlistFull(Conflict):
+    code = "waitlist_full"
+    template = "The waitlist is full: {places} leases wait already. Try again later."
+
+
+class MaintenanceConflict(Conflict):
+    """Leases would lose something that no other resource can serve."""
+
+    code = "maintenance_conflict"
+    template = (
+        "Leases would break ({count}), so nothing was changed. With force, what can be moved "
+        "is moved, and the others are degraded."
+    )
 
 
 class MultipleHostsFound(Conflict):
@@ -206,6 +226,13 @@ class Busy(BlazarError):
 
     code = "busy"
     template = "The resources are being changed by too many requests at once. Please try again."
+
+
+class LeaseLocked(Busy):
+    """Another transaction has changed the lease and is not committed yet. Who asks does not wait for it."""
+
+    code = "lease_locked"
+    template = "The lease is being changed at this moment. Please try again."
 
 
 class TooLate(Busy):

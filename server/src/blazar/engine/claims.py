@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from blazar.domain.errors import BlazarError, ClaimLost
+from blazar.domain.errors import BlazarError, ClaimLost, LeaseLocked
 from blazar.domain.lease.event import Event
 from blazar.engine.threads import LongLivedThread
 from blazar.service.events import HeldClaim
@@ -22,6 +22,8 @@ from blazar.service.ports import ClaimedEvent, Clock, Database, StandingClaim, U
 TOLERANCE = timedelta(seconds=1)
 """By how much the clock and the time that has really passed may differ before the clock is taken for set
 anew."""
+LOCKED_FOR = 0.1
+"""Seconds until a lease is tried again that another transaction has changed and not committed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +66,15 @@ class Claims:
         self._heartbeat.start()
 
     def take(self, event: Event, token: str) -> HeldClaim | None:
-        """Claim the event; None where another manager was faster."""
+        """Claim the event; None where another manager was faster. Raises LeaseLocked."""
         return self._taken(
             event, token, lambda uow, now, until: uow.events.claim(event.id, token, now, until)
         )
 
     def take_lease(self, event: Event, token: str, before: datetime) -> HeldClaim | None:
         """Claim an active lease that has not been compared with the cloud since ``before``; None where
-        another manager was faster. ``event`` stands for the comparison and is stored nowhere: its id is the
-        lease's."""
+        another manager was faster. Raises LeaseLocked. ``event`` stands for the comparison and is stored
+        nowhere: its id is the lease's."""
         return self._taken(
             event,
             token,
@@ -132,11 +134,20 @@ class Claims:
         return self._heartbeat.health()
 
     def _beat(self) -> float:
-        """Extend every claim; one that cannot be extended does not keep the others from it."""
+        """Extend every claim that was not extended just now. One that cannot be extended does not keep the
+        others from it; one whose lease is locked is tried again soon."""
+        locked: list[str] = []
         for token, grant in list(self._grants.items()):
-            self._heartbeat.attempt(partial(self._extend, token, grant))
-            self._heartbeat.sign()
-        return self._interval
+            if self._monotonic() - grant.since >= self._interval / 2:
+                self._heartbeat.attempt(partial(self._extend_unless_locked, token, grant, locked))
+                self._heartbeat.sign()
+        return min(LOCKED_FOR, self._interval) if locked else self._interval
+
+    def _extend_unless_locked(self, token: str, grant: _Grant, locked: list[str]) -> None:
+        try:
+            self._extend(token, grant)
+        except LeaseLocked:
+            locked.append(token)
 
     def _extend(self, token: str, grant: _Grant) -> None:
         if not self._holds(grant):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import uuid4
 
-from blazar.domain.errors import ClaimLost
+from blazar.domain.errors import ClaimLost, LeaseLocked
 from blazar.domain.lease.event import Event, EventType
 from blazar.engine.claims import Claims
 from blazar.service.events import Events
@@ -20,7 +20,11 @@ def converge_now(
 ) -> str | None:
     """Bring the cloud to what an active lease says. Return why it is not there yet; None where it is."""
     now = clock.now()
-    held_claim = claims.take_lease(Event(lease_id, lease_id, EventType.CONVERGE, now), str(uuid4()), now)
+    event = Event(lease_id, lease_id, EventType.CONVERGE, now)
+    try:
+        held_claim = claims.take_lease(event, str(uuid4()), now)
+    except LeaseLocked:
+        return BUSY
     if held_claim is None:
         return BUSY
     try:

@@ -5,25 +5,26 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import uuid4
 
-from blazar.domain.errors import BlazarError, ClaimLost
+from blazar.domain.errors import BlazarError, ClaimLost, LeaseLocked
 from blazar.domain.lease.event import Event, EventType
 from blazar.domain.lease.lateness import lateness
 from blazar.domain.lease.ordering import PRECEDENCE
-from blazar.engine.claims import TOLERANCE, ClaimMonitor, Claims
+from blazar.engine.claims import LOCKED_FOR, TOLERANCE, ClaimMonitor, Claims
 from blazar.engine.convergence import converge_now
-from blazar.engine.lanes import Lane
+from blazar.engine.lanes import AGAIN, FIRST, STUCK, Lane
+from blazar.engine.lanes import REST as REST_OF_STUCK
 from blazar.engine.threads import LongLivedThread
 from blazar.service import log_context
 from blazar.service.events import Events, HeldClaim
 from blazar.service.health import ThreadHealth
 from blazar.service.metrics import NO_METRICS, Metrics
-from blazar.service.ports import Clock, Database, StandingClaim
+from blazar.service.ports import Clock, Database, StandingClaim, UnitOfWork
 from blazar.service.tracing import NO_TRACING, Span, Tracing
 
 LOG = logging.getLogger(__name__)
@@ -46,7 +47,8 @@ REST = 10.0
 class EngineSettings:
     workers: int = 8
     """How many events are worked on at once for the first time. Half as many workers repeat what could not be
-    finished, and an eighth as many compare active leases with the cloud."""
+    finished, an eighth as many what has been tried often, and an eighth as many compare active leases with
+    the cloud."""
     claim: timedelta = timedelta(seconds=15)
     """How long a claim holds unless it is extended; a crashed manager's events are taken over after this."""
     longest_sleep: timedelta = timedelta(seconds=1)
@@ -59,20 +61,25 @@ class EngineSettings:
         return max(1, self.workers // 2)
 
     @property
+    def stuck_workers(self) -> int:
+        return max(1, self.workers // 8)
+
+    @property
     def reconcile_workers(self) -> int:
         return max(1, self.workers // 8)
 
     @property
     def threads(self) -> int:
-        return self.workers + self.retry_workers + self.reconcile_workers
+        return self.workers + self.retry_workers + self.stuck_workers + self.reconcile_workers
 
 
 class EventLoop:
     """Runs due events until it is stopped. ``start`` and ``stop`` are called once each; ``nudge`` from any
     thread.
 
-    Work is done in three lanes with workers of their own: first attempts, retries, and the comparison of
-    active leases with the cloud. So leases that cannot end keep no other lease from starting."""
+    Work is done in four lanes with workers of their own: first attempts, retries, what has been tried often
+    and may never be done, and the comparison of active leases with the cloud. So leases that cannot end keep
+    no other lease from starting, nor from ending."""
 
     def __init__(
         self,
@@ -98,10 +105,12 @@ class EventLoop:
         self._latest = 0.0
         self._first = Lane("event", settings.workers, self._finished)
         self._retries = Lane("retry", settings.retry_workers, self._finished)
+        self._stuck = Lane("stuck", settings.stuck_workers, self._finished, REST_OF_STUCK)
         self._reconciling = Lane("reconcile", settings.reconcile_workers, self._finished)
         self._began = time.monotonic()
         self._next_reconcile = 0.0
         self._skipped: dict[str, float] = {}
+        self._locked: dict[str, float] = {}
         self._thread = LongLivedThread("event-loop", lambda: self._round().total_seconds())
 
     def start(self) -> None:
@@ -146,8 +155,8 @@ class EventLoop:
         self._claims.stop()
 
     @property
-    def _lanes(self) -> tuple[Lane, Lane]:
-        return self._first, self._retries
+    def _lanes(self) -> tuple[Lane, Lane, Lane]:
+        return self._first, self._retries, self._stuck
 
     def _round(self) -> timedelta:
         """Hand what is due to free workers. Return how long nothing else will be due."""
@@ -173,7 +182,12 @@ class EventLoop:
         return self._settings.longest_sleep  # a worker that becomes free wakes the loop
 
     def _take(self, lane: Lane) -> None:
-        held_claim = self._claims.take(lane.found.popleft(), token=str(uuid4()))
+        event = lane.found.popleft()
+        try:
+            held_claim = self._claims.take(event, token=str(uuid4()))
+        except LeaseLocked:
+            self._locked[event.lease_id] = time.monotonic() + LOCKED_FOR
+            return
         if held_claim is not None:
             lane.hand_over(self._work, held_claim)
         else:
@@ -192,15 +206,23 @@ class EventLoop:
         self._looked = time.monotonic()
         with self._database.read() as uow:
             self._claim_monitor.observe(uow.events.claims())
-            alive = self._claim_monitor.alive()
-            limit = AHEAD + len(alive)
-            due = [*uow.events.due(now, limit, retries=False), *uow.events.due(now, limit, retries=True)]
+            left_out = self._claim_monitor.alive() | self._still_locked()
+            limit = AHEAD + len(left_out)
+            due = [*uow.events.due(now, limit, FIRST), *_retries_due(uow, now, limit)]
             next_due = uow.events.next_due(now) if not due else now
-        found = list(_one_of_each_lease(event for event in due if event.lease_id not in alive))
-        self._first.found = deque(event for event in found if not event.attempts)
-        self._retries.found = deque(event for event in found if event.attempts)
+        found = list(_one_of_each_lease(event for event in due if event.lease_id not in left_out))
+        for lane, attempts in zip(self._lanes, (FIRST, AGAIN, STUCK), strict=True):
+            lane.found = deque(event for event in found if event.attempts in attempts)
         self._void_dead_claims(now)
+        if self._locked:
+            return min(timedelta(seconds=LOCKED_FOR), self._settings.longest_sleep)
         return self._settings.longest_sleep if due else self._until(next_due, now)
+
+    def _still_locked(self) -> frozenset[str]:
+        """Return the ids of the leases whose rows another transaction had a moment ago."""
+        now = time.monotonic()
+        self._locked = {lease_id: until for lease_id, until in self._locked.items() if until > now}
+        return frozenset(self._locked)
 
     def _reconcile_next(self) -> timedelta:
         """Have the next active lease compared with the cloud where it is time; returns when to look again.
@@ -224,10 +246,17 @@ class EventLoop:
             )
         self._next_reconcile = now + (PACE if lane.found else RECONCILE_LOOK)
         if lane.found:
-            held_claim = self._claims.take_lease(lane.found.popleft(), str(uuid4()), before)
-            if held_claim is not None:
-                lane.hand_over(self._reconcile, held_claim)
+            self._take_for_reconcile(lane.found.popleft(), before)
         return self._until_reconcile(now)
+
+    def _take_for_reconcile(self, event: Event, before: datetime) -> None:
+        try:
+            held_claim = self._claims.take_lease(event, str(uuid4()), before)
+        except LeaseLocked:
+            self._skipped[event.lease_id] = time.monotonic() + LOCKED_FOR
+            return
+        if held_claim is not None:
+            self._reconciling.hand_over(self._reconcile, held_claim)
 
     def _until_reconcile(self, now: float) -> timedelta:
         if not self._reconciling.is_free:
@@ -235,7 +264,8 @@ class EventLoop:
         # What is left may be too little for a duration, and a sleep of nothing would keep the loop spinning.
         return max(timedelta(seconds=self._next_reconcile - now), SHORTEST_SLEEP)
 
-    def _reconcile(self, held_claim: HeldClaim) -> None:
+    def _reconcile(self, held_claim: HeldClaim) -> bool:
+        """Return whether the cloud has answered."""
         lease_id, began, reached = held_claim.event.lease_id, time.perf_counter(), False
         with log_context.bound_to(None, lease_id), self._traced(held_claim.event):
             try:
@@ -254,6 +284,7 @@ class EventLoop:
             self._skipped[lease_id] = time.monotonic() + SKIP_FOR
             self._next_reconcile = time.monotonic() + REST
         self._metrics.event_run("reconcile", outcome, 0.0, time.perf_counter() - began)
+        return reached
 
     def _look_at_the_clock(self, now: datetime) -> None:
         """Bring forward the events that a clock set back would put off."""
@@ -275,7 +306,10 @@ class EventLoop:
                 )
 
     def _void(self, claim: StandingClaim) -> bool:
-        return self._database.transact(lambda uow: uow.events.void(claim))
+        try:
+            return self._database.transact(lambda uow: uow.events.void(claim))
+        except LeaseLocked:
+            return False  # the next look finds it again
 
     def _until(self, next_due: datetime | None, now: datetime) -> timedelta:
         longest = self._settings.longest_sleep
@@ -286,44 +320,52 @@ class EventLoop:
         self._claims.drop(held_claim)
         self._thread.wake()
 
-    def _work(self, held_claim: HeldClaim) -> None:
+    def _work(self, held_claim: HeldClaim) -> bool:
+        """Return whether the event is over."""
         event = held_claim.event
         late = lateness(event, self._clock.now()).total_seconds()
         self._latest = max(self._latest, late)
         began = time.perf_counter()  # a duration, not a time of day
         with log_context.bound_to(None, event.lease_id), self._traced(event) as span:
-            outcome = self._run_logged(held_claim)
+            outcome, is_over = self._run_logged(held_claim)
             span.tell({"outcome": outcome})
         self._metrics.event_run(str(event.event_type), outcome, late, time.perf_counter() - began)
+        return is_over
 
     def _traced(self, event: Event) -> AbstractContextManager[Span]:
         about = {"lease_id": event.lease_id, "openstack.request_id": log_context.request_id() or "-"}
         return self._tracing.entry(f"event {event.event_type}", about)
 
-    def _run_logged(self, held_claim: HeldClaim) -> str:
-        """Return the outcome in a word."""
+    def _run_logged(self, held_claim: HeldClaim) -> tuple[str, bool]:
+        """Return the outcome in a word, and whether the event is over."""
         event = held_claim.event
         try:
-            self._events.run(held_claim)
+            is_over = self._events.run(held_claim)
         except ClaimLost:
             LOG.warning("%s of lease %s was taken over by another manager", event.event_type, event.lease_id)
             self._metrics.claim_lost()
-            return "lost"
+            return "lost", False
         except BlazarError as failure:
             LOG.warning("%s of lease %s is repeated later: %s", event.event_type, event.lease_id, failure)
-            return "failed"
+            return "failed", False
         except Exception:
             # The edge of a worker thread: a defect in one event must not stop the others.
             LOG.exception("%s of lease %s failed unexpectedly", event.event_type, event.lease_id)
             self._thread.attempt(lambda: self._events.put_off(held_claim))
-            return "defect"
+            return "defect", False
         LOG.info(
             "%s of lease %s was worked on",
             event.event_type,
             event.lease_id,
             extra={"action": "event", "event_type": str(event.event_type)},
         )
-        return "ok"
+        return "ok", is_over
+
+
+def _retries_due(uow: UnitOfWork, now: datetime, limit: int) -> Sequence[Event]:
+    """Return what was tried before. Where there is much of it, what is stuck hides nothing of the rest."""
+    found = uow.events.due(now, limit, range(AGAIN.start, STUCK.stop))
+    return found if len(found) < limit else [*uow.events.due(now, limit, AGAIN), *found]
 
 
 def _one_of_each_lease(events: Iterable[Event]) -> Iterable[Event]:

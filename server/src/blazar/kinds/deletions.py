@@ -6,7 +6,9 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 
+from blazar.kinds.for_each import for_each
 from blazar.service.ports import Compute, Server
+from blazar.service.ports.steps import RunSteps, one_after_another
 
 ASK_AGAIN = 60.0
 """Seconds after which a deletion that Nova is at is asked for once more: it may have lost the request, and it
@@ -26,12 +28,18 @@ class Deletions:
         """Return how many servers are remembered."""
         return len(self._asked)
 
-    def ask(self, servers: Iterable[Server], compute: Compute) -> None:
-        """Ask for the deletion of the servers but for those that need not be asked for yet."""
-        for server in servers:
-            if not self._is_under_way(server):
-                compute.delete_server(server.id)
-                self._remember(server.id)
+    def ask(
+        self, servers: Iterable[Server], compute: Compute, run_steps: RunSteps = one_after_another
+    ) -> None:
+        """Ask for the deletion of the servers but for those that need not be asked for yet. Raises what the
+        cloud said of one when all are asked for."""
+
+        def ask_for(server_id: str) -> None:
+            compute.delete_server(server_id)
+            self._remember(server_id)
+
+        new = [server.id for server in servers if not self._is_under_way(server)]
+        for_each(new, ask_for, run_steps).require()
 
     def are_under_way(self, servers: Iterable[Server]) -> bool:
         """Return whether there are servers, and all that can be done about each is to wait."""

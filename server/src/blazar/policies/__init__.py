@@ -7,13 +7,26 @@ from collections.abc import Iterable
 from oslo_config import cfg
 from oslo_policy import policy
 
-from blazar.policies import availability, base, capacity, leases, offers, properties, quotas, services
+from blazar.policies import (
+    availability,
+    base,
+    capacity,
+    leases,
+    maintenances,
+    offers,
+    properties,
+    quotas,
+    services,
+    waitlist,
+)
 
 RULES: tuple[policy.RuleDefault, ...] = (
     *base.RULES,
     *leases.RULES,
     *availability.RULES,
     *offers.RULES,
+    *waitlist.RULES,
+    *maintenances.RULES,
     *quotas.RULES,
     *services.RULES,
     *capacity.RULES,

@@ -10,6 +10,7 @@ GET = "blazar:leases:get"
 POST = "blazar:leases:post"
 PUT = "blazar:leases:put"
 DELETE = "blazar:leases:delete"
+GET_BLOCKING = "blazar:leases:get_blocking"
 
 RULES: tuple[policy.DocumentedRuleDefault, ...] = (
     policy.DocumentedRuleDefault(
@@ -41,6 +42,19 @@ RULES: tuple[policy.DocumentedRuleDefault, ...] = (
         check_str=base.MEMBER_OR_ADMIN,
         description="Delete a lease, and with it the servers in its reservations.",
         operations=[{"path": "/v1/leases/{lease_id}", "method": "DELETE"}],
+        scope_types=base.PROJECT_SCOPE,
+    ),
+    policy.DocumentedRuleDefault(
+        name=GET_BLOCKING,
+        check_str=f"rule:{GET}",
+        description="See which lease or offer stands in the way of a refused one: its id, its name and its "
+        "owner. Of one that the caller may not see only the times and the number of resources are told; with "
+        "[api] shortage_details set to admin, only administrators are told even that.",
+        operations=[
+            {"path": "/v1/leases", "method": "POST"},
+            {"path": "/v1/leases/{lease_id}", "method": "PUT"},
+            {"path": "/v1/offers", "method": "POST"},
+        ],
         scope_types=base.PROJECT_SCOPE,
     ),
 )

@@ -23,9 +23,11 @@ from blazar.domain.errors import (
     TooLate,
 )
 from blazar.domain.lease.lease import Lease, Reservation
+from blazar.domain.lease.waiting import Starts
 from blazar.domain.planning.availability import AvailabilitySearch, Objection, Rules
 from blazar.domain.planning.budget import CutShort
 from blazar.domain.planning.demand import Demand, Order, PlanRequest
+from blazar.domain.planning.line import Wish, could_fit, promotion
 from blazar.domain.planning.plan import Plan, Shortage
 from blazar.domain.planning.planner import undecided
 from blazar.domain.resource import Allocation, Pool
@@ -131,6 +133,30 @@ class Admission:
         if refusal is None and isinstance(short, Shortage):
             refusal = self.refusal(lease.reservations, short)
         raise refusal or Busy()
+
+    def could_fit(self, lease: Lease, caller: Caller) -> bool:
+        """Return whether the lease would fit if nothing else were reserved, as far as that is found out."""
+        requests = self.requests(lease.reservations, lease.interval)
+        with self.searching(caller) as search:
+            try:
+                return could_fit(search, Wish(requests, lease.interval.start))
+            except CutShort:
+                return True
+
+    def wish(self, lease: Lease, starts: Starts) -> Wish:
+        """Return what a waiting lease asks for now."""
+        return Wish(self.requests(lease.reservations, starts.interval), starts.latest)
+
+    def promotion(
+        self, lease: Lease, wish: Wish, ahead: Sequence[Wish], objections: LooksAtPlans, caller: Caller
+    ) -> tuple[Plan | None, bool]:
+        """Return the plan of the next lease in line, which takes nothing from those ``ahead`` of it; None
+        where it has to wait. Tell as well whether others have to leave it what suits it."""
+        with self.searching(caller) as search:
+            try:
+                return promotion(search, wish, ahead, objections.rules(lease, search.spend))
+            except CutShort:
+                return None, True
 
     def refusal(self, reservations: Sequence[Reservation], shortage: Shortage) -> NotEnoughResources:
         """Return the error for the user when the calendars have not enough for the reservations."""

@@ -61,6 +61,19 @@ class CreateLease:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateMaintenance:
+    """Take resources, by their ids or names, away from ``start`` to ``end``. With ``force`` also those from
+    which leases cannot be moved."""
+
+    resources: tuple[str, ...]
+    start: Moment
+    end: Moment
+    name: str
+    reason: str | None = None
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ByDuration:
     """The dates of a new lease by how long it lasts: its end is not looked at."""
 
@@ -112,3 +125,6 @@ class AvailabilityQuestion:
     latest_start: datetime | None = None
     shortest: timedelta | None = None
     """The shortest duration that would do; None where only the wanted one does."""
+    alternatives: bool = False
+    """Whether other requirements and other sizes would do as well. A manager of the version before does not
+    look at it."""

@@ -30,6 +30,7 @@ from blazar.service.notifications import (
 )
 from blazar.service.ports import ClaimedEvent, Clock, Cloud, Database, UnitOfWork
 from blazar.service.ports.kind import Kind, Kinds, Work
+from blazar.service.ports.steps import RunSteps, one_after_another
 from blazar.service.preparation import release_trust
 from blazar.service.usage_reports import NO_REPORTS, UsageReports
 
@@ -80,9 +81,11 @@ class Events:
         clock: Clock,
         start_retry: timedelta = timedelta(0),
         reports: UsageReports = NO_REPORTS,
+        run_steps: RunSteps = one_after_another,
     ) -> None:
         """``start_retry`` is how long a start that the cloud refuses is tried again before the lease is
-        ERROR."""
+        ERROR, ``run_steps`` runs the steps of verbs."""
+        self._run_steps = run_steps
         self._start_retry = start_retry
         self._reports = reports
         self._database = database
@@ -90,12 +93,15 @@ class Events:
         self._kinds = kinds
         self._clock = clock
 
-    def run(self, held_claim: HeldClaim) -> None:
-        """Carry the event out as far as it goes now. Raises ClaimLost where the claim was lost meanwhile."""
+    def run(self, held_claim: HeldClaim) -> bool:
+        """Carry the event out as far as it goes now; returns whether nothing of it waits for the cloud or for
+        other leases. Raises ClaimLost where the claim was lost meanwhile."""
         begun = self._repeated(lambda _: self._enter(held_claim), held_claim)
-        if begun is not None:
-            outcomes = self._act(held_claim, begun.acted)
-            self._repeated(lambda is_first: self._settle(held_claim, outcomes, begun, is_first), held_claim)
+        if begun is None:
+            return False
+        outcomes = self._act(held_claim, begun.acted)
+        self._repeated(lambda is_first: self._settle(held_claim, outcomes, begun, is_first), held_claim)
+        return not any(isinstance(outcome, NotYet) for outcome in outcomes.values())
 
     def put_off(self, held_claim: HeldClaim) -> None:
         """Try an event that met a defect again later, after all others."""
@@ -111,7 +117,7 @@ class Events:
         with self._database.read() as uow:
             lease = uow.leases.get(held_claim.event.lease_id)
         outcomes: Mapping[str, Outcome] = {}
-        if lease is not None and progress.is_settled(lease):
+        if lease is not None and lease.is_settled:
             outcomes = self._act(held_claim, lease)
         reached = not any(isinstance(o, NotYet) and o.check_after is None for o in outcomes.values())
         self._repeated(lambda _: self._settle_reconciled(held_claim, lease, outcomes, reached), held_claim)
@@ -215,7 +221,8 @@ class Events:
                 kind = self._kinds[reservation.resource_type]
                 had = (*reservation.allocations, *reservation.surplus)
                 occupied = {a.resource_id for a in had} & resources.keys()
-                work = Work(lease, reservation, {i: resources[i] for i in sorted(occupied)})
+                known = {i: resources[i] for i in sorted(occupied)}
+                work = Work(lease, reservation, known, self._run_steps)
                 outcomes[reservation.id] = _tried(held_claim.event.event_type, kind, work, cloud)
         if held_claim.event.event_type in progress.RELEASING and all(
             isinstance(o, Done) for o in outcomes.values()

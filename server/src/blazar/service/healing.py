@@ -27,6 +27,7 @@ from blazar.domain.lease.healing import (
     told_unsuitable,
 )
 from blazar.domain.lease.lease import Lease, Reservation
+from blazar.domain.lease.maintenance import Closures, closures
 from blazar.domain.planning.budget import DECISION, Budget
 from blazar.domain.planning.demand import Order, PlanRequest
 from blazar.domain.planning.plan import Plan
@@ -136,7 +137,7 @@ class Healing:
         outage, leases = self._affected(pool, now)
         calendar = self._calendar_for(pool, outage, leases, now)
         if calendar is not None:
-            outage = replace(outage, misfits=self._misfits(pool, calendar, leases, now))
+            outage = replace(outage, misfits=known_misfits(self._kinds, pool, calendar, leases, now))
         changes = {lease.id: _Change(lease, lease) for lease in leases}
         if calendar is not None:
             tally.left = self._plan(pool, calendar, outage, changes, now, check)
@@ -152,10 +153,12 @@ class Healing:
             failures = {r.id: r.failure for r in uow.resources.failed(pool) if r.failure}
             present = sorted(i for i, failure in failures.items() if failure.is_present)
             ids = {*uow.leases.on_resources(present, window), *uow.leases.degraded()}
+            away = closures(uow.maintenances.list())
+            ids.update(on_closed(uow, away, now))
             leases = uow.leases.get_many(sorted(ids)) if ids else []
         # A lease that waits longer for its start has more time to be served otherwise.
         leases = sorted(leases, key=lambda lease: (lease.interval.start, lease.id))
-        return Outage(failures, window, self._settings.patience), leases
+        return Outage(failures, window, self._settings.patience, closures=away), leases
 
     # plan
 
@@ -170,18 +173,6 @@ class Healing:
             if can_be_healed(lease, reservation, now)
         )
         return self._calendars.copy(pool) if is_needed else None
-
-    def _misfits(
-        self, pool: Pool, calendar: Calendar, leases: Sequence[Lease], now: datetime
-    ) -> frozenset[str]:
-        """Return the ids of allocations that still do not suit, of reservations that were told so."""
-        snapshot, found = calendar.snapshot(), frozenset[str]()
-        for lease in leases:
-            for reservation in lease.reservations:
-                kind = self._kinds[reservation.resource_type]
-                if reservation.status_reason == UNSUITABLE and kind.pool == pool:
-                    found |= misfits(snapshot, kind.demand(reservation), time_ahead(lease, now))
-        return found
 
     def _plan(
         self,
@@ -238,13 +229,13 @@ class Healing:
         found = plan(calendar.snapshot(), request, allowance)
         if not isinstance(found, Plan):
             return
-        new = _with(reservation, gone, found)
+        new = with_plan(reservation, gone, found)
         if new is reservation:
             return
         change.reservations[reservation.id] = new
         change.generations |= found.generations
         change.given_back |= {allocation.resource_id for allocation in lost} - found.generations.keys()
-        _write_down(calendar, reservation, new)
+        write_down(calendar, reservation, new)
 
     # commit
 
@@ -275,6 +266,19 @@ class Healing:
         self._database.transact(work)
 
 
+def known_misfits(
+    kinds: Kinds, pool: Pool, calendar: Calendar, leases: Sequence[Lease], now: datetime
+) -> frozenset[str]:
+    """Return the ids of allocations that still do not suit, of reservations that were told so."""
+    snapshot, found = calendar.snapshot(), frozenset[str]()
+    for lease in leases:
+        for reservation in lease.reservations:
+            kind = kinds[reservation.resource_type]
+            if reservation.status_reason == UNSUITABLE and kind.pool == pool:
+                found |= misfits(snapshot, kind.demand(reservation), time_ahead(lease, now))
+    return found
+
+
 def tell_unsuitable(uow: UnitOfWork, kinds: Kinds, resource: Registration, now: datetime) -> int:
     """Flag the reservations that a resource, as it is stored now, no longer suits. Healing looks for other
     ones. Return how many leases are told."""
@@ -297,7 +301,17 @@ def tell_unsuitable(uow: UnitOfWork, kinds: Kinds, resource: Registration, now: 
     return len(changes)
 
 
-def _with(reservation: Reservation, lost: Sequence[Allocation], found: Plan) -> Reservation:
+def on_closed(uow: UnitOfWork, away: Closures, now: datetime) -> set[str]:
+    """Return the ids of the leases ahead that have something that a maintenance takes away."""
+    alike: dict[Interval, list[str]] = {}
+    for resource_id, intervals in away.items():
+        for interval in intervals:
+            if interval.end > now:
+                alike.setdefault(interval, []).append(resource_id)
+    return {i for interval, ids in alike.items() for i in uow.leases.on_resources(sorted(ids), interval)}
+
+
+def with_plan(reservation: Reservation, lost: Sequence[Allocation], found: Plan) -> Reservation:
     """Return the reservation as the plan wants it. What stays keeps its interval: it is the same time."""
     new = [
         Allocation(
@@ -324,7 +338,7 @@ def _places(reservation: Reservation) -> Counter[str]:
     return places
 
 
-def _write_down(calendar: Calendar, old: Reservation, new: Reservation) -> None:
+def write_down(calendar: Calendar, old: Reservation, new: Reservation) -> None:
     """Write to the calendar what the reservation has got and what it has given back."""
     known = {allocation.id: allocation for allocation in old.allocations}
     for allocation in new.allocations:

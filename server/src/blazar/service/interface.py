@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
 from blazar.domain.lease.lease import Lease
+from blazar.domain.lease.maintenance import Maintenance
 from blazar.domain.lease.offer import Offer
 from blazar.service.availability import Availability
 from blazar.service.capacity import CapacityQuestion, CapacityReport
@@ -18,16 +19,22 @@ from blazar.service.commands import (
     ByDuration,
     ClaimOffer,
     CreateLease,
+    CreateMaintenance,
     RequestKey,
     UpdateLease,
 )
 from blazar.service.context import Caller
+from blazar.service.explanations import Explanation
 from blazar.service.health import ManagerHealth
+from blazar.service.maintenances import MaintenanceDecision
 from blazar.service.ports import LeasePage, LeaseQuery, ListPage
 from blazar.service.quotas import LimitUse, Quota, QuotaList
 from blazar.service.services import ServiceState
+from blazar.service.waitlist import WaitingLease
 
 F = TypeVar("F", bound=Callable[..., Any])
+EXPLAINED_WITHIN = 10.0
+"""Seconds to wait for the explanation of a refusal, which is told without it after that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +89,12 @@ class LeasesInterface(Protocol):
         caller: Caller,
         by_duration: ByDuration | None = None,
         key: RequestKey | None = None,
+        wait_until: datetime | None = None,
     ) -> Lease:
         """Return the new lease, or the one that the same request has created before: the one with the
-        command's id, or with the key. Raises KeyReused where that was another request."""
+        command's id, or with the key. Raises KeyReused where that was another request.
+
+        With ``wait_until`` a lease that does not fit waits in line. Raises WaitlistFull."""
         ...
 
     @call_options(needs_token=True)
@@ -121,9 +131,10 @@ class LeasesInterface(Protocol):
         caller: Caller,
         duration: timedelta | None = None,
         revisions: tuple[int, ...] | None = None,
+        wait_until: datetime | None = None,
     ) -> Lease:
         """Return the changed lease. Raises LeaseChanged where its revision is none of these, unless it is as
-        asked for already."""
+        asked for already. ``wait_until`` is for a lease that waits in line."""
         ...
 
     @call_options(needs_token=True)
@@ -134,6 +145,7 @@ class LeasesInterface(Protocol):
         caller: Caller,
         duration: timedelta | None = None,
         revisions: tuple[int, ...] | None = None,
+        wait_until: datetime | None = None,
     ) -> Lease:
         """Return the lease as an update would leave it, or raise what it would, as ``preview_create``
         does."""
@@ -150,6 +162,23 @@ class AvailabilityInterface(Protocol):
     @call_options(needs_token=True)
     def ask(self, question: AvailabilityQuestion, caller: Caller) -> Availability:
         """Return when the reservations could be had. Nothing is written, and nothing is held."""
+        ...
+
+
+class ExplanationsInterface(Protocol):
+    @call_options(needs_token=True, patience=EXPLAINED_WITHIN)
+    def explain_create(
+        self, command: CreateLease, caller: Caller, by_duration: ByDuration | None = None
+    ) -> Explanation:
+        """Return what could be had in place of a lease that was refused for a shortage, and what stands in
+        its way."""
+        ...
+
+    @call_options(needs_token=True, patience=EXPLAINED_WITHIN)
+    def explain_update(
+        self, lease_id: str, command: UpdateLease, caller: Caller, duration: timedelta | None = None
+    ) -> Explanation:
+        """Return the same for a change of a lease."""
         ...
 
 
@@ -181,6 +210,42 @@ class OffersInterface(Protocol):
     @call_options(once=True)
     def delete(self, offer_id: str, caller: Caller) -> None:
         """Give back what the offer holds. Raises OfferNotFound."""
+        ...
+
+
+class WaitlistInterface(Protocol):
+    def list(self, project_id: str | None) -> Sequence[WaitingLease]:
+        """Return the leases of a project that wait in line, of all projects with None, the next one first: no
+        more than the line has places."""
+        ...
+
+    def get_position(self, lease_id: str) -> int | None:
+        """Return the position of a lease in line, from 1 on; None where it does not wait."""
+        ...
+
+
+class MaintenancesInterface(Protocol):
+    def preview(self, command: CreateMaintenance, caller: Caller) -> MaintenanceDecision:
+        """Return what a create would do at this moment. Nothing is written."""
+        ...
+
+    @call_options(repeatable=False, once=True)
+    def create(self, command: CreateMaintenance, caller: Caller) -> MaintenanceDecision:
+        """Take the resources away, and move the leases that can be moved. Where a lease would break, nothing
+        is done unless it is forced. Raises NotFound, Conflict, InvalidInput."""
+        ...
+
+    def get(self, maintenance_id: str) -> Maintenance:
+        """Return the maintenance. Raises MaintenanceNotFound, also where it is over."""
+        ...
+
+    def list(self) -> Sequence[Maintenance]:
+        """Return the maintenances that are planned or under way, by start: there are never many."""
+        ...
+
+    @call_options(once=True)
+    def delete(self, maintenance_id: str, caller: Caller) -> None:
+        """Give the resources back at once. Raises MaintenanceNotFound."""
         ...
 
 
@@ -255,7 +320,10 @@ INTERFACES: Mapping[str, type] = {
     "health": HealthInterface,
     "services": ServicesInterface,
     "availability": AvailabilityInterface,
+    "explanations": ExplanationsInterface,
     "offers": OffersInterface,
+    "waitlist": WaitlistInterface,
+    "maintenances": MaintenancesInterface,
     "quotas": QuotasInterface,
     "capacity": CapacityInterface,
 }

@@ -5,8 +5,9 @@ libraries included; oslo.log reads it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import copy_context
 
 from oslo_context import context
 
@@ -25,10 +26,30 @@ def bound_to(caller: Caller | None, lease_id: str | None = None) -> Iterator[Non
     try:
         yield
     finally:
-        if before is not None:
-            before.update_store()
-        else:
-            context.RequestContext(request_id="-", overwrite=True)
+        _restore(before)
+
+
+def _restore(before: context.RequestContext | None) -> None:
+    if before is not None:
+        before.update_store()
+    else:
+        context.RequestContext(request_id="-", overwrite=True)
+
+
+def carried(work: Callable[[], None]) -> Callable[[], None]:
+    """Return ``work`` for another thread, where it has what stands in the lines of this one, and the context
+    variables: the trace and the time that is left."""
+    lines, variables = context.get_current(), copy_context()
+
+    def there() -> None:
+        before = context.get_current()
+        _restore(lines)
+        try:
+            variables.run(work)
+        finally:
+            _restore(before)
+
+    return there
 
 
 def bind(caller: Caller, lease_id: str | None = None) -> None:

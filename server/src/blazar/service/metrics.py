@@ -60,6 +60,9 @@ class Metrics(Protocol):
         """The comparison with the cloud that ended at ``at`` has left so many differences of each sort.
         Without ``at``, another manager has compared since."""
 
+    def line_seen(self, waiting: int, oldest: float) -> None:
+        """So many leases wait in line, one of them for ``oldest`` seconds already."""
+
 
 class NoMetrics:
     """The Metrics where no metrics are wanted."""
@@ -95,6 +98,8 @@ class NoMetrics:
     def healed(self, moved: int, missed: int) -> None: ...
 
     def drift_seen(self, differences: Mapping[str, int], at: datetime | None) -> None: ...
+
+    def line_seen(self, waiting: int, oldest: float) -> None: ...
 
 
 NO_METRICS = NoMetrics()

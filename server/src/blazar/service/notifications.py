@@ -14,6 +14,10 @@ DATES = without_zone("microseconds")
 LEASE_CREATE = "lease.create"
 LEASE_UPDATE = "lease.update"
 LEASE_DELETE = "lease.delete"
+LEASE_WAITLISTED = "lease.waitlisted"
+LEASE_PROMOTED = "lease.promoted"
+LEASE_WAIT_TIMED_OUT = "lease.wait_timed_out"
+LEASE_WAIT_CANCELLED = "lease.wait_cancelled"
 WARNING_WITHDRAWN = "lease.event.before_end_lease.stop"
 """The warning of the end was given, but the end has moved since: it will be given again."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from blazar.domain.errors import BlazarError, QuotaExceeded, UsageRefused
-from blazar.domain.lease.lease import Lease
+from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.planning.availability import Objection, Rules
 from blazar.domain.planning.plan import Plan
 from blazar.service.admission import with_allocations
@@ -39,6 +39,8 @@ class Objections:
         with self._database.read() as uow:
             now = self._clock.now()
             quota = self._quotas.outlook(uow, lease.project_id, lease.interval.start, now, asked)
+        if lease.status is LeaseStatus.WAITING:
+            quota = replace(quota, leases=quota.leases - 1)  # it is one of them itself
         return LeaseObjections(self._kinds, self._enforcement, quota, caller)
 
 

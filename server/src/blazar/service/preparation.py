@@ -5,7 +5,7 @@ acts for the user later on."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import Enum
@@ -15,7 +15,7 @@ from blazar.domain.errors import BlazarError, CloudRefused, CloudUnavailable, In
 from blazar.domain.lease.lease import Lease, Reservation
 from blazar.service.context import Caller
 from blazar.service.ports import Clock, Cloud
-from blazar.service.ports.kind import Kinds, RequestContext
+from blazar.service.ports.kind import Kinds, OtherSize, RequestContext
 from blazar.service.private_properties import PrivateProperties
 from blazar.service.request_cloud import for_undo, within_request
 
@@ -70,6 +70,11 @@ class Preparation:
             return asking
 
         return replace(new, reservations=tuple(complete(r) for r in new.reservations))
+
+    def other_sizes(self, reservation: Reservation, caller: Caller) -> Sequence[OtherSize[Any]]:
+        """Return other sizes for the reservation. Raises CloudUnavailable, CloudRefused."""
+        kind = self._kinds[reservation.resource_type]
+        return kind.other_sizes(kind.asked(reservation), self._request(caller))
 
     def _request(self, caller: Caller) -> RequestContext:
         return RequestContext(caller, within_request(self._cloud, caller, self._clock))

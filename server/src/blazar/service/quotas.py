@@ -79,7 +79,10 @@ class Quotas:
         self.names = names_of(self.quantities)
 
     def counted(self, old: Lease | None, new: Lease) -> Lease:
-        """Return the new lease with what it counts as. A lease that loses resources counts as before."""
+        """Return the new lease with what it counts as. A lease that loses resources counts as before; one
+        that waits counts as nothing."""
+        if new.status is LeaseStatus.WAITING:
+            return replace(new, quantities={})
         if old is not None and old.quantities is not None and _asks_the_same(old, new):
             return replace(new, quantities=old.quantities)
         return replace(new, quantities=self._quantities(new))
@@ -106,7 +109,7 @@ class Quotas:
         takes_more = growth is not None and growth.is_more
         if new and takes_more:
             uow.quotas.queue_up(new.project_id)
-        if old is not None:
+        if old is not None and old.status is not LeaseStatus.WAITING:
             self._remember(uow, old, growth.new.quantities if growth else {}, now)
         if new and growth and takes_more:
             limits = (asked or self.limits(uow, new.project_id)).limits
@@ -136,7 +139,7 @@ class Quotas:
         if any(limits[name] != UNLIMITED for name in names):
             interval = Interval(since - self._settings.window, now + HORIZON + self._settings.window)
             uses = self._uses(uow, project_id, interval, with_spent=True, now=now)
-        leases = uow.quotas.leases_ahead(project_id, now)
+        leases = uow.quotas.leases_ahead(project_id, now) if limits[LEASES] != UNLIMITED else 0
         return QuotaOutlook(limits, leases, uses, now, self._settings.window, self._use)
 
     def limits(self, uow: UnitOfWork, project_id: str) -> Quota:
@@ -295,6 +298,13 @@ class QuotaOutlook:
         if most != UNLIMITED and self.leases >= most:
             raise QuotaExceeded(LEASES, most, self.leases, 1)
         self._check(self.use_of(lease))
+
+    def check_change(self, old: Lease, new: Lease) -> None:
+        """Compare a change of a lease as its commit would. Raises QuotaExceeded."""
+        growth = Growth(self.use_of(old), self.use_of(new))
+        if growth.is_more:
+            others = [use for use in self.uses if use.lease_id != old.id]
+            quota.check(self.limits, growth, others, self.now, self.window)
 
     @property
     def steps(self) -> int:

@@ -17,7 +17,6 @@ from typing import Any
 
 from blazar.domain.errors import CloudRefused, CloudUnavailable, Stale
 from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation, ReservationStatus
-from blazar.domain.lease.progress import is_settled
 from blazar.domain.resource import Pool
 from blazar.service.ports import Cloud, Difference, Look, MarkedObject, Repair
 from blazar.service.ports.kind import Dependencies, Extension, Kind, Work
@@ -170,7 +169,7 @@ class Reconciliation:
         with self._database.read() as uow:
             leases = [lease for lease in uow.leases.get_many(ids) if lease.is_understood]
         kinds = self._dependencies.kinds.keys()
-        return [lease for lease in leases if is_settled(lease) and _types(lease) <= kinds]
+        return [lease for lease in leases if lease.is_settled and _types(lease) <= kinds]
 
     def _works(self, leases: Sequence[Lease]) -> Mapping[str, list[tuple[Kind[Any], Work]]]:
         """Return the work of each active reservation with its kind, by lease."""

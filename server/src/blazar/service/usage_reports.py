@@ -13,6 +13,8 @@ from blazar.service.usage_documents import DATES, document
 
 OVER = frozenset({LeaseStatus.TERMINATING, LeaseStatus.TERMINATED, LeaseStatus.DELETING})
 """The statuses of a lease whose use has ended, though the cloud may still have to release something."""
+NOT_YET = frozenset({LeaseStatus.CREATING, LeaseStatus.WAITING})
+"""The statuses of a lease that does not count yet."""
 
 
 class UsageReports:
@@ -56,13 +58,14 @@ NO_REPORTS = UsageReports((), {})
 def report_type(old: Lease | None, new: Lease | None) -> ReportType | None:
     """Return what has become of a lease; None where a filter need not know.
 
-    A lease begins to count when it is confirmed, and ends once: as its end begins, or its deletion."""
+    A lease begins to count when it is confirmed, or promoted, and ends once: as its end begins, or its
+    deletion."""
     before = old.status if old else LeaseStatus.CREATING
     if new is None or new.status in OVER:
-        return None if before in OVER else ReportType.ENDED
-    if new.status is LeaseStatus.CREATING:
+        return None if before in OVER or before is LeaseStatus.WAITING else ReportType.ENDED
+    if new.status in NOT_YET:
         return None
-    if old is None or before is LeaseStatus.CREATING:
+    if old is None or before in NOT_YET:
         return ReportType.CREATED
     asks_the_same = [r.parameters for r in new.reservations] == [r.parameters for r in old.reservations]
     return None if asks_the_same and new.interval == old.interval else ReportType.UPDATED

@@ -11,8 +11,11 @@ from blazar.service.calendars import Calendars
 from blazar.service.capacity import CapacityUseCases
 from blazar.service.context import Caller
 from blazar.service.enforcement import Enforcement
+from blazar.service.explanations import ExplanationUseCases
+from blazar.service.healing import HealingSettings
 from blazar.service.health import HealthUseCases, ThreadHealth
-from blazar.service.leases import Leases, LeaseSettings
+from blazar.service.leases import Leases, LeaseSettings, WaitSettings
+from blazar.service.maintenances import Maintenances
 from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.objections import Objections
 from blazar.service.offer_expiry import OfferExpiry
@@ -28,7 +31,9 @@ from blazar.service.private_properties import PrivateProperties
 from blazar.service.quotas import Quotas, QuotaSettings, QuotaUseCases
 from blazar.service.services import Services
 from blazar.service.unified_limits import KeystoneLimits
+from blazar.service.update_suggestions import UpdateSuggestions
 from blazar.service.usage_reports import UsageReports
+from blazar.service.waitlist import Waitlist
 
 
 class UseCases:
@@ -51,6 +56,8 @@ class UseCases:
         exempt: Collection[str] = (),
         quota: QuotaSettings | None = None,
         offers: OfferSettings | None = None,
+        waiting: WaitSettings | None = None,
+        healing: HealingSettings | None = None,
     ) -> None:
         database, cloud = dependencies.database, dependencies.cloud
         kinds, clock = dependencies.kinds, dependencies.clock
@@ -63,23 +70,62 @@ class UseCases:
         enforcement = Enforcement(filters, dependencies, exempt, metrics)
         reports = UsageReports(filters, kinds, exempt)
         leases = self.leases = Leases(
-            database, admission, preparation, kinds, clock, nudge, settings, enforcement, reports, quotas
+            database,
+            admission,
+            preparation,
+            kinds,
+            clock,
+            nudge,
+            settings,
+            enforcement,
+            reports,
+            quotas,
+            waiting or WaitSettings(),
         )
         offers = offers or OfferSettings()
         held = OfferStore(database, kinds, clock, quotas, reports, offers.most)
         self.quotas = QuotaUseCases(database, quotas, clock)
         self.health = HealthUseCases(database, clock, threads, calendars.plans_waiting)
         objections = Objections(database, kinds, clock, enforcement, quotas)
+        self.waitlist = Waitlist(
+            database,
+            leases.store,
+            admission,
+            calendars,
+            objections,
+            enforcement,
+            kinds,
+            clock,
+            nudge,
+            lambda: leases.settings,
+        )
+        availability = AvailabilityUseCases(admission, preparation, kinds, clock, objections)
+        changes = UpdateSuggestions(leases.changes, database, kinds, clock, enforcement, quotas, private)
+        extensions = tuple(extensions)
         contributed = {
             noun: made for extension in extensions for noun, made in extension.use_cases(dependencies).items()
         }
+        self.maintenances = Maintenances(
+            database,
+            calendars,
+            admission,
+            kinds,
+            clock,
+            [each.maintained for each in extensions if each.maintained is not None],
+            healing or HealingSettings(cleaning=planning.cleaning, order=planning.order),
+            nudge,
+            metrics,
+        )
         self._nouns = {
             "leases": self.leases,
             "health": self.health,
             "quotas": self.quotas,
             "capacity": CapacityUseCases(calendars, kinds, private, cloud, clock, planning.cleaning),
+            "maintenances": self.maintenances,
             "services": Services(database, clock),
-            "availability": AvailabilityUseCases(admission, preparation, kinds, clock, objections),
+            "availability": availability,
+            "waitlist": self.waitlist,
+            "explanations": ExplanationUseCases(availability, changes, database, clock),
             "offers": Offers(
                 held,
                 OfferCreation(held, leases.creation, admission, preparation, enforcement, clock, offers),

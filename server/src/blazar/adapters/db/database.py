@@ -10,7 +10,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from sqlalchemy import URL
+from sqlalchemy import URL, Connection, RootTransaction
 from sqlalchemy.exc import SQLAlchemyError
 
 from blazar.adapters.db.engine import SQLITE_WAIT, for_reading, for_writing, make_engine
@@ -98,17 +98,39 @@ class SqlDatabase:
             self._turn or nullcontext(),
             self._writers.connect() as connection,
         ):
-            with connection.begin() as transaction:
+            transaction = connection.begin()
+            try:
                 result = work(SqlUnitOfWork(connection))
-                try:
-                    transaction.commit()
-                except SQLAlchemyError as error:
-                    failure = classify(error)
-                    if failure in UNKNOWN_AT_COMMIT:
-                        reason = REASONS.get(failure, "the commit was interrupted")
-                        raise OutcomeUnknown(service="database", reason=reason) from error
-                    raise
+            except BaseException:
+                with suppress(SQLAlchemyError), _closed_where_this_fails(connection):
+                    transaction.rollback()
+                raise
+            with _closed_where_this_fails(connection):
+                _commit(transaction)
             return result
+
+
+def _commit(transaction: RootTransaction) -> None:
+    try:
+        transaction.commit()
+    except SQLAlchemyError as error:
+        failure = classify(error)
+        if failure in UNKNOWN_AT_COMMIT:
+            reason = REASONS.get(failure, "the commit was interrupted")
+            raise OutcomeUnknown(service="database", reason=reason) from error
+        raise
+
+
+@contextmanager
+def _closed_where_this_fails(connection: Connection) -> Iterator[None]:
+    """Close the connection where the end of its transaction fails. The transaction may still be open then,
+    with its locks and with changes that the next user of the connection would see, and the pool does not
+    look."""
+    try:
+        yield
+    except BaseException:
+        connection.invalidate()
+        raise
 
 
 class _Turn:

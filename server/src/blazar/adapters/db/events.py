@@ -27,11 +27,11 @@ from sqlalchemy import (
 from blazar.adapters.db import rows, tables
 from blazar.adapters.db.selections import chunks
 from blazar.adapters.db.types import UtcDateTime
-from blazar.domain.errors import ClaimLost
+from blazar.domain.errors import ClaimLost, LeaseLocked
 from blazar.domain.lease.event import OPEN, PUBLIC, Event, EventStatus, EventType
 from blazar.domain.lease.lease import LeaseStatus
 from blazar.domain.lease.ordering import PRECEDENCE
-from blazar.service.ports import StandingClaim
+from blazar.service.ports import ANY_NUMBER, StandingClaim
 
 _e, _lease = tables.events.c, tables.leases.c
 # Event types that only a newer version knows are left alone.
@@ -81,6 +81,10 @@ UNRECONCILED = (
 )
 MARK_RECONCILED = update(tables.leases).where(_lease.id == EVENT).values(reconciled_at=NOW)
 PUT_OFF = update(tables.events).where(_e.id == EVENT).values(due=UNTIL, attempts=_e.attempts + 1)
+LEASE_ID = select(_lease.id).where(_is_lease)
+# A manager that is suspended within a transaction keeps its rows until the database ends that. The engine
+# claims for all leases, and extends all claims, so it does not wait for one of them.
+LOCK = LEASE_ID.with_for_update(skip_locked=True)
 EXTEND = update(tables.leases).where(_is_lease, _is_claimed_with).values(claimed_until=UNTIL)
 RELEASE = update(tables.leases).where(_is_lease, _is_claimed_with).values(UNCLAIMED)
 
@@ -91,10 +95,10 @@ class SqlEvents:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def due(self, now: datetime, limit: int, retries: bool | None = None) -> Sequence[Event]:
+    def due(self, now: datetime, limit: int, attempts: range = ANY_NUMBER) -> Sequence[Event]:
         statement = select(tables.events).where(_open, _e.due <= now, _is_free(now))
-        if retries is not None:
-            statement = statement.where(_e.attempts > 0 if retries else _e.attempts == 0)
+        if attempts != ANY_NUMBER:
+            statement = statement.where(_e.attempts >= attempts.start, _e.attempts < attempts.stop)
         statement = statement.order_by(_e.due, _rank, _e.id).limit(limit)
         return [rows.to_event(row) for row in self._connection.execute(statement)]
 
@@ -110,15 +114,18 @@ class SqlEvents:
     def claim_lease(
         self, lease_id: str, token: str, now: datetime, until: datetime, before: datetime
     ) -> bool:
+        self._require_unlocked(lease_id)
         return self._is_one(CLAIM_LEASE, event_id=lease_id, token=token, now=now, until=until, before=before)
 
     def mark_reconciled(self, lease_id: str, now: datetime) -> None:
         self._connection.execute(MARK_RECONCILED, {"event_id": lease_id, "now": now})
 
     def claim(self, event_id: str, token: str, now: datetime, until: datetime) -> bool:
+        self._require_unlocked(event_id)
         return self._is_one(CLAIM, event_id=event_id, token=token, now=now, until=until)
 
     def extend(self, event_id: str, token: str, now: datetime, until: datetime) -> bool:
+        self._require_unlocked(event_id)
         return self._is_one(EXTEND, event_id=event_id, token=token, now=now, until=until)
 
     def release_claim(self, event_id: str, token: str, now: datetime) -> None:
@@ -133,6 +140,7 @@ class SqlEvents:
         return [StandingClaim(*row) for row in self._connection.execute(statement)]
 
     def void(self, claim: StandingClaim) -> bool:
+        self._require_unlocked(claim.lease_id)
         is_the_claim = and_(_lease.claim_token == claim.token, _lease.claimed_until == claim.until)
         return self._is_one(
             update(tables.leases).where(_lease.id == claim.lease_id, is_the_claim).values(UNCLAIMED)
@@ -147,6 +155,12 @@ class SqlEvents:
         is_work_ahead = and_(is_work, _e.time > now, or_(not_(is_creating), _e.time > confirmation))
         moved = self._set(is_work_ahead, time=now, due=now)
         return moved + self._set(is_begun, due=now) + self._set(is_put_off, due=_e.time)
+
+    def _require_unlocked(self, event_id: str) -> None:
+        """Lock the lease's row, if there is one. Raises LeaseLocked where another transaction has it."""
+        which = {"event_id": event_id}
+        if not self._connection.scalar(LOCK, which) and self._connection.scalar(LEASE_ID, which):
+            raise LeaseLocked()
 
     def _is_one(self, statement: Update, **which: Any) -> bool:
         return self._connection.execute(statement, which).rowcount == 1

@@ -92,6 +92,7 @@ POSTGRESQL = {
     "53": Failure.UNREACHABLE,  # insufficient resources: too many connections, out of memory
     "42501": Failure.DENIED,
     "57014": Failure.INTERRUPTED,  # statement timeout, or cancelled by an operator
+    "25P02": Failure.INTERRUPTED,  # what came before it in the transaction was cut off, BEGIN itself perhaps
     "58": Failure.BROKEN,  # system error: input and output, missing files
     "XX": Failure.BROKEN,  # internal error, corrupted data
     "57P": Failure.UNREACHABLE,  # shutdown, crash, cannot connect now
@@ -126,7 +127,7 @@ def _is_defect(error: exc.DBAPIError) -> bool:
     code = getattr(error.orig, "sqlite_errorcode", None)
     if code is None and error.orig is not None and error.orig.args:
         code = error.orig.args[0]
-    # A psycopg error with an SQLSTATE of the classes 25 and 42 is about our statement, not about the server.
+    # An SQLSTATE of the classes 25 and 42 is about our statement, not about the server.
     sqlstate = getattr(error.orig, "sqlstate", None) or ""
     return code in DEFECTS or sqlstate[:2] in ("25", "42")
 

@@ -34,7 +34,15 @@ from sqlalchemy.exc import IntegrityError
 from blazar.adapters.db import rows, tables
 from blazar.adapters.db.listed_leases import ListedLeases
 from blazar.adapters.db.rows import Columns
-from blazar.adapters.db.selections import IS_LEASE, IS_OFFER, allocations_where, chunks, surplus_where
+from blazar.adapters.db.selections import (
+    IS_LEASE,
+    IS_MAINTENANCE,
+    IS_NOT_TERMINATED,
+    IS_OFFER,
+    allocations_where,
+    chunks,
+    surplus_where,
+)
 from blazar.adapters.stored import added_lease, allocation_key, saved_lease
 from blazar.domain.errors import Stale
 from blazar.domain.lease.event import Event, EventStatus
@@ -101,6 +109,10 @@ _IDS: BindParameter[Any] = bindparam("lease_ids", expanding=True)
 MANY = _selection(tables.leases.c.id.in_(_IDS), lambda table: table.c.lease_id.in_(_IDS))
 OFFERED_ONES = _selection(tables.leases.c.id.in_(_IDS), lambda table: table.c.lease_id.in_(_IDS), IS_OFFER)
 
+MAINTAINED = _selection(
+    tables.leases.c.id.in_(_IDS), lambda table: table.c.lease_id.in_(_IDS), IS_MAINTENANCE
+)
+
 
 def _unfinished(selected: Select[Any], table: Table) -> Select[Any]:
     a, r, lease = table.c, tables.reservations.c, tables.leases.c
@@ -141,6 +153,17 @@ UNFINISHED_RESERVATIONS = (
         IS_LEASE,
     )
 )
+# Counted for each lease that is not over: a join, or EXISTS, may read the reservations of all leases.
+_OTHERS = (
+    select(func.count())
+    .where(
+        tables.reservations.c.lease_id == tables.leases.c.id,
+        tables.reservations.c.resource_type.not_in(bindparam("resource_types", expanding=True)),
+    )
+    .correlate(tables.leases)
+    .scalar_subquery()
+)
+OF_OTHER_KINDS = select(tables.leases.c.id).where(IS_NOT_TERMINATED, not_(IS_MAINTENANCE), _OTHERS > 0)
 DEGRADED = select(tables.leases.c.id).where(tables.leases.c.degraded == true(), _IS_AHEAD)
 
 
@@ -215,6 +238,14 @@ class SqlLeases:
             for lease in self._load(OFFERED_ONES, {"lease_ids": list(some)})
         ]
 
+    def maintained(self, maintenance_ids: Sequence[str]) -> Sequence[Lease]:
+        """Return the rows of these maintenances as leases."""
+        return [
+            lease
+            for some in chunks(maintenance_ids)
+            for lease in self._load(MAINTAINED, {"lease_ids": list(some)})
+        ]
+
     def add(self, lease: Lease, now: datetime) -> Lease:
         return self.insert(lease, now, {})
 
@@ -280,16 +311,7 @@ class SqlLeases:
         return self._connection.scalars(statement).all()
 
     def ids_of_other_kinds(self, resource_types: Sequence[str]) -> Sequence[str]:
-        lease, reservation = tables.leases.c, tables.reservations.c
-        statement = (
-            select(lease.id)
-            .join(tables.reservations, reservation.lease_id == lease.id)
-            .where(
-                lease.status != LeaseStatus.TERMINATED, reservation.resource_type.not_in(list(resource_types))
-            )
-            .distinct()
-        )
-        return sorted(self._connection.execute(statement).scalars())
+        return sorted(self._connection.scalars(OF_OTHER_KINDS, {"resource_types": list(resource_types)}))
 
     def count_over(self, before: datetime) -> int:
         return self._connection.execute(COUNT_OVER, {"before": before}).scalar_one()

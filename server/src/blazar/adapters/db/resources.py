@@ -27,7 +27,13 @@ from sqlalchemy.exc import IntegrityError
 
 from blazar.adapters.db import rows, tables
 from blazar.adapters.db.properties import SqlProperties
-from blazar.adapters.db.selections import allocations_where, chunks, listed_registrations, registrations_where
+from blazar.adapters.db.selections import (
+    IS_NOT_TERMINATED,
+    allocations_where,
+    chunks,
+    listed_registrations,
+    registrations_where,
+)
 from blazar.adapters.stored import added_registration, allocation_key, saved_registration
 from blazar.domain.errors import Stale
 from blazar.domain.lease.lease import LeaseStatus
@@ -283,9 +289,8 @@ def _lease_is_not_over() -> ColumnElement[bool]:
 
 
 def _of_leases_not_over(statement: Select[Any]) -> Select[Any]:
-    lease = tables.leases.c
-    joined = statement.join(tables.leases, lease.id == tables.allocations.c.lease_id)
-    return joined.where(lease.status != LeaseStatus.TERMINATED.value)
+    is_of = tables.leases.c.id == tables.allocations.c.lease_id
+    return statement.join(tables.leases, is_of).where(IS_NOT_TERMINATED)
 
 
 def _in_pool(statement: Select[Any], pool: Pool) -> Select[Any]:

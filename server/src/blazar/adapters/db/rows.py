@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Row
@@ -20,6 +20,7 @@ from sqlalchemy import Row
 from blazar.domain.failure import Failure, FailureReason
 from blazar.domain.lease.event import Event, EventStatus, EventType
 from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation, ReservationStatus
+from blazar.domain.lease.waiting import Waiting
 from blazar.domain.resource import WHOLE, Allocation, Inventory, Pool, Registration, Usage
 from blazar.domain.time import Interval
 
@@ -41,7 +42,22 @@ def of_lease(lease: Lease) -> Columns:
         "degraded": lease.degraded,
         "trust_id": lease.trust_id,
         "quantities": None if lease.quantities is None else dict(lease.quantities),
+        "waiting": None if lease.waiting is None else _of_waiting(lease.waiting),
     }
+
+
+MOMENTS = ("since", "until", "turn", "latest_end", "before_end", "expected")
+FLAGS = ("starts_now", "is_flexible")
+
+
+def _of_waiting(waiting: Waiting) -> Columns:
+    """Return JSON values, without those that say nothing."""
+    moments = {name: getattr(waiting, name) for name in MOMENTS}
+    found: Columns = {name: each.isoformat() for name, each in moments.items() if each is not None}
+    found |= {name: True for name in FLAGS if getattr(waiting, name)}
+    if waiting.duration is not None:
+        found["seconds"] = int(waiting.duration.total_seconds())
+    return found
 
 
 def of_reservations(lease: Lease) -> dict[str, Columns]:
@@ -120,6 +136,13 @@ def of_registration(registration: Registration) -> Columns:
 # ---------------------------------------------------------------------------- rows to values
 
 
+def to_waiting(found: Mapping[str, Any]) -> Waiting:
+    moments = {name: datetime.fromisoformat(found[name]) for name in MOMENTS if name in found}
+    flags = {name: True for name in FLAGS if found.get(name)}
+    duration = timedelta(seconds=found["seconds"]) if "seconds" in found else None
+    return Waiting(**moments, **flags, duration=duration)  # type: ignore[arg-type]  # by name
+
+
 def to_lease(row: Row[Any], reservations: tuple[Reservation, ...], events: tuple[Event, ...]) -> Lease:
     return Lease(
         id=row.id,
@@ -137,6 +160,7 @@ def to_lease(row: Row[Any], reservations: tuple[Reservation, ...], events: tuple
         created_at=row.created_at,
         updated_at=row.updated_at,
         quantities=row.quantities,
+        waiting=None if row.waiting is None else to_waiting(row.waiting),
     )
 
 
@@ -208,6 +232,7 @@ class ListedReader:
             revision=row.revision,
             created_at=_utc(row.created_at),
             updated_at=_utc(row.updated_at),
+            waiting=None if row.waiting is None else to_waiting(json.loads(row.waiting)),
         )
 
     def reservation(self, row: Row[Any]) -> Reservation:

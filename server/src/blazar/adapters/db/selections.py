@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeVar
 
-from sqlalchemy import Column, ColumnElement, DateTime, Select, Table, Text, select, true, type_coerce
+from sqlalchemy import Column, ColumnElement, DateTime, Select, Table, Text, or_, select, true, type_coerce
 
 from blazar.adapters.db import tables
+from blazar.domain.lease.lease import LeaseStatus
 
 T = TypeVar("T")
 
@@ -19,7 +20,15 @@ CHUNK = 500
 OFFERED = "OFFERED"
 """The status in the row of an offer, which no lease has."""
 IS_OFFER = tables.leases.c.status == OFFERED
-IS_LEASE = tables.leases.c.status != OFFERED
+MAINTENANCE = "MAINTENANCE"
+"""The status in the row of a maintenance, which no lease has."""
+IS_MAINTENANCE = tables.leases.c.status == MAINTENANCE
+IS_LEASE = tables.leases.c.status.not_in([MAINTENANCE, OFFERED])
+IS_NOT_TERMINATED = or_(
+    tables.leases.c.status < LeaseStatus.TERMINATED.value,
+    tables.leases.c.status > LeaseStatus.TERMINATED.value,
+)
+"""As two ranges of an index: with ``!=``, SQLite and PostgreSQL read all leases, also those that are over."""
 
 
 def chunks(items: Sequence[T]) -> Iterator[Sequence[T]]:

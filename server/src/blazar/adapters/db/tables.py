@@ -82,10 +82,12 @@ leases = _table(
     Column("reconciled_at", UtcDateTime),  # when an active lease was last compared with the cloud
     Column("quantities", Json),  # what it counts as; NULL where a version before this has stored it
     Column("expires_at", UtcDateTime),  # of an offer, which is a lease with a status of its own
+    Column("waiting", Json),  # what a waiting lease needs to be planned again; else NULL
     _created(),
     _updated(),
     Index(None, "project_id", "created_at", "id"),
-    Index(None, "project_id", "end_date", "status"),
+    # All that quotas ask of it while other requests of the project wait.
+    Index(None, "project_id", "end_date", "start_date", "status", "expires_at"),
     Index(None, "project_id", "start_date", "id"),
     Index(None, "project_id", "end_date", "id"),
     Index(None, "project_id", "name", "created_at", "id"),

@@ -9,12 +9,14 @@ from blazar.adapters.db.duties import SqlDuties
 from blazar.adapters.db.events import SqlEvents
 from blazar.adapters.db.imports import SqlImports
 from blazar.adapters.db.leases import SqlLeases
+from blazar.adapters.db.maintenances import SqlMaintenances
 from blazar.adapters.db.offers import SqlOffers
 from blazar.adapters.db.outbox import SqlOutbox
 from blazar.adapters.db.presences import SqlPresences
 from blazar.adapters.db.quotas import SqlQuotas
 from blazar.adapters.db.reports import SqlReports
 from blazar.adapters.db.resources import SqlResources
+from blazar.adapters.db.waitlist import SqlWaitlist
 
 
 class SqlUnitOfWork:
@@ -23,6 +25,7 @@ class SqlUnitOfWork:
     def __init__(self, connection: Connection) -> None:
         self.leases = SqlLeases(connection)
         self.offers = SqlOffers(connection, self.leases)
+        self.maintenances = SqlMaintenances(connection, self.leases)
         self.resources = SqlResources(connection)
         self.events = SqlEvents(connection)
         self.outbox = SqlOutbox(connection)
@@ -32,3 +35,4 @@ class SqlUnitOfWork:
         self.imports = SqlImports(connection)
         self.presences = SqlPresences(connection)
         self.quotas = SqlQuotas(connection)
+        self.waitlist = SqlWaitlist(connection, self.quotas)

@@ -143,6 +143,9 @@ class MemoryCompute:
             rest = tuple(h for h in source.hosts if h != host)
             self._state.aggregates[aggregate_id] = replace(source, hosts=rest)
 
+    def refresh_aggregate(self, aggregate: Aggregate) -> None:
+        self._called("refresh_aggregate")
+
     def delete_aggregate(self, aggregate_id: int) -> None:
         self._called("delete_aggregate")
         with self._state.lock:

@@ -12,6 +12,7 @@ from blazar.adapters.memory.duties import MemoryDuties
 from blazar.adapters.memory.events import MemoryEvents
 from blazar.adapters.memory.imports import MemoryImports
 from blazar.adapters.memory.leases import MemoryLeases
+from blazar.adapters.memory.maintenances import MemoryMaintenances
 from blazar.adapters.memory.offers import MemoryOffers
 from blazar.adapters.memory.outbox import MemoryOutbox
 from blazar.adapters.memory.presences import MemoryPresences
@@ -19,6 +20,7 @@ from blazar.adapters.memory.quotas import MemoryQuotas
 from blazar.adapters.memory.reports import MemoryReports
 from blazar.adapters.memory.resources import MemoryResources
 from blazar.adapters.memory.state import State
+from blazar.adapters.memory.waitlist import MemoryWaitlist
 from blazar.service.ports import UnitOfWork
 
 T = TypeVar("T")
@@ -30,6 +32,7 @@ class MemoryUnitOfWork:
     def __init__(self, state: State) -> None:
         self.leases = MemoryLeases(state)
         self.offers = MemoryOffers(state)
+        self.maintenances = MemoryMaintenances(state)
         self.resources = MemoryResources(state)
         self.events = MemoryEvents(state)
         self.outbox = MemoryOutbox(state)
@@ -39,6 +42,7 @@ class MemoryUnitOfWork:
         self.imports = MemoryImports(state)
         self.presences = MemoryPresences(state)
         self.quotas = MemoryQuotas(state)
+        self.waitlist = MemoryWaitlist(state)
 
 
 class MemoryDatabase:

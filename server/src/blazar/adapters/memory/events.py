@@ -12,7 +12,7 @@ from blazar.domain.lease.event import Event, EventStatus
 from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.lease.ordering import PRECEDENCE
 from blazar.domain.lease.progress import with_event
-from blazar.service.ports import StandingClaim
+from blazar.service.ports import ANY_NUMBER, StandingClaim
 
 
 class MemoryEvents:
@@ -21,13 +21,11 @@ class MemoryEvents:
     def __init__(self, state: State) -> None:
         self._state = state
 
-    def due(self, now: datetime, limit: int, retries: bool | None = None) -> Sequence[Event]:
+    def due(self, now: datetime, limit: int, attempts: range = ANY_NUMBER) -> Sequence[Event]:
         found = [
             event
             for event in self._open()
-            if event.next_try <= now
-            and self._is_free(event.lease_id, now)
-            and retries in (None, event.attempts > 0)
+            if event.next_try <= now and self._is_free(event.lease_id, now) and event.attempts in attempts
         ]
         found.sort(key=lambda event: (event.next_try, PRECEDENCE[event.event_type], event.id))
         return found[:limit]

@@ -30,7 +30,7 @@ class MemoryLeases:
         return _oldest_first(self._state.leases[i] for i in set(lease_ids) if i in self._state.leases)
 
     def exists(self, lease_id: str) -> bool:
-        return lease_id in self._state.leases or lease_id in self._state.offers
+        return self._state.knows(lease_id)
 
     def list(self, project_id: str | None = None) -> Sequence[Lease]:
         found = (lease for lease in self._state.leases.values() if project_id in (None, lease.project_id))

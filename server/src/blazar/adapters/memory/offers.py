@@ -30,7 +30,7 @@ class MemoryOffers:
         return len(self.of_project(project_id, now))
 
     def add(self, offer: Offer, now: datetime) -> Offer:
-        if offer.id in self._state.offers or offer.id in self._state.leases:
+        if self._state.knows(offer.id):
             raise Stale()
         stored = replace(offer, lease=added_lease(offer.lease, now))
         self._state.offers[offer.id] = stored

@@ -10,7 +10,6 @@ from datetime import datetime
 from blazar.adapters.memory.state import State
 from blazar.adapters.stored import added_registration, allocation_key, saved_registration
 from blazar.domain.errors import Stale
-from blazar.domain.lease.lease import LeaseStatus
 from blazar.domain.resource import Allocation, Pool, Registration, database_order
 from blazar.service.ids import new_id
 from blazar.service.ports import PropertyRecord
@@ -85,10 +84,8 @@ class MemoryResources:
         self, pool: Pool, ids: Sequence[str] | None = None
     ) -> Iterable[tuple[Registration, Sequence[Allocation]]]:
         by_resource: dict[str, list[Allocation]] = defaultdict(list)
-        for lease in self._state.leases_and_offers():
-            if lease.status is not LeaseStatus.TERMINATED:
-                for allocation in lease.allocations:
-                    by_resource[allocation.resource_id].append(allocation)
+        for allocation in self._state.allocations(of_leases_over=False):
+            by_resource[allocation.resource_id].append(allocation)
         for registration in self._in(pool, ids):
             yield registration, by_resource[registration.id]
 
@@ -104,8 +101,7 @@ class MemoryResources:
         in_pool = {registration.id for registration in self._in(pool, resource_ids)}
         found = (
             allocation
-            for lease in self._state.leases_and_offers()
-            for allocation in lease.allocations
+            for allocation in self._state.allocations(of_leases_over=True)
             if allocation.resource_id in in_pool
             and lease_id in (None, allocation.lease_id)
             and reservation_id in (None, allocation.reservation_id)

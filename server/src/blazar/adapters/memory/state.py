@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from blazar.domain.lease.lease import Lease
+from blazar.domain.lease.lease import Lease, LeaseStatus
+from blazar.domain.lease.maintenance import Maintenance
 from blazar.domain.lease.offer import Offer
 from blazar.domain.quota import Use
-from blazar.domain.resource import Registration
+from blazar.domain.resource import Allocation, Registration
 from blazar.service.ports import KeptKey, Notification, Presence, PropertyRecord, Report
 
 
@@ -45,6 +46,7 @@ class State:
 
     leases: dict[str, Lease] = field(default_factory=dict)
     offers: dict[str, Offer] = field(default_factory=dict)
+    maintenances: dict[str, Maintenance] = field(default_factory=dict)
     keys: dict[tuple[str, str], KeptKey] = field(default_factory=dict)  # of requests, by project and name
     key_of: dict[str, tuple[str, str]] = field(default_factory=dict)  # by lease: project and name
     claims: dict[str, LeaseClaim] = field(default_factory=dict)  # by lease
@@ -70,14 +72,27 @@ class State:
     )  # with the project, by lease and number
 
     def leases_and_offers(self) -> Iterator[Lease]:
-        """Return all that has allocations: the leases, and those that offers would become."""
+        """Return the leases, and those that offers would become."""
         yield from self.leases.values()
         yield from (offer.lease for offer in self.offers.values())
+
+    def allocations(self, of_leases_over: bool) -> Iterator[Allocation]:
+        """Return all allocations, those of TERMINATED leases only where they are asked for."""
+        for lease in self.leases_and_offers():
+            if of_leases_over or lease.status is not LeaseStatus.TERMINATED:
+                yield from lease.allocations
+        for maintenance in self.maintenances.values():
+            yield from maintenance.allocations
+
+    def knows(self, id_: str) -> bool:
+        """Return whether a lease, an offer or a maintenance has the id."""
+        return id_ in self.leases or id_ in self.offers or id_ in self.maintenances
 
     def copy(self) -> State:
         return State(
             leases=dict(self.leases),
             offers=dict(self.offers),
+            maintenances=dict(self.maintenances),
             keys=dict(self.keys),
             key_of=dict(self.key_of),
             claims=dict(self.claims),

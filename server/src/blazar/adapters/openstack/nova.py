@@ -170,6 +170,11 @@ class NovaCompute:
             f"/os-aggregates/{aggregate_id}/action", {"remove_host": {"host": host}}, absent=(404,)
         )
 
+    def refresh_aggregate(self, aggregate: Aggregate) -> None:
+        # Any change of it will do.
+        path = f"/os-aggregates/{aggregate.id}"
+        self._api.put(path, {"aggregate": {"name": aggregate.name}}, absent=(404,))
+
     def delete_aggregate(self, aggregate_id: int) -> None:
         self._api.delete(f"/os-aggregates/{aggregate_id}")
 

@@ -55,7 +55,7 @@ class PlacementProviders:
             raise CloudRefused(service="Placement", reason=f"there is no provider for {hypervisor_hostname}")
         body = {
             "name": name,
-            "uuid": str(uuid.uuid5(NAMESPACE, name)),
+            "uuid": _id_of(name),
             "parent_provider_uuid": parent["uuid"],
         }
         self._api.post("/resource_providers", body, VERSION, absent=(409,))
@@ -103,47 +103,58 @@ class PlacementProviders:
 
     def set_reserved_slots(self, hypervisor_hostname: str, resource_class: str, total: int) -> None:
         name = _reservation_provider(hypervisor_hostname)
-        found = self._by_name(name)
-        if found is None and total:
-            self.ensure_reservation_provider(hypervisor_hostname)
-            found = self._by_name(name)
-        if found is None:
-            if total:
-                raise CloudUnavailable(
-                    service="Placement", reason=f"provider {name} vanished while it was being made"
-                )
+        # Nearly always it has the id that we give it. Upstream Blazar's have other ones.
+        if self._set_inventory(_id_of(name), resource_class, total):
             return
         if total:
-            self._put_inventory(str(found["uuid"]), resource_class, total)
-        else:
-            self._remove_inventory(str(found["uuid"]), resource_class)
+            self.ensure_reservation_provider(hypervisor_hostname)
+        found = self._by_name(name)
+        is_set = found is not None and self._set_inventory(str(found["uuid"]), resource_class, total)
+        if total and not is_set:
+            raise CloudUnavailable(
+                service="Placement", reason=f"provider {name} vanished while it was being made"
+            )
 
-    def _put_inventory(self, provider_id: str, resource_class: str, total: int) -> None:
+    def _set_inventory(self, provider_id: str, resource_class: str, total: int) -> bool:
+        """Return false where there is no such provider."""
+        if total:
+            return self._put_inventory(provider_id, resource_class, total)
+        return self._remove_inventory(provider_id, resource_class)
+
+    def _put_inventory(self, provider_id: str, resource_class: str, total: int) -> bool:
         wanted = {**SLOTS, "total": total}
         for _ in range(CONCURRENT_UPDATES):
-            known = self._inventories(provider_id)
+            known = self._find_inventories(provider_id)
+            if known is None:
+                return False
             if known["inventories"].get(resource_class) == wanted:
-                return
+                return True
             body = {
                 "resource_provider_generation": known["resource_provider_generation"],
                 "inventories": {**known["inventories"], resource_class: wanted},
             }
-            path = f"/resource_providers/{provider_id}/inventories"
+            path = _inventories_path(provider_id)
             # 409: another client changed the provider since we read it.
             if self._api.put(path, body, VERSION, absent=(409,)) is not None:
-                return
+                return True
         raise CloudUnavailable(service="Placement", reason=f"the inventories of {provider_id} keep changing")
 
-    def _remove_inventory(self, provider_id: str, resource_class: str) -> None:
+    def _remove_inventory(self, provider_id: str, resource_class: str) -> bool:
         path = f"/resource_providers/{provider_id}/inventories/{resource_class}"
         if self._api.delete(path, VERSION, absent=(404, 409)):
-            return
+            return True
         # 409 is said while a server's allocation is still there: Nova removes it a moment after the server.
-        if resource_class in self._inventories(provider_id)["inventories"]:
+        known = self._find_inventories(provider_id)
+        if known is not None and resource_class in known["inventories"]:
             raise CloudUnavailable(service="Placement", reason=f"{resource_class} is still in use")
+        return known is not None
 
     def _inventories(self, provider_id: str) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self._api.get(f"/resource_providers/{provider_id}/inventories", VERSION)
+        found: Mapping[str, Any] = self._api.get(_inventories_path(provider_id), VERSION)
+        return found
+
+    def _find_inventories(self, provider_id: str) -> Mapping[str, Any] | None:
+        found: Mapping[str, Any] | None = self._api.find(_inventories_path(provider_id), VERSION)
         return found
 
     def _by_name(self, name: str) -> Mapping[str, Any] | None:
@@ -153,6 +164,15 @@ class PlacementProviders:
 
 def _reservation_provider(hypervisor_hostname: str) -> str:
     return f"blazar_{hypervisor_hostname}"
+
+
+def _id_of(name: str) -> str:
+    """Return the id that we give the provider of this name."""
+    return str(uuid.uuid5(NAMESPACE, name))
+
+
+def _inventories_path(provider_id: str) -> str:
+    return f"/resource_providers/{provider_id}/inventories"
 
 
 def _inventory(raw: Mapping[str, Any]) -> Inventory:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from pydantic import Field
 
+from blazar.api.microversion import Version
 from blazar.api.schemas.fields import (
     Body,
     MinutesField,
@@ -55,3 +59,23 @@ class AvailabilityRequest(Body):
             latest_start=self.start.latest,
             shortest=self.duration.minimum,
         )
+
+
+class AvailabilityRequestWithHold(AvailabilityRequest):
+    """A question for availability, since version 1.6: the answers may be held. Unknown keys are ignored."""
+
+    hold: OptionalMinutesField = Field(
+        None,
+        description="For how many minutes the answers are held, each by an offer of its own, as far as they "
+        "can be; without it none is. The operator sets the longest time.",
+    )
+
+    def question(self) -> commands.AvailabilityQuestion:
+        return replace(super().question(), alternatives=True)
+
+
+QUESTION: Mapping[Version, type[AvailabilityRequest]] = {
+    (1, 3): AvailabilityRequest,
+    (1, 6): AvailabilityRequestWithHold,
+}
+"""The bodies, by the version that brought them."""

@@ -61,10 +61,10 @@ def echo(value: object) -> str:
 
 
 def as_moment(value: object) -> Moment:
-    return NOW if value == "now" else _date(value)
+    return NOW if value == "now" else parsed_date(value)
 
 
-def _date(value: object) -> datetime:
+def parsed_date(value: object) -> datetime:
     try:
         return parse_date(value)
     except InvalidDate as error:
@@ -74,7 +74,7 @@ def _date(value: object) -> datetime:
 
 
 def _optional_date(value: object) -> datetime | None:
-    return None if value is None or value == "" else _date(value)
+    return None if value is None or value == "" else parsed_date(value)
 
 
 MomentField = Annotated[Moment, BeforeValidator(as_moment), WithJsonSchema(MOMENT_SCHEMA)]

@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from blazar.api.microversion import Version
 from blazar.api.schemas.fields import (
+    DATE_SCHEMA,
     MOMENT_SCHEMA,
     Body,
     MomentField,
@@ -18,6 +19,7 @@ from blazar.api.schemas.fields import (
     OptionalDateField,
     OptionalMinutesField,
     as_moment,
+    parsed_date,
     sentence,
     without_defaults,
 )
@@ -141,8 +143,19 @@ OptionalMomentField = Annotated[
     WithJsonSchema({"anyOf": [MOMENT_SCHEMA, {"type": "null"}], "description": "The end, or `now`."}),
 ]
 OFFER_ID = r"^[\x21-\x7e]{1,36}$"
-OFFERED = frozenset({"start_date", "end_date", "duration", "latest_end", "reservations", "dry_run"})
+OFFERED = frozenset(
+    {"start_date", "end_date", "duration", "latest_end", "reservations", "dry_run", "on_shortage"}
+)
 """What is not given with an offer."""
+ON_SHORTAGE = (
+    "Where there is not enough: wait in line up to this moment, and be made as soon as there is. A dry run "
+    "tells the shortage all the same."
+)
+WaitField = Annotated[
+    datetime,
+    BeforeValidator(parsed_date),
+    WithJsonSchema({**DATE_SCHEMA, "description": f"Until when it may wait. {DATE_SCHEMA['description']}"}),
+]
 DRY_RUN = "Whether nothing is to be done: the answer tells what would be."
 
 
@@ -255,6 +268,19 @@ class LeaseCreateOrClaim(LeaseCreateByDuration, json_schema_extra=_without_defau
         return commands.ClaimOffer(self.name, self.before_end_date, id=str(uuid4()))
 
 
+class OnShortage(Body):
+    """What is done where there is not enough. Unknown keys are ignored."""
+
+    wait_until: WaitField
+
+
+class LeaseCreateOrWait(LeaseCreateOrClaim, json_schema_extra=_without_default_start):
+    """A new lease, since version 1.7: where there is not enough, it may wait in line. Unknown keys are
+    ignored."""
+
+    on_shortage: OnShortage | None = Field(None, description=ON_SHORTAGE)
+
+
 class _LeaseUpdate(Body):
     """What all versions have in common."""
 
@@ -311,13 +337,24 @@ class LeaseUpdateByDuration(_LeaseUpdate, json_schema_extra=without_defaults):
         return self
 
 
+class LeaseUpdateOrWait(LeaseUpdateByDuration, json_schema_extra=without_defaults):
+    """What is to change about a lease, since version 1.7; of one that waits, only its name and until when.
+    Unknown keys are ignored."""
+
+    on_shortage: OnShortage | None = Field(
+        None, description="Until when a lease that waits in line goes on waiting."
+    )
+
+
 CREATE: Mapping[Version, type[LeaseCreate] | type[LeaseCreateByDuration]] = {
     (1, 0): LeaseCreate,
     (1, 3): LeaseCreateByDuration,
     (1, 4): LeaseCreateOrClaim,
+    (1, 7): LeaseCreateOrWait,
 }
 UPDATE: Mapping[Version, type[LeaseUpdate] | type[LeaseUpdateByDuration]] = {
     (1, 0): LeaseUpdate,
     (1, 3): LeaseUpdateByDuration,
+    (1, 7): LeaseUpdateOrWait,
 }
 """The bodies, by the version that brought them."""

@@ -53,6 +53,20 @@ class ReservationView(TypedDict):
     updated_at: Annotated[str | None, Field(description="When it was last changed, in UTC; null if never.")]
 
 
+class WaitingView(TypedDict):
+    """How a lease waits in line."""
+
+    position: NotRequired[
+        Annotated[int, Field(description="Its position among all that wait, from 1 on; not in lists.")]
+    ]
+    since: Annotated[str, Field(description="Since when it waits, in UTC: `2050-01-01T10:00:00.000000`.")]
+    until: Annotated[str, Field(description="When it gives up, in UTC.")]
+    expected_start: Annotated[
+        str | None,
+        Field(description="The first start that would have done when it began to wait, in UTC, if known."),
+    ]
+
+
 class LeaseView(TypedDict):
     """A lease. `trust_id` is shown to administrators only."""
 
@@ -83,6 +97,9 @@ class LeaseView(TypedDict):
     ]
     events: Annotated[
         list[EventView], Field(description="Its start, its end and the warning before the end.")
+    ]
+    waiting: NotRequired[
+        Annotated[WaitingView, Field(description="Since 1.7, of a lease that waits: how it does.")]
     ]
 
 
@@ -132,6 +149,19 @@ class LeasesReply(TypedDict):
 
 def lease_reply(lease: Lease, caller: Caller, kinds: Kinds) -> LeaseReply:
     return {"lease": lease_view(lease, caller, kinds)}
+
+
+def waiting_view(lease: Lease, position: int | None = None) -> WaitingView:
+    """Return how a waiting lease waits."""
+    waiting = lease.waiting
+    assert waiting is not None  # noqa: S101 - it waits
+    expected = waiting.expected
+    shown: WaitingView = {
+        "since": wire_date(waiting.since),
+        "until": wire_date(waiting.until),
+        "expected_start": None if expected is None else wire_date(expected),
+    }
+    return shown if position is None else {"position": position, **shown}
 
 
 def lease_view(lease: Lease, caller: Caller, kinds: Kinds) -> LeaseView:

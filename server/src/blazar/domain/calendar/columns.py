@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -170,6 +170,12 @@ class ResourceColumns:
         """Return whether any resource has the property."""
         return name in self._properties
 
+    def texts(self, name: str, indexes: Sequence[int]) -> list[str]:
+        """Return the values of a property at these indexes, as text, without those that are missing."""
+        column = self._properties.get(name)
+        found = [] if column is None else [column.text(index) for index in indexes]
+        return [text for text in found if text is not None]
+
     def compare(self, name: str, how: Operator, literals: tuple[Term, ...]) -> Mask:
         """Return where a resource has the property and the comparison holds with any of the literals."""
         column = self._properties.get(name)
@@ -241,6 +247,11 @@ class _Property:
         """Return whether ``value`` is stored at ``index``; None is stored where the property is missing."""
         code = int(self.codes[index])
         return (None if value is None else term_of(value)) == (self._terms[code] if code >= 0 else None)
+
+    def text(self, index: int) -> str | None:
+        """Return the value at ``index`` as text; None where the property is missing."""
+        code = int(self.codes[index])
+        return self._terms[code].text if code >= 0 else None
 
     def write(self, index: int, value: PropertyValue) -> None:
         if self.holds(index, value):

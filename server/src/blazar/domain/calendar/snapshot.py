@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from datetime import timedelta
 
 from blazar.domain.calendar.arrays import Ints
+from blazar.domain.calendar.blocks import Blocks
 from blazar.domain.calendar.columns import ResourceColumns
 from blazar.domain.calendar.generations import Generations
 from blazar.domain.calendar.ids import ResourceIds
@@ -30,6 +31,10 @@ class CalendarSnapshot:
         self._generations = generations
         self.columns = columns
         self.occupancy = occupancy
+
+    def emptied(self) -> CalendarSnapshot:
+        """Return the same resources without any allocation."""
+        return CalendarSnapshot(self._ids, self._generations, self.columns, Blocks().snapshot())
 
     def generation_of(self, resource_id: str) -> int | None:
         """Return the generation on which a plan stands; None for an unknown resource."""

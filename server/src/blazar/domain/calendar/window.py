@@ -40,6 +40,8 @@ class Window:
         self._occupancy = occupancy
         self._rows = rows[~whole]
         self._indexes = indexes[~whole]
+        self.overlapping: Ints = rows
+        """The rows of the allocations that overlap."""
         self.rows = len(rows)
         """How many allocations overlap."""
         self._bounds = (start, end)

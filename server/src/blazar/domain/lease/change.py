@@ -125,6 +125,24 @@ def confirmed(lease: Lease, events: tuple[Event, ...]) -> Lease:
     return replace(transition(lease, LeaseStatus.PENDING), events=events)
 
 
+def promoted(lease: Lease, interval: Interval, notification: timedelta, new_id: NewId) -> Lease:
+    """Return the lease that was WAITING, in this interval, with its events. Its warning is given when its
+    user said, where that is still within it."""
+    waiting = lease.waiting
+    asked = waiting.before_end if waiting else None
+    is_within = asked is not None and interval.start < asked < interval.end
+    warning = asked if is_within else default_before_end(interval, notification)
+    events = new_events(lease.id, interval, warning, new_id)
+    return replace(transition(lease, LeaseStatus.PENDING), interval=interval, events=events, waiting=None)
+
+
+def waited_in_vain(lease: Lease) -> Lease:
+    """Return the lease that has waited as long as it could."""
+    until = lease.waiting.until if lease.waiting else lease.interval.start
+    reason = f"There was not enough for it until {until:%Y-%m-%d %H:%M}."
+    return replace(transition(lease, LeaseStatus.TERMINATED, reason), waiting=None)
+
+
 def was_announced(lease: Lease) -> bool:
     """Return whether the world was told of the lease: of one that was never confirmed it was not."""
     return lease.event(EventType.START) is not None

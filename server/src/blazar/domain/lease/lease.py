@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from blazar.domain.errors import InvalidStatus
 from blazar.domain.lease.event import Event, EventType
+from blazar.domain.lease.waiting import Waiting
 from blazar.domain.resource import Allocation
 from blazar.domain.time import Interval
 
@@ -19,6 +20,8 @@ BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
 class LeaseStatus(StrEnum):
+    WAITING = "WAITING"
+    """It did not fit, and waits in line until it does. It has nothing yet."""
     CREATING = "CREATING"
     PENDING = "PENDING"
     STARTING = "STARTING"
@@ -45,6 +48,7 @@ AHEAD = frozenset({LeaseStatus.PENDING, LeaseStatus.STARTING, LeaseStatus.ACTIVE
 """The statuses of a lease that is yet to have what it was promised."""
 
 TRANSITIONS: Mapping[LeaseStatus, frozenset[LeaseStatus]] = {
+    LeaseStatus.WAITING: frozenset({LeaseStatus.PENDING, LeaseStatus.TERMINATED, LeaseStatus.DELETING}),
     LeaseStatus.CREATING: frozenset({LeaseStatus.PENDING, LeaseStatus.DELETING}),
     LeaseStatus.PENDING: frozenset({LeaseStatus.STARTING, LeaseStatus.TERMINATING, LeaseStatus.DELETING}),
     LeaseStatus.STARTING: frozenset(
@@ -59,7 +63,8 @@ TRANSITIONS: Mapping[LeaseStatus, frozenset[LeaseStatus]] = {
     LeaseStatus.DELETING: frozenset(),
 }
 """Where a lease may go from each status. A lease is CREATING while something is made for it in the cloud that
-its creation waits for; without such it is PENDING at once. An update never changes the status: it is decided
+its creation waits for; without such it is PENDING at once. One that is WAITING becomes PENDING when it fits,
+and TERMINATED when it has waited long enough. An update never changes the status: it is decided
 and committed in one transaction, and the cloud follows. A lease whose start failed still ends (TERMINATING),
 and a deletion is repeated until the cloud is clean, so DELETING has no way back."""
 
@@ -148,6 +153,8 @@ class Lease:
     updated_at: datetime | None = None
     quantities: Mapping[str, int] | None = None
     """What it counts as against quotas; None where a version before this has stored it."""
+    waiting: Waiting | None = None
+    """What it needs to be planned again, while it is WAITING."""
 
     def event(self, event_type: EventType) -> Event | None:
         return next((event for event in self.events if event.event_type is event_type), None)
@@ -158,6 +165,18 @@ class Lease:
         newer version has brought into another status must be left to that version."""
         return self.status is not LeaseStatus.UNKNOWN and all(
             reservation.status is not ReservationStatus.UNKNOWN for reservation in self.reservations
+        )
+
+    @property
+    def is_settled(self) -> bool:
+        """Return whether an active lease has all it should have, as far as is known: nothing is under way and
+        each allocation is bound."""
+        served = [r for r in self.reservations if r.status is ReservationStatus.ACTIVE]
+        return (
+            self.status is LeaseStatus.ACTIVE
+            and not any(reservation.surplus for reservation in self.reservations)
+            and all(event.event_type.is_public or not event.is_open for event in self.events)
+            and all(allocation.bound for reservation in served for allocation in reservation.allocations)
         )
 
     @property

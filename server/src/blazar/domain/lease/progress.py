@@ -14,7 +14,7 @@ from blazar.domain.lease.event import Event, EventStatus, EventType
 from blazar.domain.lease.healing import OWN_REASONS
 from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation, ReservationStatus, transition
 from blazar.domain.lease.outcome import Done, GiveUp, NotYet, Outcome
-from blazar.domain.lease.surplus import has_surplus, without_freed, without_surplus
+from blazar.domain.lease.surplus import without_freed, without_surplus
 from blazar.domain.resource import Allocation, Usage
 
 FIRST_RETRY = timedelta(seconds=1)
@@ -355,19 +355,6 @@ def without_event(lease: Lease, event: Event) -> Lease:
     return replace(lease, events=kept)
 
 
-def is_settled(lease: Lease) -> bool:
-    """Return whether an active lease has all it should have, as far as is known: nothing is under way and
-    each allocation is bound."""
-    return (
-        lease.status is LeaseStatus.ACTIVE
-        and not has_surplus(lease)
-        and all(e.event_type.is_public or not e.is_open for e in lease.events)
-        and all(
-            a.bound for r in lease.reservations if r.status is ReservationStatus.ACTIVE for a in r.allocations
-        )
-    )
-
-
 def reconciled(
     lease: Lease, event: Event, outcomes: Mapping[str, Outcome], now: datetime, new_id: NewId
 ) -> Lease:
@@ -379,7 +366,7 @@ def reconciled(
         return lease
     if not outcomes:
         has_work = any(not e.event_type.is_public and e.is_open for e in lease.events)
-        return lease if has_work or is_settled(lease) else with_work(lease, EventType.CONVERGE, now, new_id)
+        return lease if has_work or lease.is_settled else with_work(lease, EventType.CONVERGE, now, new_id)
     begun = replace(event, status=EventStatus.IN_PROGRESS, attempts=1)
     settled = settle(lease, begun, lease, outcomes, now)
     assert settled is not None  # noqa: S101 - only a deletion ends in nothing

@@ -10,16 +10,18 @@ quotas, take part in the same way: they refuse a plan, and tell the next start t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from blazar.domain.calendar.snapshot import CalendarSnapshot
+from blazar.domain.planning.blocking import Blocking, blocking
 from blazar.domain.planning.budget import Budget, CutShort
 from blazar.domain.planning.candidate import candidate_for
 from blazar.domain.planning.demand import PlanRequest
 from blazar.domain.planning.first_fit import find_first_fit
-from blazar.domain.planning.plan import Plan, Shortage
+from blazar.domain.planning.plan import Cause, Plan, Shortage
 from blazar.domain.planning.planner import Allowance, fits, plan, plan_if_it_fits
 from blazar.domain.resource import Pool
 from blazar.domain.time import MINUTE, Interval
@@ -62,6 +64,10 @@ class AvailabilitySearch:
         self._budget = budget
         self._allowance = Allowance(budget, budget, budget)
         self.is_exact = True
+
+    def emptied(self) -> AvailabilitySearch:
+        """Return the search, with the same budget, in the same resources without any allocation."""
+        return AvailabilitySearch(lambda pool: self._snapshot(pool).emptied(), self._budget)
 
     def spend(self, steps: int) -> None:
         """Count steps of rules, whose work grows with what a project has."""
@@ -122,9 +128,33 @@ class AvailabilitySearch:
             best, fewest, most = (best, fewest, middle) if found is None else (found, middle, most)
         return best
 
-    def _for(self, requests: Requests, minutes: int, rules: Rules) -> Plan | None:
-        found, _ = self._fitting({pool: lasting(request, minutes) for pool, request in requests.items()})
+    def fitting(self, requests: Requests, rules: Rules = no_rules) -> Plan | None:
+        """Return the plan in the interval of the requests, which the rules allow; None where there is
+        none."""
+        found, _ = self._fitting(requests)
         return None if found is None or rules(found) is not None else found
+
+    def blocking(self, requests: Requests, shortage: Shortage) -> tuple[list[Blocking], int]:
+        """Return some of the leases that stand in the way, and how many there are besides: those in the way
+        of the reservation that is short, of all in its pool where these do not fit together."""
+        pool, request = next(
+            (pool, request)
+            for pool, request in requests.items()
+            if any(each.reservation_id == shortage.reservation_id for each in request.demands)
+        )
+        every = [each.reservation_id for each in request.demands]
+        short = every if shortage.cause is Cause.COMBINATION else [shortage.reservation_id]
+        return blocking(self._snapshot(pool), request, short, self._budget)
+
+    def terms(self, pool: Pool, name: str, resource_ids: Collection[str]) -> list[str]:
+        """Return the values that these resources have of a property, each once, the most frequent first."""
+        snapshot = self._snapshot(pool)
+        indexes = [index for each in resource_ids if (index := snapshot.index_of(each)) is not None]
+        self._budget.spend(1 + len(indexes) // 10)
+        return [text for text, _ in Counter(snapshot.columns.texts(name, indexes)).most_common()]
+
+    def _for(self, requests: Requests, minutes: int, rules: Rules) -> Plan | None:
+        return self.fitting({pool: lasting(request, minutes) for pool, request in requests.items()}, rules)
 
     def _fits(self, requests: Requests, minutes: int) -> bool:
         try:

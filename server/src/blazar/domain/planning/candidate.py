@@ -51,15 +51,9 @@ def candidate_for(calendar: CalendarSnapshot, demand: Demand, budget: Budget) ->
     """Look up what the snapshot knows about a demand. Raises CutShort.
 
     The cost is one pass over the pool for each comparison of the requirement, and one for each trait."""
-    traits = len(demand.required_traits) + len(demand.forbidden_traits)
-    budget.spend((demand.requirement.passes + traits + 1) * (1 + calendar.columns.size // 4000))
-    matching = calendar.columns.matching(
-        demand.requirement, demand.required_traits, demand.forbidden_traits, demand.usage
-    )
-    if demand.resources is not None:
-        chosen = np.zeros(len(matching), bool)
-        chosen[[index for name in demand.resources if (index := calendar.index_of(name)) is not None]] = True
-        matching = matching & chosen
+    matching = suitable(calendar, demand, budget)
+    for other in demand.yields_to:
+        matching = matching & ~suitable(calendar, other, budget)
     rank = calendar.rank
     rows = [
         (index, row) for row in demand.current if (index := calendar.index_of(row.resource_id)) is not None
@@ -77,3 +71,17 @@ def candidate_for(calendar: CalendarSnapshot, demand: Demand, budget: Budget) ->
             needed.setdefault(index, 1)
     unknown = tuple(dict.fromkeys(name for name in must if name not in calendar))
     return Candidate(demand, amounts_of(demand.usage), matching, held, needed, unknown)
+
+
+def suitable(calendar: CalendarSnapshot, demand: Demand, budget: Budget) -> Mask:
+    """Return where a resource suits the demand by itself, whatever occupies it. Raises CutShort."""
+    traits = len(demand.required_traits) + len(demand.forbidden_traits)
+    budget.spend((demand.requirement.passes + traits + 1) * (1 + calendar.columns.size // 4000))
+    matching = calendar.columns.matching(
+        demand.requirement, demand.required_traits, demand.forbidden_traits, demand.usage
+    )
+    if demand.resources is None:
+        return matching
+    chosen: Mask = np.zeros(len(matching), bool)
+    chosen[[index for name in demand.resources if (index := calendar.index_of(name)) is not None]] = True
+    return matching & chosen

@@ -41,7 +41,8 @@ class Demand:
     names ids that have to be among the chosen. ``current`` is what the reservation has now: as much of it as
     still matches and fits is kept. With ``keep_current`` (the reservation is active) nothing of it may be
     taken away, so the answer is a shortage where it does not fit; a kept resource need not be reservable.
-    ``plural`` names the resources in messages.
+    ``plural`` names the resources in messages. No resource is chosen that suits one of the demands of
+    ``yields_to``, to which this one must leave it.
 
     Raises ValueError where ``minimum`` is negative or above ``maximum``, or an amount is negative.
     """
@@ -59,6 +60,7 @@ class Demand:
     current: tuple[Allocation, ...] = ()
     keep_current: bool = False
     plural: str = "hosts"
+    yields_to: tuple[Demand, ...] = ()
 
     def __post_init__(self) -> None:
         if not 0 <= self.minimum <= self.maximum:

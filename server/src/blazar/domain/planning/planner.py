@@ -77,7 +77,7 @@ def plan(calendar: CalendarSnapshot, request: PlanRequest, allowance: Allowance)
     if not request.demands:
         return Plan(request.interval)
     replaced = [demand.reservation_id for demand in request.demands]
-    window = calendar.window(request.interval, request.cleaning, replaced, _held(calendar, request))
+    window = calendar.window(request.interval, request.cleaning, replaced, held_by(calendar, request))
     try:
         candidates = _candidates(calendar, request, allowance.decision)
         attempt = Attempt(calendar, request, candidates, window, allowance.decision)
@@ -117,7 +117,7 @@ def _choices(
     calendar: CalendarSnapshot, request: PlanRequest, candidates: Sequence[Candidate], budget: Budget
 ) -> Sequence[Choice] | None:
     replaced = [demand.reservation_id for demand in request.demands]
-    window = calendar.window(request.interval, request.cleaning, replaced, _held(calendar, request))
+    window = calendar.window(request.interval, request.cleaning, replaced, held_by(calendar, request))
     return Attempt(calendar, request, candidates, window, budget).choices()
 
 
@@ -132,7 +132,7 @@ def with_first_fit(
         return replace(shortage, first_fit_cut_short=True)
 
 
-def _held(calendar: CalendarSnapshot, request: PlanRequest) -> dict[int, Interval]:
+def held_by(calendar: CalendarSnapshot, request: PlanRequest) -> dict[int, Interval]:
     """Return the time that the request has on each resource already, by index.
 
     Cleaning time is kept around what is new, and not around what was granted before: else a longer cleaning

@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import re
 import reprlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Protocol
@@ -203,6 +203,13 @@ class Requirement:
 
 ANYTHING = Requirement(Every())
 """The empty requirement."""
+
+
+def every(parts: Sequence[Requirement]) -> Requirement:
+    """Return the requirement that asks for all of these."""
+    if len(parts) == 1:
+        return parts[0]
+    return Requirement(Every(tuple(part.root for part in parts)))
 
 
 def _flat(root: Expression) -> Iterator[Expression]:

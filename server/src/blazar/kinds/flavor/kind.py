@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from oslo_config import cfg
@@ -13,14 +12,14 @@ from blazar.domain.lease.lease import Reservation, ReservationStatus
 from blazar.domain.planning.demand import Demand
 from blazar.domain.resource import Usage
 from blazar.kinds.flavor import schema
-from blazar.kinds.flavor.errors import FlavorNotFound
 from blazar.kinds.flavor.needs import RESERVED_CLASS, needs_of
-from blazar.kinds.flavor.schema import FlavorParameters, SourceFlavor
+from blazar.kinds.flavor.schema import FlavorParameters
+from blazar.kinds.flavor.visible import similar_flavors, visible_flavor
 from blazar.kinds.slots import SlotSettings, SlotSize
 from blazar.kinds.slots.actuator import rendered
 from blazar.kinds.slots.affinity import grouping
 from blazar.kinds.slots.kind import BEFORE_END, MEASURES, NOUN, SlotKind, before_end_shown
-from blazar.service.ports.kind import Measure, RequestContext
+from blazar.service.ports.kind import Measure, OtherSize, RequestContext
 
 
 class FlavorKind(SlotKind[FlavorParameters]):
@@ -45,7 +44,7 @@ class FlavorKind(SlotKind[FlavorParameters]):
     def complete(self, asked: FlavorParameters, request: RequestContext) -> FlavorParameters:
         if asked.flavor is not None:
             return asked
-        flavor = _visible(asked.flavor_id, request)
+        flavor = visible_flavor(asked.flavor_id, request)
         needs_of(flavor)
         return asked.model_copy(update={"flavor": flavor})
 
@@ -97,7 +96,7 @@ class FlavorKind(SlotKind[FlavorParameters]):
     def unit(self, size: Mapping[str, int | str], request: RequestContext) -> Demand | None:
         if "flavor_id" not in size:
             return None
-        needs = needs_of(_visible(str(size["flavor_id"]), request))
+        needs = needs_of(visible_flavor(str(size["flavor_id"]), request))
         return Demand(
             "",
             0,
@@ -108,24 +107,22 @@ class FlavorKind(SlotKind[FlavorParameters]):
             plural=NOUN,
         )
 
+    def other_sizes(
+        self, asked: FlavorParameters, request: RequestContext
+    ) -> Sequence[OtherSize[FlavorParameters]]:
+        return [
+            OtherSize(
+                asked.model_copy(update={"flavor_id": other.id, "flavor": other}),
+                {"flavor_id": other.id},
+                "flavor_id",
+                asked.source.name,
+                other.name,
+            )
+            for other in similar_flavors(asked.source, request)
+        ]
+
     def size(self, reservation: Reservation) -> SlotSize:
         flavor = self.asked(reservation).source
         return SlotSize(
             flavor.vcpus, flavor.ram, flavor.disk, flavor.ephemeral, flavor.swap, flavor.extra_specs
         )
-
-
-def _visible(flavor_id: str, request: RequestContext) -> SourceFlavor:
-    """Return the flavor, if it is public or the caller's project may use it. Raises FlavorNotFound."""
-    compute = request.cloud.compute
-    found = compute.flavor(flavor_id)
-    if found is None:
-        raise FlavorNotFound(flavor=flavor_id)
-    caller = request.caller
-    if (
-        not found.is_public
-        and not caller.is_admin
-        and caller.project_id not in compute.flavor_projects(flavor_id)
-    ):
-        raise FlavorNotFound(flavor=flavor_id)
-    return SourceFlavor.model_validate(asdict(found))

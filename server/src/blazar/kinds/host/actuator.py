@@ -7,10 +7,10 @@ blazarnova's filter relies on them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 
-from blazar.domain.lease.outcome import Done, NotYet, Outcome
+from blazar.domain.lease.outcome import Done, Outcome
 from blazar.domain.lease.surplus import surplus_slots
 from blazar.domain.resource import Allocation
 from blazar.kinds.aggregates import (
@@ -21,10 +21,9 @@ from blazar.kinds.aggregates import (
     service_name,
 )
 from blazar.kinds.deletions import Deletions
+from blazar.kinds.for_each import Failure, Results, for_each, unfinished
 from blazar.service.ports import Aggregate, Cloud, Compute, Server
 from blazar.service.ports.kind import Work
-
-CHECK_SERVERS_AFTER = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +33,16 @@ class HostKindSettings:
     freepool: str = "freepool"
     availability_zone_prefix: str = "blazar_"
     owner_key: str = "blazar:owner"
+
+
+@dataclass(frozen=True, slots=True)
+class _Moved:
+    """What came of moving hosts: those that are not where they should be, why some of them cannot be moved
+    yet, and what the cloud said of others."""
+
+    missing: Collection[str]
+    waiting: Sequence[str]
+    failures: Sequence[Failure]
 
 
 class HostActuator:
@@ -63,29 +72,24 @@ class HostActuator:
         ):
             return Done(remembered)
         freepool = freepool or self._freepool.require(compute)
-        waiting: list[str] = []
-        serving: set[str] = set()
-        for host, allocation in wanted.items():
-            if host in aggregate.hosts:
-                compute.remove_host(freepool.id, host)  # the second half of a move that a crash cut off
-            elif allocation.bound:
-                self._move(compute, host, freepool.id, aggregate.id)
-            elif reason := self._occupied(compute, host, freepool):
-                waiting.append(reason)
-                continue
-            else:
-                self._move(compute, host, freepool.id, aggregate.id)
-            serving.add(allocation.resource_id)
-        busy = [host for host in surplus if not self._emptied(compute, host)]
-        for host in surplus:
-            if host not in busy:
-                self._move(compute, host, aggregate.id, freepool.id)
-        waiting += [_deleting(host) for host in busy]
-        if waiting:
-            freed = {i for i in surplus_slots(work.reservation) if service_name(work, i) not in busy}
-            reason = "; ".join(waiting)
-            return NotYet(reason, CHECK_SERVERS_AFTER, remembered, frozenset(serving), frozenset(freed))
-        return Done(remembered)
+        arriving = [host for host in wanted if host not in aggregate.hosts or host in freepool.hosts]
+
+        def occupied(host: str) -> str | None:
+            is_ours = host in aggregate.hosts or wanted[host].bound
+            return None if is_ours else self._occupied(compute, host, freepool)
+
+        def busy(host: str) -> str | None:
+            return None if self._emptied(compute, host) else _deleting(host)
+
+        joined = self._move(arriving, freepool, aggregate, work, compute, occupied)
+        left = self._move(surplus, aggregate, freepool, work, compute, busy)
+        failures, waiting = [*joined.failures, *left.failures], [*joined.waiting, *left.waiting]
+        if not failures and not waiting:
+            return Done(remembered)
+        serving = frozenset(a.resource_id for host, a in wanted.items() if host not in joined.missing)
+        given_up = surplus_slots(work.reservation)
+        freed = frozenset(i for i in given_up if service_name(work, i) not in left.missing)
+        return unfinished(failures, waiting, cloud_state=remembered, serving=serving, freed=freed)
 
     def deactivate(self, work: Work, cloud: Cloud) -> Outcome:
         """Delete the servers, then give the hosts back to the freepool, then remove the aggregate.
@@ -95,35 +99,27 @@ class HostActuator:
         to the freepool unless others have servers on it.
 
         While Nova is at the deletion of every server that is left, one look at each host is all."""
-        compute = cloud.compute
+        compute, run_steps = cloud.compute, work.run_steps
         hosts = [host for host, allocation in self._hosts(work).items() if allocation.bound]
-        servers = [server for host in hosts for server in compute.servers_on(host)]
-        if self._deletions.are_under_way(servers):
-            busy = [host for host in hosts if any(server.host == host for server in servers)]
-            return NotYet("; ".join(map(_deleting, busy)), CHECK_SERVERS_AFTER)
+        looks = for_each(hosts, compute.servers_on, run_steps)
+        servers = [server for found in looks.done.values() for server in found]
+        if not looks.failures and self._deletions.are_under_way(servers):
+            return unfinished([], [_deleting(host) for host, found in looks.done.items() if found])
         aggregate = existing_aggregate(work.reservation, compute)
         members = aggregate.hosts if aggregate is not None else ()
-        astray = [host for host in hosts if host not in members]
-        project = work.lease.project_id
-        busy = [host for host in members if not self._emptied(compute, host)]
-        busy += [host for host in astray if not self._emptied(compute, host, project)]
-        if busy:
-            return NotYet("; ".join(map(_deleting, busy)), CHECK_SERVERS_AFTER)
-        if members or astray:
-            freepool = self._freepool.require(compute)
-            for host in astray:
-                if not compute.servers_on(host):
-                    compute.add_host(freepool.id, host)
-            if aggregate is not None:
-                for host in members:
-                    self._move(compute, host, aggregate.id, freepool.id)
-        if aggregate is not None:
-            compute.delete_aggregate(aggregate.id)
-        return Done()
+        more = for_each([host for host in members if host not in hosts], compute.servers_on, run_steps)
+        found = {**looks.done, **more.done}
+        asked = self._ask_for_deletions(found, members, work, compute)
+        failures = [*looks.failures, *more.failures, *asked.failures]
+        if failures or asked.done:
+            return unfinished(failures, [_deleting(host) for host in asked.done])
+        astray = [host for host in hosts if host not in members and not found[host]]
+        return self._given_back(work, compute, aggregate, astray)
 
     def servers(self, work: Work, cloud: Cloud) -> list[Server]:
         """Return all servers that run on the reservation's hosts."""
-        return [server for host in self._hosts(work) for server in cloud.compute.servers_on(host)]
+        looks = for_each(self._hosts(work), cloud.compute.servers_on, work.run_steps).require()
+        return [server for found in looks.values() for server in found]
 
     # parts
 
@@ -151,18 +147,73 @@ class HostActuator:
             return f"host {host} is not in the aggregate {freepool.name} and has servers"
         return None
 
-    def _emptied(self, compute: Compute, host: str, project_id: str | None = None) -> bool:
-        """Ask for the deletion of every server on the host, or of those of one project; true where there is
-        none."""
-        servers = [s for s in compute.servers_on(host) if project_id in (None, s.project_id)]
+    def _emptied(self, compute: Compute, host: str) -> bool:
+        """Ask for the deletion of every server on the host; true where there is none."""
+        servers = compute.servers_on(host)
         self._deletions.ask(servers, compute)
         return not servers
 
-    def _move(self, compute: Compute, host: str, source: int, target: int) -> None:
-        # In this order the host is in both aggregates for a moment, and after a crash, but never in none of
-        # them.
-        compute.add_host(target, host)
-        compute.remove_host(source, host)
+    def _ask_for_deletions(
+        self, found: Mapping[str, Sequence[Server]], members: Collection[str], work: Work, compute: Compute
+    ) -> Results[str, None]:
+        """Ask for the deletion of the servers on the hosts: of all on the ``members`` of the aggregate, and
+        of those of the lease's project elsewhere. The results are of the hosts that have some."""
+        project = work.lease.project_id
+        unwanted = {
+            host: [server for server in servers if host in members or server.project_id == project]
+            for host, servers in found.items()
+        }
+        busy = [host for host, servers in unwanted.items() if servers]
+        return for_each(busy, lambda host: self._deletions.ask(unwanted[host], compute), work.run_steps)
+
+    def _given_back(
+        self, work: Work, compute: Compute, aggregate: Aggregate | None, astray: Sequence[str]
+    ) -> Outcome:
+        """Put the aggregate's hosts, and those that are astray, into the freepool, then remove the
+        aggregate."""
+        members = aggregate.hosts if aggregate is not None else ()
+        if members or astray:
+            freepool = self._freepool.require(compute)
+            moved = self._move([*astray, *members], aggregate, freepool, work, compute)
+            if moved.failures:
+                return unfinished(moved.failures, [])
+        if aggregate is not None:
+            compute.delete_aggregate(aggregate.id)
+        return Done()
+
+    def _move(
+        self,
+        hosts: Sequence[str],
+        source: Aggregate | None,
+        target: Aggregate,
+        work: Work,
+        compute: Compute,
+        hindrance: Callable[[str], str | None] = lambda host: None,
+    ) -> _Moved:
+        """Move the hosts, but for those that a ``hindrance`` keeps.
+
+        A host joins the target before it leaves the source: it is in both for a moment, and after a crash,
+        but never in none of them. Where several join at once, Nova's schedulers are told of all of them
+        before any leaves, for they learn of each by itself, and may forget one for another."""
+
+        def join(host: str) -> str | None:
+            reason = hindrance(host)
+            if reason is None and host not in target.hosts:
+                compute.add_host(target.id, host)
+            return reason
+
+        def leave(host: str) -> None:
+            if source is not None:
+                compute.remove_host(source.id, host)
+
+        joined = for_each(hosts, join, work.run_steps)
+        arrived = [host for host, reason in joined.done.items() if reason is None]
+        if len(arrived) > 1:
+            compute.refresh_aggregate(target)
+        left = for_each(arrived, leave, work.run_steps)
+        waiting = [reason for reason in joined.done.values() if reason is not None]
+        missing = set(hosts) - left.done.keys()
+        return _Moved(missing, waiting, [*joined.failures, *left.failures])
 
 
 def _deleting(host: str) -> str:

@@ -32,6 +32,7 @@ class HostKind(Kind[HostParameters]):
     extension = HostsExtension
     quantities = ("hosts",)
     zone_property = ZONE
+    requirement_parameters = ("hypervisor_properties", "resource_properties")
 
     def __init__(
         self,

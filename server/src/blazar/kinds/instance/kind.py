@@ -26,6 +26,7 @@ class InstanceKind(SlotKind[InstanceParameters]):
     """Room for servers whose size the user names."""
 
     resource_type = "virtual:instance"
+    requirement_parameters = ("resource_properties",)
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> InstanceKind:

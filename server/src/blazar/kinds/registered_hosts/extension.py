@@ -29,6 +29,7 @@ from blazar.kinds.registered_hosts.comparison import HostComparison
 from blazar.kinds.registered_hosts.hosts import Hosts, HostSettings
 from blazar.kinds.registered_hosts.interface import AllocationsInterface, HostsInterface
 from blazar.kinds.registered_hosts.monitor import HostMonitor, MonitorSettings, store_cloud_ids
+from blazar.kinds.registered_hosts.pool import POOL
 from blazar.service.interface import Service
 from blazar.service.ports import Difference, Look, Repair
 from blazar.service.ports.kind import Dependencies
@@ -46,6 +47,7 @@ class HostsExtension(ApiExtension):
 
     name = "hosts"
     interfaces: ClassVar = {"hosts": HostsInterface, "allocations": AllocationsInterface}
+    maintained = POOL
     policies = policies.RULES
 
     def __init__(

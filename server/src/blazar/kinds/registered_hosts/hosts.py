@@ -10,6 +10,7 @@ from itertools import chain, count
 from zlib import crc32
 
 from blazar.domain.errors import BlazarError, Busy, CloudUnavailable, OutcomeUnknown, Stale
+from blazar.domain.lease.offer import Offer
 from blazar.domain.resource import Registration
 from blazar.kinds.registered_hosts.commands import RegisterHost
 from blazar.kinds.registered_hosts.deregistration import (
@@ -104,8 +105,19 @@ class Hosts:
             # Another request registered the same host a moment earlier: what the cloud has is its work now.
             raise HostAlreadyRegistered(host=hypervisor.hypervisor_hostname) from None
         except BlazarError:
-            for_undo(self._cloud).compute.remove_host(freepool_id, hypervisor.service_name)
+            if not self._is_kept(hypervisor, former):
+                for_undo(self._cloud).compute.remove_host(freepool_id, hypervisor.service_name)
             raise
+
+    def _is_kept(self, hypervisor: Hypervisor, former: Registration | None) -> bool:
+        """Return whether the host is to stay in the freepool although this registration has failed: another
+        request has registered it meanwhile, or its deregistration was given up. Where the database does not
+        tell, one that was registered before stays."""
+        try:
+            known = self._registered(hypervisor.hypervisor_hostname, hypervisor.uuid)
+        except (Busy, CloudUnavailable):
+            return former is not None
+        return any(host.reservable for host in known)
 
     def _half_deregistered(self, hypervisor: Hypervisor) -> Registration | None:
         """Return the registration of the hypervisor where its deregistration was cut off. Raises
@@ -211,11 +223,12 @@ class Hosts:
         return self._database.transact(commit)
 
     def _asked_for(self, uow: UnitOfWork, host_id: str) -> frozenset[str]:
-        """Return the properties that present and future reservations on the host ask for."""
+        """Return the properties that present and future reservations on the host, and offers, ask for."""
         allocations = uow.resources.allocations(POOL, resource_ids=[host_id], ending_after=self._clock.now())
         asked: frozenset[str] = frozenset()
         for lease_id in {a.lease_id for a in allocations}:
-            lease = uow.leases.get(lease_id)
+            found = uow.leases.get(lease_id) or uow.offers.get(lease_id)
+            lease = found.lease if isinstance(found, Offer) else found
             for reservation in lease.reservations if lease else ():
                 asked |= self._kinds[reservation.resource_type].demand(reservation).requirement.names
         return asked

@@ -9,16 +9,16 @@ it is in its aggregate, so from the aggregate all inventories are found again. T
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 from blazar.domain.lease.lease import Lease, Reservation
-from blazar.domain.lease.outcome import Done, NotYet, Outcome
+from blazar.domain.lease.outcome import Done, Outcome
 from blazar.domain.lease.surplus import surplus_slots
 from blazar.kinds.aggregates import AGGREGATE_ID, existing_aggregate, known_aggregate, service_name
 from blazar.kinds.deletions import Deletions
+from blazar.kinds.for_each import Results, for_each, unfinished
 from blazar.kinds.slots.affinity import GROUP_ID, group_name, remove_groups
 from blazar.kinds.slots.size import SlotSize
 from blazar.kinds.snapshots import take_snapshots
@@ -28,7 +28,6 @@ from blazar.service.ports.kind import Work
 HOSTS = "hosts"
 """In what a reservation remembers: the hypervisor_hostname of each compute service host in its aggregate."""
 RESERVATION_SPEC = "aggregate_instance_extra_specs:reservation"
-CHECK_SERVERS_AFTER = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +55,10 @@ class SlotActuator:
 
         Servers on hosts that no longer serve the reservation are deleted. Where it has given up only some of
         the slots of a host, so are the newest of its servers there that have no slot any more."""
-        compute, placement = cloud.compute, cloud.placement
-        reservation = work.reservation
-        class_name = resource_class(reservation.id)
-        placement.ensure_resource_class(class_name)
+        compute, reservation = cloud.compute, work.reservation
+        cloud.placement.ensure_resource_class(resource_class(reservation.id))
         flavor = expected_flavor(reservation, size)
-        _ensure_flavor(compute, flavor)
+        is_new = _ensure_flavor(compute, flavor)
         aggregate = self._aggregate(work, compute)
         wanted = shares(work)
         hypervisors = {
@@ -69,24 +66,24 @@ class SlotActuator:
             **{host: w.hypervisor for host, w in wanted.items()},
         }
         remembered = {AGGREGATE_ID: aggregate.id, HOSTS: hypervisors}
-        for host, share in wanted.items():
-            if host not in aggregate.hosts:
-                compute.add_host(aggregate.id, host)
-            placement.set_reserved_slots(share.hypervisor, class_name, share.slots)
+        served = _served(wanted, aggregate, work, cloud)
         homeless = _homeless(work, aggregate, wanted, compute)
-        self._shrinking.ask([server for servers in homeless.values() for server in servers], compute)
-        for host in aggregate.hosts:
-            if host not in wanted and host not in homeless:
-                placement.set_reserved_slots(hypervisors.get(host, host), class_name, 0)
-                compute.remove_host(aggregate.id, host)
-        if work.lease.project_id not in compute.flavor_projects(flavor.id):
+        unwanted = [server for servers in homeless.values() for server in servers]
+        self._shrinking.ask(unwanted, compute, work.run_steps)
+        surplus = [host for host in aggregate.hosts if host not in wanted and host not in homeless]
+        left = _left(surplus, hypervisors, aggregate, work, cloud)
+        failures = [*served.failures, *left.failures]
+        if not failures and (is_new or work.lease.project_id not in compute.flavor_projects(flavor.id)):
             compute.grant_flavor(flavor.id, work.lease.project_id)
-        busy = _being_deleted([server for servers in homeless.values() for server in servers])
-        if busy is None:
+        waiting = _being_deleted(unwanted)
+        if not failures and not waiting:
             return Done(remembered)
-        serving = frozenset(a.resource_id for a in work.reservation.allocations)
-        freed = frozenset(i for i in surplus_slots(work.reservation) if service_name(work, i) not in homeless)
-        return NotYet(busy, CHECK_SERVERS_AFTER, remembered, serving, freed)
+        known = {
+            "cloud_state": remembered,
+            "serving": _others((a.resource_id for a in reservation.allocations), served.missing, work),
+            "freed": _others(surplus_slots(reservation), {*homeless, *served.missing, *left.missing}, work),
+        }
+        return unfinished(failures, waiting, **known)
 
     def snapshot(self, work: Work, cloud: Cloud) -> Outcome:
         """Make an image of each server of the reservation's flavor."""
@@ -97,25 +94,22 @@ class SlotActuator:
         """Prevent new servers, delete the servers, then remove what was made for them.
 
         While Nova is at the deletion of every server that is left, one look at them is all."""
-        compute, placement = cloud.compute, cloud.placement
-        reservation = work.reservation
+        compute, reservation = cloud.compute, work.reservation
         servers = compute.servers_of(reservation.id)
         if not self._ending.are_under_way(servers):
             compute.revoke_flavor(reservation.id, work.lease.project_id)
             servers = compute.servers_of(reservation.id)
-            self._ending.ask(servers, compute)
-        if (busy := _being_deleted(servers)) is not None:
-            return NotYet(busy, CHECK_SERVERS_AFTER)
-        class_name = resource_class(reservation.id)
+            self._ending.ask(servers, compute, work.run_steps)
+        if waiting := _being_deleted(servers):
+            return unfinished([], waiting)
         aggregate = existing_aggregate(reservation, compute)
         if aggregate is not None:
-            hypervisors = _hypervisors(work)
-            for host in aggregate.hosts:
-                # Only the inventory goes: nova-compute remembers the provider, and fails boots without it.
-                placement.set_reserved_slots(hypervisors.get(host, host), class_name, 0)
-                compute.remove_host(aggregate.id, host)
+            # Only the inventory goes: nova-compute remembers the provider, and fails boots without it.
+            left = _left(aggregate.hosts, _hypervisors(work), aggregate, work, cloud)
+            if left.failures:
+                return unfinished(left.failures, [])
             compute.delete_aggregate(aggregate.id)
-        placement.remove_resource_class(class_name)
+        cloud.placement.remove_resource_class(resource_class(reservation.id))
         # Nova finds a flavor's servers only while the flavor is there, so it goes after them.
         compute.delete_flavor(reservation.id)
         remove_groups(reservation, compute)
@@ -157,6 +151,44 @@ def shares(work: Work) -> dict[str, Share]:
             before = wanted[host].slots if host in wanted else 0
             wanted[host] = Share(registration.name, before + allocation.slots)
     return wanted
+
+
+def _served(
+    wanted: Mapping[str, Share], aggregate: Aggregate, work: Work, cloud: Cloud
+) -> Results[str, None]:
+    """Have each host in the aggregate, with an inventory of its slots."""
+    compute, class_name = cloud.compute, resource_class(work.reservation.id)
+    arriving = wanted.keys() - set(aggregate.hosts)
+
+    def serve(host: str) -> None:
+        if host in arriving:
+            compute.add_host(aggregate.id, host)
+        cloud.placement.set_reserved_slots(wanted[host].hypervisor, class_name, wanted[host].slots)
+
+    served = for_each(wanted, serve, work.run_steps)
+    # Schedulers learn of each host by itself, and may forget one for another that comes at once. A crash may
+    # have come before this, so it is done until all allocations are bound.
+    if len(wanted) > 1 and (arriving or not all(a.bound for a in work.reservation.allocations)):
+        compute.refresh_aggregate(aggregate)
+    return served
+
+
+def _left(
+    hosts: Sequence[str], hypervisors: Mapping[str, str], aggregate: Aggregate, work: Work, cloud: Cloud
+) -> Results[str, None]:
+    """Take inventories and membership from the hosts."""
+    class_name = resource_class(work.reservation.id)
+
+    def leave(host: str) -> None:
+        cloud.placement.set_reserved_slots(hypervisors.get(host, host), class_name, 0)
+        cloud.compute.remove_host(aggregate.id, host)
+
+    return for_each(hosts, leave, work.run_steps)
+
+
+def _others(resource_ids: Iterable[str], hosts: Collection[str], work: Work) -> frozenset[str]:
+    """Return the resources that are not these hosts."""
+    return frozenset(each for each in resource_ids if service_name(work, each) not in hosts)
 
 
 def _homeless(
@@ -219,16 +251,18 @@ def _affinity_spec(reservation: Reservation) -> dict[str, str]:
     )
 
 
-def _ensure_flavor(compute: Compute, wanted: Flavor) -> None:
+def _ensure_flavor(compute: Compute, wanted: Flavor) -> bool:
+    """Return whether there was none: then no project may use it yet."""
     known = compute.flavor(wanted.id)
     if known is None or not wanted.extra_specs.items() <= known.extra_specs.items():
         compute.create_flavor(wanted)
+    return known is None
 
 
-def _being_deleted(servers: Sequence[Server]) -> str | None:
-    """Return what is waited for; None where there is nothing to wait for."""
+def _being_deleted(servers: Sequence[Server]) -> Sequence[str]:
+    """Return what is waited for."""
     names = ", ".join(server.name for server in servers[:5]) + (", ..." if len(servers) > 5 else "")
-    return f"{len(servers)} servers are being deleted: {names}" if servers else None
+    return [f"{len(servers)} servers are being deleted: {names}"] if servers else []
 
 
 def rendered(reservation: Reservation) -> dict[str, Any]:

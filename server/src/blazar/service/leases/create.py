@@ -21,6 +21,7 @@ from blazar.service.leases.dates import moment_of
 from blazar.service.leases.drafts import draft_reservation
 from blazar.service.leases.settings import LeaseSettings
 from blazar.service.leases.store import LeaseChange, LeaseStore
+from blazar.service.leases.wait import LeaseWait
 from blazar.service.notifications import LEASE_CREATE
 from blazar.service.objections import Objections
 from blazar.service.ports import Clock, Nudge
@@ -42,7 +43,9 @@ class LeaseCreation:
         nudge: Nudge,
         enforcement: Enforcement,
         objections: Objections,
+        wait: LeaseWait,
     ) -> None:
+        self._wait = wait
         self._enforcement = enforcement
         self._objections = objections
         self._store = store
@@ -73,17 +76,26 @@ class LeaseCreation:
         settings: LeaseSettings,
         by_duration: ByDuration | None = None,
         key: RequestKey | None = None,
+        wait_until: datetime | None = None,
     ) -> Lease:
-        """Create the lease, or return the one that the same request has created before."""
+        """Create the lease, or return the one that the same request has created before. With ``wait_until``,
+        one that does not fit waits in line."""
         if (existing := self._store.find_by_key(key, caller)) is not None:
             return self._confirmation.created_before(existing.id, caller)
         now = self._clock.now()
         draft = self.draft(command, caller, now, settings, by_duration)
         draft = self._preparation.complete(None, draft, caller)
         task = self._preparation.task(None, draft, caller)
+        if wait_until is not None:
+            self._wait.require_allowed(wait_until, task)
         if task is None:
             first = draft
-            lease = self._reserve(first, draft, (LEASE_CREATE,), caller, by_duration, key)
+            try:
+                lease = self._reserve(first, draft, (LEASE_CREATE,), caller, by_duration, key)
+            except NotEnoughResources as shortage:
+                if wait_until is None:
+                    raise
+                return self._wait.begin(draft, command, by_duration, wait_until, key, caller, shortage)
         else:
             first = change.unconfirmed(task.marked(draft), now + CONFIRM_WITHIN, new_id)
             lease = self._reserve(first, draft, (), caller, by_duration, key)

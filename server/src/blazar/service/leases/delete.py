@@ -10,8 +10,11 @@ from blazar.service.ids import new_id
 from blazar.service.leases.precondition import Precondition
 from blazar.service.leases.settings import LeaseSettings
 from blazar.service.leases.store import LeaseChange, LeaseStore
-from blazar.service.notifications import LEASE_DELETE
+from blazar.service.notifications import LEASE_DELETE, LEASE_WAIT_CANCELLED
 from blazar.service.ports import Clock, Nudge
+
+REMOVED_AT_ONCE = frozenset({LeaseStatus.WAITING, LeaseStatus.PENDING, LeaseStatus.TERMINATED})
+"""The statuses of leases of which no event is under way."""
 
 
 class LeaseDeletion:
@@ -53,8 +56,9 @@ class LeaseDeletion:
 def _can_be_removed(lease: Lease) -> bool:
     """Return whether the lease has nothing in the cloud, and no event is under way."""
     is_in_cloud = lease.trust_id is not None or any(r.cloud_state for r in lease.reservations)
-    return lease.status in (LeaseStatus.PENDING, LeaseStatus.TERMINATED) and not is_in_cloud
+    return lease.status in REMOVED_AT_ONCE and not is_in_cloud
 
 
 def _removal(old: Lease) -> LeaseChange:
-    return LeaseChange(old, None, given_back=old.resource_ids, notifications=(LEASE_DELETE,))
+    told = LEASE_WAIT_CANCELLED if old.status is LeaseStatus.WAITING else LEASE_DELETE
+    return LeaseChange(old, None, given_back=old.resource_ids, notifications=(told,))

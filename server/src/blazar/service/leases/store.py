@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -45,6 +45,10 @@ class LeaseChange:
     """The key of the request that creates the lease. The commit keeps it."""
     notifications: tuple[str, ...] = ()
     """The event types of the notifications that are sent of the stored lease."""
+
+
+Settled = Callable[[UnitOfWork, Lease, datetime], Lease]
+"""Returns the new lease as it is to be stored in the transaction of this moment."""
 
 
 class LeaseStore:
@@ -105,8 +109,11 @@ class LeaseStore:
             self._quotas.preview(uow, old, counted, self._clock.now(), asked)
         return counted
 
-    def commit(self, change: LeaseChange, caller: Caller | None = None) -> Lease:
+    def commit(
+        self, change: LeaseChange, caller: Caller | None = None, settled: Settled | None = None
+    ) -> Lease:
         """Commit the change, with its notifications. Return the lease as stored, or the one that was removed.
+        ``settled`` may return another new lease, by what it finds in the transaction.
 
         Raises Stale where the lease or a resource has changed since it was read, or its key is kept already,
         QuotaExceeded where the
@@ -122,7 +129,10 @@ class LeaseStore:
             self._quotas.admit(uow, change.old, change.new, now, asked)
             uow.resources.touch(change.given_back, now)
             uow.resources.bump(change.generations, now)
-            lease = _written(change, uow.leases, now)
+            final = change
+            if settled is not None and change.new is not None:
+                final = replace(change, new=settled(uow, change.new, now))
+            lease = _written(final, uow.leases, now)
             self._reports.put(uow, change.old, change.new and lease, now)
             told = payload(lease, self._kinds) if change.new else payload_of_deleted(lease, self._kinds)
             for event_type in change.notifications:

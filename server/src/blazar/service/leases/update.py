@@ -26,6 +26,7 @@ from blazar.service.ids import new_id
 from blazar.service.leases.dates import moment_of
 from blazar.service.leases.precondition import Precondition
 from blazar.service.leases.store import LeaseChange, LeaseStore
+from blazar.service.leases.wait import ONLY_THESE, LeaseWait
 from blazar.service.notifications import LEASE_UPDATE, WARNING_WITHDRAWN
 from blazar.service.ports import Clock, Nudge
 from blazar.service.ports.kind import Kinds
@@ -44,7 +45,9 @@ class LeaseUpdate:
         clock: Clock,
         nudge: Nudge,
         enforcement: Enforcement,
+        wait: LeaseWait,
     ) -> None:
+        self._wait = wait
         self._enforcement = enforcement
         self._store = store
         self._admission = admission
@@ -60,11 +63,14 @@ class LeaseUpdate:
         caller: Caller,
         duration: timedelta | None,
         expected: Precondition,
+        wait_until: datetime | None = None,
     ) -> Lease:
         """Return the lease as ``update`` would leave it now. Nothing is written or made."""
         now = self._clock.now()
         old = self._store.load(lease_id)
         change.require_understood(old)
+        if (waiting := _waits(old, duration, wait_until)) is not None:
+            return self._wait.change(waiting, command, wait_until, expected, caller, is_preview=True)
         command = _with_end(command, old, duration, now)
         named = _renamed(old, command)
         only_renames = _only_renames(command, old, now)
@@ -80,6 +86,17 @@ class LeaseUpdate:
         self._enforcement.preview(old, planned, caller)
         return self._store.preview(old, planned, caller)
 
+    def wanted(
+        self, lease_id: str, command: UpdateLease, caller: Caller, duration: timedelta | None
+    ) -> tuple[Lease, Lease, Interval]:
+        """Return the lease as it is and as the command asks for it, checked, and the time that is planned."""
+        now = self._clock.now()
+        old = self._store.load(lease_id)
+        change.require_understood(old)
+        command = _with_end(command, old, duration, now)
+        new = self._complete(old, _renamed(old, command), command, caller, now)
+        return old, new, _ahead(new, now)
+
     def update(
         self,
         lease_id: str,
@@ -87,10 +104,12 @@ class LeaseUpdate:
         caller: Caller,
         duration: timedelta | None,
         expected: Precondition,
+        wait_until: datetime | None = None,
     ) -> Lease:
         check = self._enforcement.of_request(caller)
         lease = self._admission.until_committed(
-            lambda: self._attempt(lease_id, command, caller, check, duration, expected), caller.deadline
+            lambda: self._attempt(lease_id, command, caller, check, duration, expected, wait_until),
+            caller.deadline,
         )
         self._nudge(lease.next_due)
         return lease
@@ -103,6 +122,7 @@ class LeaseUpdate:
         check: RequestCheck,
         duration: timedelta | None,
         expected: Precondition,
+        wait_until: datetime | None,
     ) -> Lease:
         """Change the lease as it is now, if it is as ``expected``. A lease that is as asked for stays: the
         request was made before, and only its answer was lost."""
@@ -110,6 +130,8 @@ class LeaseUpdate:
         caller.require_time(now)
         old = self._store.load(lease_id)
         change.require_understood(old)
+        if (waiting := _waits(old, duration, wait_until)) is not None:
+            return self._wait.change(waiting, command, wait_until, expected, caller)
         command = _with_end(command, old, duration, now)
         named = _renamed(old, command)
         only_renames = _only_renames(command, old, now)
@@ -263,6 +285,18 @@ class LeaseUpdate:
             raise
         self._preparation.discard(old, lease)
         return lease
+
+
+def _waits(old: Lease, duration: timedelta | None, wait_until: datetime | None) -> Lease | None:
+    """Return the lease where it waits in line. Raises InvalidStatus where what is asked for needs the
+    opposite."""
+    if old.status is LeaseStatus.WAITING:
+        if duration is not None:
+            raise InvalidStatus(reason=ONLY_THESE)
+        return old
+    if wait_until is not None:
+        raise InvalidStatus(reason=f"the lease is {old.status}, and does not wait.")
+    return None
 
 
 def _with_end(command: UpdateLease, old: Lease, duration: timedelta | None, now: datetime) -> UpdateLease:

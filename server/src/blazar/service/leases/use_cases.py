@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from blazar.domain.lease.lease import Lease
 from blazar.service.admission import Admission
@@ -14,9 +14,10 @@ from blazar.service.leases.confirm import LeaseConfirmation
 from blazar.service.leases.create import LeaseCreation
 from blazar.service.leases.delete import LeaseDeletion
 from blazar.service.leases.precondition import Precondition
-from blazar.service.leases.settings import LeaseSettings
+from blazar.service.leases.settings import LeaseSettings, WaitSettings
 from blazar.service.leases.store import LeaseStore
 from blazar.service.leases.update import LeaseUpdate
+from blazar.service.leases.wait import LeaseWait
 from blazar.service.objections import Objections
 from blazar.service.ports import Clock, Database, LeasePage, LeaseQuery, ListPage, Nudge
 from blazar.service.ports.kind import Kinds
@@ -28,7 +29,8 @@ from blazar.service.usage_reports import UsageReports
 class Leases:
     """The use cases of leases. ``nudge`` wakes the event engine after a commit that gives it work.
 
-    The use cases of offers share ``store``, ``creation`` and ``confirmation``."""
+    The use cases of offers share ``store``, ``creation`` and ``confirmation``, those of explanations
+    ``changes``."""
 
     def __init__(
         self,
@@ -42,6 +44,7 @@ class Leases:
         enforcement: Enforcement,
         reports: UsageReports,
         quotas: Quotas,
+        waiting: WaitSettings,
     ) -> None:
         self.store = LeaseStore(database, kinds, clock, quotas, reports)
         self._deletion = LeaseDeletion(self.store, admission, clock, nudge)
@@ -49,6 +52,7 @@ class Leases:
         self.confirmation = LeaseConfirmation(
             self.store, admission, preparation, self._deletion, clock, nudge
         )
+        wait = LeaseWait(self.store, admission, clock, waiting)
         self.creation = LeaseCreation(
             self.store,
             admission,
@@ -59,8 +63,9 @@ class Leases:
             nudge,
             enforcement,
             objections,
+            wait,
         )
-        self._update = LeaseUpdate(self.store, admission, preparation, kinds, clock, nudge, enforcement)
+        self.changes = LeaseUpdate(self.store, admission, preparation, kinds, clock, nudge, enforcement, wait)
         self.settings = settings
         """May be replaced at any time; a request under way goes on with those that it began with."""
 
@@ -79,8 +84,9 @@ class Leases:
         caller: Caller,
         by_duration: ByDuration | None = None,
         key: RequestKey | None = None,
+        wait_until: datetime | None = None,
     ) -> Lease:
-        return self.creation.create(command, caller, self.settings, by_duration, key)
+        return self.creation.create(command, caller, self.settings, by_duration, key, wait_until)
 
     def preview_create(
         self, command: CreateLease, caller: Caller, by_duration: ByDuration | None = None
@@ -94,8 +100,9 @@ class Leases:
         caller: Caller,
         duration: timedelta | None = None,
         revisions: tuple[int, ...] | None = None,
+        wait_until: datetime | None = None,
     ) -> Lease:
-        return self._update.update(lease_id, command, caller, duration, Precondition(revisions))
+        return self.changes.update(lease_id, command, caller, duration, Precondition(revisions), wait_until)
 
     def preview_update(
         self,
@@ -104,8 +111,9 @@ class Leases:
         caller: Caller,
         duration: timedelta | None = None,
         revisions: tuple[int, ...] | None = None,
+        wait_until: datetime | None = None,
     ) -> Lease:
-        return self._update.preview(lease_id, command, caller, duration, Precondition(revisions))
+        return self.changes.preview(lease_id, command, caller, duration, Precondition(revisions), wait_until)
 
     def delete(self, lease_id: str, caller: Caller, revisions: tuple[int, ...] | None = None) -> None:
         self._deletion.delete(lease_id, caller, self.settings, Precondition(revisions))

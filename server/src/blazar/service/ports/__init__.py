@@ -22,6 +22,7 @@ from blazar.service.ports.cloud import (
     UnifiedLimits,
 )
 from blazar.service.ports.database import (
+    ANY_NUMBER,
     LONGEST_DELAY,
     LONGEST_TEXT,
     CallRepository,
@@ -47,11 +48,14 @@ from blazar.service.ports.database import (
 )
 from blazar.service.ports.drift import Difference, Look, MarkedObject, Repair, is_reservation_id
 from blazar.service.ports.lease_lists import LeasePage, LeasePlace, LeaseQuery, LeaseSort, ListPage
+from blazar.service.ports.maintenances import MaintenanceRepository
 from blazar.service.ports.offers import OfferRepository
 from blazar.service.ports.quotas import QuotaRepository
 from blazar.service.ports.surroundings import Announcements, Clock, Notifier, Nudge
+from blazar.service.ports.waitlist import PlaceInLine, WaitlistRepository
 
 __all__ = [
+    "ANY_NUMBER",
     "LONGEST_DELAY",
     "LONGEST_TEXT",
     "Aggregate",
@@ -80,6 +84,7 @@ __all__ = [
     "LeaseSort",
     "ListPage",
     "Look",
+    "MaintenanceRepository",
     "MarkedObject",
     "Network",
     "Notification",
@@ -87,6 +92,7 @@ __all__ = [
     "Nudge",
     "OfferRepository",
     "Outbox",
+    "PlaceInLine",
     "Placement",
     "Presence",
     "PresenceRepository",
@@ -104,5 +110,6 @@ __all__ = [
     "Subnet",
     "UnifiedLimits",
     "UnitOfWork",
+    "WaitlistRepository",
     "is_reservation_id",
 ]

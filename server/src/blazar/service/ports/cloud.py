@@ -137,6 +137,14 @@ class Compute(Protocol):
         """Remove a host; one that is no member is no error."""
         ...
 
+    def refresh_aggregate(self, aggregate: Aggregate) -> None:
+        """Have Nova tell its schedulers the hosts of an aggregate as they are now; one that is gone is no
+        error.
+
+        Each change of an aggregate tells the schedulers all of its hosts as that request knows them. Of
+        changes that come at once, the last one told may not know the others."""
+        ...
+
     def delete_aggregate(self, aggregate_id: int) -> None:
         """Delete an aggregate, which must be empty; one that is gone already is no error."""
         ...

@@ -15,10 +15,15 @@ from blazar.domain.lease.lease import Lease
 from blazar.domain.resource import Allocation, Pool, Registration
 from blazar.domain.time import Interval
 from blazar.service.ports.lease_lists import LeasePage, LeaseQuery, ListPage
+from blazar.service.ports.maintenances import MaintenanceRepository
 from blazar.service.ports.offers import OfferRepository
 from blazar.service.ports.quotas import QuotaRepository
+from blazar.service.ports.waitlist import WaitlistRepository
 
 T = TypeVar("T")
+
+ANY_NUMBER = range(2**31 - 1)
+"""Of attempts at an event."""
 
 LONGEST_TEXT = 10_000
 """Characters of the longest explanation (a status reason, the reason of an event) that is stored; what is
@@ -278,12 +283,15 @@ class StandingClaim:
 
 
 class EventRepository(Protocol):
-    """The engine's view on events: which are due, who works on them."""
+    """The engine's view on events: which are due, who works on them.
 
-    def due(self, now: datetime, limit: int, retries: bool | None = None) -> Sequence[Event]:
+    A claim is neither taken, extended nor voided while another transaction has changed the lease and is not
+    committed yet: LeaseLocked is raised at once, for the other one may have been suspended, and the engine
+    has other leases to see to."""
+
+    def due(self, now: datetime, limit: int, attempts: range = ANY_NUMBER) -> Sequence[Event]:
         """Return the open events with ``due <= now`` of leases that have no valid claim, by due time,
-        precedence of the type, and id. With ``retries`` only those that were tried before, or only those that
-        were not."""
+        precedence of the type, and id; only those that were tried as often as ``attempts`` says."""
         ...
 
     def put_off(self, event_id: str, token: str, now: datetime, due: datetime) -> None:
@@ -300,7 +308,7 @@ class EventRepository(Protocol):
         self, lease_id: str, token: str, now: datetime, until: datetime, before: datetime
     ) -> bool:
         """Compare and set: false where the lease is claimed, or no longer one of ``unreconciled``. The claim
-        is extended and given back with the lease's id in place of an event's."""
+        is extended and given back with the lease's id in place of an event's. Raises LeaseLocked."""
         ...
 
     def mark_reconciled(self, lease_id: str, now: datetime) -> None:
@@ -309,11 +317,11 @@ class EventRepository(Protocol):
 
     def claim(self, event_id: str, token: str, now: datetime, until: datetime) -> bool:
         """Compare and set: false where another claim is valid at ``now``, where another event of the same
-        lease is claimed, or where the event is no longer open and due."""
+        lease is claimed, or where the event is no longer open and due. Raises LeaseLocked."""
         ...
 
     def extend(self, event_id: str, token: str, now: datetime, until: datetime) -> bool:
-        """Extend the claim. Return false where it is lost."""
+        """Extend the claim. Return false where it is lost. Raises LeaseLocked."""
         ...
 
     def release_claim(self, event_id: str, token: str, now: datetime) -> None:
@@ -328,7 +336,8 @@ class EventRepository(Protocol):
         ...
 
     def void(self, claim: StandingClaim) -> bool:
-        """Forget the claim; false where it was extended, given back or taken over meanwhile."""
+        """Forget the claim; false where it was extended, given back or taken over meanwhile. Raises
+        LeaseLocked."""
         ...
 
     def bring_forward(self, now: datetime, retry: datetime, confirmation: datetime) -> int:
@@ -557,6 +566,8 @@ class UnitOfWork(Protocol):
     @property
     def offers(self) -> OfferRepository: ...
     @property
+    def maintenances(self) -> MaintenanceRepository: ...
+    @property
     def resources(self) -> ResourceRepository: ...
     @property
     def events(self) -> EventRepository: ...
@@ -574,6 +585,8 @@ class UnitOfWork(Protocol):
     def presences(self) -> PresenceRepository: ...
     @property
     def quotas(self) -> QuotaRepository: ...
+    @property
+    def waitlist(self) -> WaitlistRepository: ...
 
 
 class Database(Protocol):

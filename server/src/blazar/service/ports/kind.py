@@ -20,6 +20,7 @@ from blazar.domain.resource import Pool, Registration
 from blazar.service.context import Caller
 from blazar.service.ports import Clock, Cloud, Database
 from blazar.service.ports.drift import Difference, Look, MarkedObject, Repair
+from blazar.service.ports.steps import RunSteps, one_after_another
 
 P = TypeVar("P")
 
@@ -35,6 +36,21 @@ class Measure:
 
 
 @dataclass(frozen=True, slots=True)
+class OtherSize(Generic[P]):
+    """The parameters of a reservation for units of another size, such as another flavor."""
+
+    asked: P
+    sent: Mapping[str, Any]
+    """What is to be sent in place of some of the parameters."""
+    parameter: str
+    """The parameter that names the size."""
+    old: str
+    """The name of the size that was asked for."""
+    new: str
+    """The name of this one."""
+
+
+@dataclass(frozen=True, slots=True)
 class Work:
     """The subject of a verb: a reservation of a lease, with the registrations of the resources that it
     occupies."""
@@ -42,6 +58,8 @@ class Work:
     lease: Lease
     reservation: Reservation
     resources: Mapping[str, Registration]
+    run_steps: RunSteps = one_after_another
+    """Runs steps of the verb that do not depend on each other, such as one for each host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +95,8 @@ class RequestHooks(ABC, Generic[P]):
 
     zone_property: ClassVar[str | None] = None
     """The property that has the zone in which a resource lies."""
+    requirement_parameters: ClassVar[Sequence[str]] = ()
+    """The parameters that are requirements over the properties of resources."""
 
     @abstractmethod
     def decode(self, parameters: Mapping[str, Any]) -> P:
@@ -158,6 +178,11 @@ class RequestHooks(ABC, Generic[P]):
         the parameters, so that less can be offered where not all can be had. Empty where there is no such
         request."""
         return {}
+
+    def other_sizes(self, asked: P, request: RequestContext) -> Sequence[OtherSize[P]]:
+        """Return a few other sizes of which the caller could have as many units, those first that differ
+        least. Raises CloudUnavailable, CloudRefused."""
+        return ()
 
     def complete(self, asked: P, request: RequestContext) -> P:
         """Return the parameters with what only the cloud knows, such as a flavor's size.
@@ -258,6 +283,8 @@ class Extension(ABC):
     name: ClassVar[str]
     interfaces: ClassVar[Mapping[str, type]]
     """The Protocol of each noun. Its methods are all that another process can call."""
+    maintained: ClassVar[Pool | None] = None
+    """The pool of its resources, where operators can take these away for maintenance."""
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> Self:

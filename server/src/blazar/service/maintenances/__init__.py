@@ -1,0 +1,5 @@
+"""Maintenances: operators take resources away for a time, and are told what that does to leases."""
+
+from blazar.service.maintenances.use_cases import MaintenanceDecision, Maintenances
+
+__all__ = ["MaintenanceDecision", "Maintenances"]
