@@ -19,9 +19,10 @@ from sqlalchemy import Connection, create_engine, make_url
 from blazar.adapters.db.engine import parse_url
 
 ROOT = Path(__file__).parents[1]
-sys.path.append(str(ROOT))
+sys.path += [str(ROOT), str(ROOT / "server/tests")]
 
-from ha.programs import BIN, HOST, Program, eventually, free_port  # noqa: E402 (found only now)
+from free_ports import free_port  # noqa: E402 (found only now)
+from ha.programs import BIN, HOST, Program, eventually  # noqa: E402 (found only now)
 
 MARIADB = os.environ.get("BLAZAR_TEST_MARIADB", "mariadb://root@127.0.0.1/mysql")
 RABBITMQ = os.environ.get("BLAZAR_TEST_RABBITMQ", "rabbit://guest:guest@127.0.0.1:5672/")

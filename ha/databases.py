@@ -16,10 +16,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from free_ports import free_port
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, text
 from sqlalchemy.exc import OperationalError
 
-from .programs import HOST, Program, as_user, eventually, free_port, new_folder
+from .programs import HOST, Program, as_user, eventually, new_folder
 
 PACKAGES = {
     "postgresql": ("PostgreSQL", "postgresql"),

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
-import random
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -23,24 +20,6 @@ BIN = Path(sys.executable).parent
 HOST = "127.0.0.1"
 LOGS = Path(os.environ.get("HA_LOGS", Path(__file__).parent.parent / "var" / "ha"))
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
-FIRST_PORT, PORTS_PER_WORKER = 20_000, 1_000
-"""Below the ports that Linux chooses by itself for outgoing connections."""
-_first = FIRST_PORT + PORTS_PER_WORKER * int(WORKER.removeprefix("gw") or 0)
-# from a random one on, for another run of this suite may be under way on the same machine
-_skipped = random.randrange(PORTS_PER_WORKER)
-_ports = itertools.islice(itertools.cycle(range(_first, _first + PORTS_PER_WORKER)), _skipped, None)
-
-
-def free_port() -> int:
-    """Return a port that is free, and that no other worker of pytest-xdist is going to use."""
-    while True:
-        port = next(_ports)
-        with socket.socket() as probe:
-            try:
-                probe.bind((HOST, port))
-            except OSError:
-                continue
-        return port
 
 
 def new_folder(name: str) -> Path:

@@ -15,11 +15,12 @@ from uuid import uuid4
 
 import pytest
 import requests
+from free_ports import free_port
 from sqlalchemy import Engine, create_engine, make_url, text
 
 from . import history
 from .databases import database_server
-from .programs import BIN, HOST, Program, eventually, free_port
+from .programs import BIN, HOST, Program, eventually
 from .relay import Relay
 from .sandbox import PASSWORD, Sandbox
 

@@ -17,10 +17,11 @@ from typing import Any
 
 import pytest
 import requests
+from free_ports import free_port
 
 from .clients import RESERVATION, in_minutes
 from .conftest import Show
-from .programs import BIN, HOST, Program, eventually, free_port
+from .programs import BIN, HOST, Program, eventually
 from .sandbox import Sandbox
 from .site import CLAIM
 

@@ -17,9 +17,10 @@ from pathlib import Path
 
 import pytest
 import requests
+from free_ports import free_port
 
 from .conftest import Show
-from .programs import HOST, Program, eventually, free_port, new_folder
+from .programs import HOST, Program, eventually, new_folder
 from .site import Site, site
 
 NGINX_CONF = Path(__file__).parent.parent / "docs" / "operator" / "nginx.conf"

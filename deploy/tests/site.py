@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import yaml
+from free_ports import free_port
 from sqlalchemy import make_url
 
 from blazar_sandbox.cloud import Cloud
@@ -49,12 +49,6 @@ DIALECTS = {
         "mariadb://root@127.0.0.1/mysql", "mysql+pymysql", "mysql",
     ),
 }  # fmt: skip
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])
 
 
 class Site:

@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import requests
 import yaml
+from free_ports import free_port
 from keystoneauth1.identity import v3
 from keystoneauth1.session import Session
 from requests.adapters import HTTPAdapter
@@ -22,7 +23,7 @@ from blazar_sandbox.cloud import Cloud
 from blazar_sandbox.server import SandboxServer
 
 from .page import ROOT
-from .site import HOST, free_port
+from .site import HOST
 
 BIN = Path(sys.executable).parent
 COMPOSE = ROOT / "deploy" / "compose"

@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 import requests
 import yaml
+from free_ports import free_port
 from process.conftest import Standalone, eventually
 
 from .page import ROOT
-from .site import HOST, free_port
+from .site import HOST
 
 FOLDER = ROOT / "deploy" / "prometheus"
 PATIENCE = 60

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import threading
 from pathlib import Path
 from typing import Any
@@ -24,12 +23,6 @@ from blazar.service.ports import Clock
 
 CODEC = Codec(load_plugins(options.load(files=[])).interfaces)
 RABBITMQ = os.environ.get("BLAZAR_TEST_RABBITMQ", "rabbit://guest:guest@127.0.0.1:5672/")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Bus:

@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import kombu
 import pytest
+from free_ports import free_port
 from labtests.relay import Relay
 from oslo_config import cfg
 from sqlalchemy import select
@@ -26,7 +27,7 @@ from blazar.domain.errors import CloudUnavailable
 from blazar.engine.listening import Listening
 from blazar.service.health import ThreadState
 
-from .bus import RABBITMQ, free_port
+from .bus import RABBITMQ
 from .sandboxed import Sandboxed, until
 
 MEMORY = "fake://"

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from free_ports import free_port
 from labtests.relay import Relay
 
 from blazar.adapters.clock import SystemClock
@@ -26,7 +27,7 @@ from blazar.service.context import Caller
 from blazar.service.health import ThreadState
 from blazar.service.ports import Notification
 
-from .bus import RABBITMQ, Bus, free_port
+from .bus import RABBITMQ, Bus
 from .canned import LEASE, LEASE_ID, Canned
 from .sandboxed import until
 

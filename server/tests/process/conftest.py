@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -16,15 +15,10 @@ from typing import Any
 import pytest
 import requests
 import yaml
+from free_ports import free_port
 
 PROGRAM = Path(sys.executable).parent / "blazar-standalone"
 PATIENCE = 60
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Standalone:

@@ -11,10 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from free_ports import free_port
 
 from blazar.broker import EXAMPLE
 
-from .conftest import PATIENCE, PROGRAM, free_port
+from .conftest import PATIENCE, PROGRAM
 from .test_systemd import CONFIGURATION
 
 NOT_A_URL = f"[DEFAULT] transport_url is not like {EXAMPLE}"

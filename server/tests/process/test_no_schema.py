@@ -8,7 +8,9 @@ import subprocess
 import time
 from pathlib import Path
 
-from .conftest import PATIENCE, PROGRAM, eventually, free_port
+from free_ports import free_port
+
+from .conftest import PATIENCE, PROGRAM, eventually
 from .test_systemd import CONFIGURATION
 
 SENTENCE = (

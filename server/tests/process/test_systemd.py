@@ -10,8 +10,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from free_ports import free_port
 
-from .conftest import PATIENCE, PROGRAM, free_port
+from .conftest import PATIENCE, PROGRAM
 
 CONFIGURATION = """
 [DEFAULT]

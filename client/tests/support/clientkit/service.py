@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
+from free_ports import free_port
 
 START_SECONDS = 120
 
@@ -45,7 +45,7 @@ class Service:
 @contextmanager
 def running_service(folder: Path) -> Iterator[Service]:
     """Start the service on free ports with an empty folder, and stop it at the end."""
-    port, cloud_port = _free_port(), _free_port()
+    port, cloud_port = free_port(), free_port()
     folder.mkdir(parents=True, exist_ok=True)
     command = [str(Path(sys.executable).parent / "blazar-standalone")]
     command += ["--port", str(port), "--cloud-port", str(cloud_port), "--var", str(folder)]
@@ -66,10 +66,3 @@ def _wait_until_ready(process: subprocess.Popen[bytes], output: Path) -> None:
             return
         time.sleep(0.1)
     raise RuntimeError(f"the service did not start: {output.read_text()}")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
