@@ -14,7 +14,7 @@ import pytest
 
 from blazar.domain.errors import ClaimLost, CloudRefused, CloudUnavailable
 from blazar.domain.lease.lease import Lease, LeaseStatus
-from blazar.engine.lanes import REST
+from blazar.engine import lanes
 from blazar.engine.loop import EngineSettings, EventLoop
 from blazar.service.metrics import NoMetrics
 from blazar.service.ports import ClaimedEvent, Database
@@ -179,7 +179,7 @@ def test_what_is_stuck_holds_up_no_end(crowded: Place) -> None:
     loop = place.loop()
     loop.start()
     place.wait_for(stuck, LeaseStatus.TERMINATING, 60)
-    for done in range(2, 8):
+    for done in range(2, lanes.STUCK.start + 1):
         place.clock.ahead += timedelta(minutes=1)
         loop.nudge()
         place.wait_until(lambda done=done: place.metrics.ends() >= done * STUCK, 60)
@@ -205,15 +205,15 @@ def test_a_worker_rests_after_an_attempt_in_vain_at_what_is_stuck(place: Place) 
     loop = place.loop(workers=4)
     loop.start()
     place.wait_for(stuck, LeaseStatus.TERMINATING, 20)
-    for done in range(2, 8):
+    for done in range(2, lanes.STUCK.start + 1):
         place.clock.ahead += timedelta(minutes=1)
         loop.nudge()
         place.wait_until(lambda done=done: place.metrics.ends() >= done * len(stuck), 20)
     place.clock.ahead += timedelta(minutes=1)
     began = time.monotonic()
     loop.nudge()
-    place.wait_until(lambda: place.metrics.ends() >= 8 * len(stuck), 20)
-    assert time.monotonic() - began >= 3 * REST, "one worker, and four attempts"
+    place.wait_until(lambda: place.metrics.ends() >= (lanes.STUCK.start + 1) * len(stuck), 20)
+    assert time.monotonic() - began >= 3 * lanes.REST, "one worker, and four attempts"
 
 
 def test_a_backlog_of_retries_hides_no_start_that_the_loop_is_told_of(place: Place) -> None:

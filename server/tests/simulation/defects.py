@@ -66,7 +66,7 @@ def _not_out_of_freepool(remove_host: Any) -> Any:
 
 
 def _no_start(due: Any) -> Any:
-    return lambda self, now, limit: [e for e in due(self, now, limit) if e.event_type is not EventType.START]
+    return lambda self, *asked: [e for e in due(self, *asked) if e.event_type is not EventType.START]
 
 
 def _with_a_start(add: Any) -> Any:
@@ -178,7 +178,7 @@ DEFECTS: Mapping[str, Defect] = {
         "health tells of dead threads", LongLivedThread, "health", _all_well, seed=12
     ),
     "an end in this minute is refused": Defect(
-        "a lease that has begun can be ended", change, "end_now", _in_this_minute, seed=11
+        "a lease that has begun can be ended", change, "end_now", _in_this_minute, seed=29
     ),
     "properties are changed under leases": Defect(
         "what is promised is there as it was asked for", MemoryResources, "allocations", _no_rows
@@ -195,10 +195,12 @@ DEFECTS: Mapping[str, Defect] = {
     ),
     "starts are not found": Defect("nothing waits for ever", MemoryEvents, "due", _no_start),
     "offers are taken for expired before they are": Defect(
-        "a claim in time succeeds", MemoryOffers, "overdue", _overdue_soon, seed=20
+        "a claim in time succeeds", MemoryOffers, "overdue", _overdue_soon, seed=31
     ),
-    "no wait ends": Defect("none waits past its deadline", Waitlist, "_end", _nothing),
-    "what waits has a start": Defect("a lease that waits has nothing", MemoryLeases, "add", _with_a_start),
+    "no wait ends": Defect("none waits past its deadline", Waitlist, "_end", _nothing, seed=6),
+    "what waits has a start": Defect(
+        "a lease that waits has nothing", MemoryLeases, "add", _with_a_start, seed=6
+    ),
     "nothing is promoted": Defect(
         "the first in line waits for what is not there", admission, "promotion", _never_promoted, seed=36
     ),

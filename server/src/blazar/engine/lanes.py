@@ -14,7 +14,7 @@ from blazar.service.events import HeldClaim
 from blazar.service.ports import ANY_NUMBER
 
 FIRST = range(1)
-AGAIN = range(1, 7)
+AGAIN = range(1, 5)
 """What is likely to be done soon: servers that take some seconds to be deleted, a cloud that was away."""
 STUCK = range(AGAIN.stop, ANY_NUMBER.stop)
 REST = 0.3
