@@ -12,8 +12,11 @@ from pathlib import Path
 
 import pytest
 from free_ports import free_port
+from oslo_config import cfg
 
+from blazar import conf as options
 from blazar.broker import EXAMPLE
+from blazar.cmd.supervised import require_sound
 
 from .conftest import PATIENCE, PROGRAM
 from .test_systemd import CONFIGURATION
@@ -50,7 +53,6 @@ def test_a_wrong_value_is_one_sentence_and_exit_code_2(name: str, tmp_path: Path
         assert ended.stderr.count("max_pool_size") == 1
 
 
-@pytest.mark.parametrize("name", ["blazar-api", "blazar-manager"])
 @pytest.mark.parametrize(
     "lines, told",
     [
@@ -74,11 +76,20 @@ def test_a_wrong_value_is_one_sentence_and_exit_code_2(name: str, tmp_path: Path
         ),
     ],
 )
-def test_a_wrong_address_of_the_broker_is_one_sentence(
-    name: str, lines: str, told: str, tmp_path: Path
-) -> None:
+def test_a_wrong_address_of_the_broker_is_told(lines: str, told: str, tmp_path: Path) -> None:
     conf = tmp_path / "blazar.conf"
-    conf.write_text(f"[database]\nconnection = sqlite:///{tmp_path}/blazar.db\n{lines}\n")
+    conf.write_text(lines)
+    with pytest.raises((cfg.Error, LookupError, ValueError)) as mistake:
+        require_sound(options.load(files=[str(conf)]))
+    assert str(mistake.value).startswith(told)
+    assert "a:word" not in str(mistake.value)
+
+
+@pytest.mark.parametrize("name", ["blazar-api", "blazar-manager"])
+def test_a_wrong_address_of_the_broker_is_one_sentence(name: str, tmp_path: Path) -> None:
+    conf = tmp_path / "blazar.conf"
+    url = "rabbit://a:word@h:port/"
+    conf.write_text(f"[DEFAULT]\ntransport_url = {url}\n[database]\nconnection = sqlite:///{tmp_path}/b.db\n")
     ended = subprocess.run(
         [str(PROGRAM.with_name(name)), "--config-file", str(conf)],
         capture_output=True,
@@ -87,7 +98,7 @@ def test_a_wrong_address_of_the_broker_is_one_sentence(
         check=False,
     )
     assert ended.returncode == 2, ended
-    assert ended.stderr.splitlines()[-1].startswith(f"{name}: {told}")
+    assert ended.stderr.splitlines()[-1].startswith(f"{name}: {NOT_A_URL}")
     assert "Traceback" not in ended.stderr
     assert "a:word" not in ended.stderr
 

@@ -71,6 +71,12 @@ def checked(argv: Sequence[str], arguments: Sequence[cfg.Opt] = ()) -> cfg.Confi
     """Load the configuration. Raises cfg.Error, LookupError, ValueError where no worker could start with
     it."""
     conf = configured(argv, arguments=arguments)
+    require_sound(conf)
+    return conf
+
+
+def require_sound(conf: cfg.ConfigOpts) -> None:
+    """Raise cfg.Error, LookupError or ValueError where no worker could start with the configuration."""
     plugins = load_plugins(conf)
     load_filters(conf)
     require_tracing(conf)
@@ -80,7 +86,6 @@ def checked(argv: Sequence[str], arguments: Sequence[cfg.Opt] = ()) -> cfg.Confi
         for option in known:
             _ = values[option.dest]  # oslo.config looks at a value when it is read
     require_urls(conf)
-    return conf
 
 
 def changes(before: cfg.ConfigOpts, after: cfg.ConfigOpts) -> Iterator[tuple[str, str]]:
