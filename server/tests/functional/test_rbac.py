@@ -188,6 +188,9 @@ OFFER = {
     "end_date": "2050-01-01 13:00",
     "reservations": [RESERVATION],
 }
+AWAY = {"hosts": ["compute-01"], "start_date": "2050-02-01 10:00", "end_date": "2050-02-01 11:00"}
+USERS = {"ours": "demo", "theirs": "alt"}
+"""Who makes the leases and the offers."""
 SHAPE = ["error_message", "error_code", "error_name"]
 SHAPES = {401: ["error_message", "error"], 403: SHAPE, 404: SHAPE}
 """The keys of refusals, in this order."""
@@ -205,50 +208,23 @@ class Scene:
     ids: dict[tuple[str, str], str] = field(default_factory=dict)
     """By the name in the path, and the target."""
     bodies: dict[tuple[str, str], Any] = field(default_factory=dict)
-    secrets: dict[str, frozenset[str]] = field(default_factory=dict)
-    """The name and all ids of each lease."""
+    secrets: dict[str, set[str]] = field(default_factory=dict)
+    """The name and all ids of each lease and offer, by target."""
 
     def set_up(self) -> None:
-        """Make all that is missing, and forget what was added."""
-        for lease in self.expect("GET", "/v1/leases")["leases"]:
-            self.expect("DELETE", f"/v1/leases/{lease['id']}")
-        for user in ("demo", "alt", "admin", "blazar"):
-            for offer in self.expect("GET", "/v1/offers", user)["offers"]:
-                self.expect("DELETE", f"/v1/offers/{offer['id']}", user)
-        for maintenance in self.expect("GET", "/v1/maintenances")["maintenances"]:
-            self.expect("DELETE", f"/v1/maintenances/{maintenance['id']}")
-        for host in self.expect("GET", "/v1/os-hosts")["hosts"]:
-            self.expect("DELETE", f"/v1/os-hosts/{host['id']}")
-        for floatingip in self.expect("GET", "/v1/floatingips")["floatingips"]:
-            self.expect("DELETE", f"/v1/floatingips/{floatingip['id']}")
-        for name, rack in (("compute-01", "r1"), ("compute-02", "r1"), ("compute-03", "r3")):
-            body = {"name": name, "rack": rack, "gpu": "1"}
-            host = self.expect("POST", "/v1/os-hosts", json=body)["host"]
-        for quota in self.expect("GET", "/v1/quotas")["quotas"]:
-            self.expect("DELETE", f"/v1/quotas/{quota['project_id']}")
+        """Make all objects, and the bodies of the requests."""
+        for name in ("compute-01", "compute-02"):
+            self.expect("POST", "/v1/os-hosts", json={"name": name, "rack": "r1", "gpu": "1"})
         self.expect("PATCH", "/v1/os-hosts/properties/gpu", json={"private": False})
-        network = {"floating_network_id": self.at.network_id("public")}
-        address = {**network, "floating_ip_address": "203.0.113.150"}
-        for target, user in (("ours", "demo"), ("theirs", "alt")):
-            body = {"name": f"{target}: layoffs", **LEASE, "reservations": [RESERVATION]}
-            lease = self.expect("POST", "/v1/leases", user, json=body)["lease"]
-            self.ids["lease_id", target] = lease["id"]
-            self.ids["project_id", target] = lease["project_id"]
-            self.expect("PUT", f"/v1/quotas/{lease['project_id']}", json={"limits": {"leases": 99}})
-            parts = [lease, *lease["reservations"], *lease["events"]]
-            offer = self.expect("POST", "/v1/offers", user, json=OFFER)["offer"]
-            self.ids["offer_id", target] = offer["id"]
-            self.secrets[target] = frozenset(
-                [lease["name"], lease["user_id"], offer["id"], *(part["id"] for part in parts)]
-                + [reservation["resource_id"] for reservation in lease["reservations"]]
-            )
-        self.ids["host_id", "there"] = host["id"]
-        away = {"hosts": ["compute-01"], "start_date": "2050-02-01 10:00", "end_date": "2050-02-01 11:00"}
-        made = self.expect("POST", "/v1/maintenances", json=away)["maintenance"]
-        self.ids["maintenance_id", "there"] = made["id"]
         self.ids["property_name", "there"] = "gpu"
-        made = self.expect("POST", "/v1/floatingips", json=address)["floatingip"]
-        self.ids["floatingip_id", "there"] = made["id"]
+        for target in USERS:
+            self.make("/v1/leases/{lease_id}", target)
+            self.make("/v1/quotas/{project_id}", target)
+        for target in USERS:
+            self.make("/v1/offers/{offer_id}", target)
+        for path in ("/v1/os-hosts/{host_id}", "/v1/maintenances/{maintenance_id}"):
+            self.make(path, "there")
+        self.make("/v1/floatingips/{floatingip_id}", "there")
         self.bodies = {
             ("POST", "/v1/leases"): {"name": "another", **LEASE},
             ("PUT", "/v1/leases/{lease_id}"): {"name": "changed"},
@@ -258,7 +234,7 @@ class Scene:
                 "end_date": "2050-01-01 17:00",
             },
             ("POST", "/v1/maintenances"): {
-                **away,
+                **AWAY,
                 "hosts": ["compute-02"],
                 "start_date": "2050-01-01 14:00",
             },
@@ -271,8 +247,56 @@ class Scene:
             ("POST", "/v1/os-hosts"): {"name": "compute-04", "rack": "r4"},
             ("PUT", "/v1/os-hosts/{host_id}"): {"rack": "r5"},
             ("PATCH", "/v1/os-hosts/properties/{property_name}"): {"private": True},
-            ("POST", "/v1/floatingips"): {**network, "floating_ip_address": "203.0.113.151"},
+            ("POST", "/v1/floatingips"): self.address(151),
         }
+
+    def address(self, last: int) -> Mapping[str, str]:
+        network = self.at.network_id("public")
+        return {"floating_network_id": network, "floating_ip_address": f"203.0.113.{last}"}
+
+    def make(self, path: str, target: str) -> None:
+        """Make the object of a path."""
+        user, listed = USERS.get(target, "admin"), path.rpartition("/")[0]
+        if listed == "/v1/quotas":
+            self.expect("PUT", f"{listed}/{self.ids['project_id', target]}", json={"limits": {"leases": 99}})
+            return
+        name = path.partition("{")[2].removesuffix("}")
+        body = {
+            "lease_id": {"name": f"{target}: layoffs", **LEASE, "reservations": [RESERVATION]},
+            "offer_id": OFFER,
+            "host_id": {"name": "compute-03", "rack": "r3", "gpu": "1"},
+            "maintenance_id": AWAY,
+            "floatingip_id": self.address(150),
+        }[name]
+        made = self.expect("POST", listed, user, json=body)[name.removesuffix("_id")]
+        self.ids[name, target] = made["id"]
+        if name == "offer_id":
+            self.secrets[target].add(made["id"])
+        if name == "lease_id":
+            self.ids["project_id", target] = made["project_id"]
+            parts = [made, *made["reservations"], *made["events"]]
+            resources = [reservation["resource_id"] for reservation in made["reservations"]]
+            ids = {*resources, *(part["id"] for part in parts)}
+            self.secrets.setdefault(target, set()).update({made["name"], made["user_id"], *ids})
+
+    def put_back(self, row: Row, answer: requests.Response) -> None:
+        """Undo what a request has changed."""
+        path = self.path(row)
+        if row.method == "POST" and row.path != "/v1/availability":
+            made, *_ = answer.json().values()
+            self.expect("DELETE", f"{path}/{made['id']}")
+        elif row.path.startswith("/v1/quotas/"):
+            self.expect("DELETE", path)
+            if row.target != "absent":
+                self.make(row.path, row.target)
+        elif row.method == "DELETE":
+            self.make(row.path, row.target)
+        elif row.path == "/v1/leases/{lease_id}":
+            self.expect("PUT", path, json={"name": f"{row.target}: layoffs"})
+        elif row.path == "/v1/os-hosts/{host_id}":
+            self.expect("PUT", path, json={"rack": "r3"})
+        elif row.path == "/v1/os-hosts/properties/{property_name}":
+            self.expect("PATCH", path, json={"private": False})
 
     def expect(self, method: str, path: str, user: str = "admin", **more: Any) -> Any:
         answer = self.send(method, path, user, **more)
@@ -359,7 +383,7 @@ def test_matrix(scene: Scene, row: Row, persona: str, user: str | None) -> None:
         assert answer.status_code == expected, (method, spelling, answer.text)
         require_silence(scene, persona, answer)
     if expected < 400 and row.method != "GET":
-        scene.set_up()
+        scene.put_back(row, answer)
         return
     assert scene.at.stored() == before
     if expected >= 400:
