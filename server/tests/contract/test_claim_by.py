@@ -1,4 +1,4 @@
-"""Do both databases keep how soon somebody has to use a lease, and when it is looked at?"""
+"""Do both databases keep how soon a lease has to be used, and when it is looked at?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leases that nobody uses: they are warned of, closed, looked at again, and released."""
+"""Leases that are unused: they are warned of, closed, looked at again, and released."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ WARNED, RELEASED = "lease.unclaimed_warning", "lease.unclaimed"
 def claimed(
     world: World, *requests: ReservationRequest, after: timedelta | None = HOUR, start: float = 0
 ) -> Lease:
-    """A lease of ten hours that somebody has to use within ``after``."""
+    """A lease of ten hours that has to be used within ``after``."""
     begin = world.in_minutes(start) if start else NOW
     command = CreateLease("claimed", begin, world.in_minutes(start + 600), None, requests)
     return world.leases.create(command, DEMO, claim_by=ClaimByWish(after))
