@@ -164,6 +164,7 @@ def test_an_unused_lease_is_released(at: Sandboxed) -> None:
     over = becomes(at, lease, "TERMINATED")
     assert over["status_reason"].startswith("It was not used within 30 minutes, so it was released at ")
     assert over["end_date"] < lease["end_date"]
+    assert (over["claim_by"], over["claim_by_date"]) == (30, None)
 
 
 def test_a_lease_with_a_server_stays(at: Sandboxed) -> None:
@@ -175,6 +176,7 @@ def test_a_lease_with_a_server_stays(at: Sandboxed) -> None:
     assert server["status"] == "ACTIVE"
     leap(at, 21)
     assert until(lambda: not looks(at, lease))
+    assert (show(at, lease)["claim_by"], show(at, lease)["claim_by_date"]) == (30, None)
     leap(at, 60)
     assert show(at, lease)["status"] == "ACTIVE"
     assert at.openstack("GET", f"/compute/v2.1/servers/{server['id']}")["server"]["status"] == "ACTIVE"

@@ -16,6 +16,7 @@ from blazar.domain.errors import (
 )
 from blazar.domain.lease.event import UNCLAIMED, EventType
 from blazar.domain.lease.lease import Lease, LeaseStatus
+from blazar.domain.lease.unclaimed import released_from
 from blazar.domain.time import MINUTE
 from blazar.service.commands import (
     NOW,
@@ -222,6 +223,7 @@ def test_nothing_is_released_while_the_cloud_does_not_answer() -> None:
     assert WARNED in world.notifications()
     ((kind, minutes),) = watching(world, lease)
     assert (kind, minutes) == (EventType.CLOSE_UNCLAIMED, 145)
+    assert released_from(world.lease(lease)) == START + 145 * MINUTE
     world.advance(minutes=20)
     assert world.lease(lease).status is LeaseStatus.TERMINATED
 
@@ -357,6 +359,7 @@ def test_what_has_lost_hosts_is_kept() -> None:
 def test_a_late_start_leaves_as_much_time() -> None:
     world = World()
     lease = claimed(world, KINDS["hosts"], start=10)
+    assert released_from(lease) == START + 70 * MINUTE
 
     def away(call: str) -> None:
         raise CloudUnavailable(service="Nova", reason="it is away")
@@ -367,6 +370,7 @@ def test_a_late_start_leaves_as_much_time() -> None:
     world.cloud.before = lambda call: None
     world.advance(minutes=1)
     assert watching(world, lease) == [(EventType.WARN_UNCLAIMED, 75)]
+    assert released_from(world.lease(lease)) == START + 90 * MINUTE
 
 
 def test_an_earlier_or_later_start_moves_the_deadline() -> None:
@@ -375,6 +379,7 @@ def test_an_earlier_or_later_start_moves_the_deadline() -> None:
     world.update(lease, start=world.in_minutes(30))
     world.advance(minutes=31)
     assert watching(world, lease) == [(EventType.WARN_UNCLAIMED, 75)]
+    assert released_from(world.lease(lease)) == START + 90 * MINUTE
     world.update(lease, end=world.in_minutes(900))
     assert watching(world, lease) == [(EventType.WARN_UNCLAIMED, 75)]
 

@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 from blazar.api.lists import PageLink
 from blazar.api.views.dates import stamp, wire_date
 from blazar.domain.lease.lease import Lease, Reservation
+from blazar.domain.lease.unclaimed import released_from
 from blazar.domain.time import MINUTE
 from blazar.service.context import Caller
 from blazar.service.documents import DateFormats, lease_document
@@ -115,7 +116,10 @@ class LeaseView(TypedDict):
     claim_by_date: NotRequired[
         Annotated[
             str | None,
-            Field(description="Since 1.9: when it is released unless it is used by then, in UTC."),
+            Field(
+                description="Since 1.9: when it is released unless it is used by then, in UTC; null "
+                "where it need not be, any more."
+            ),
         ]
     ]
 
@@ -183,13 +187,9 @@ def waiting_view(lease: Lease, position: int | None = None) -> WaitingView:
 
 def claim_by_view(lease: Lease) -> dict[str, Any]:
     """Return how soon a lease has to be used."""
-    claim_by = lease.claim_by
-    if claim_by is None:
-        return {"claim_by": None, "claim_by_date": None}
-    return {
-        "claim_by": claim_by.after // MINUTE,
-        "claim_by_date": wire_date(claim_by.deadline(lease.interval.start)),
-    }
+    minutes = lease.claim_by.after // MINUTE if lease.claim_by else None
+    released = released_from(lease)
+    return {"claim_by": minutes, "claim_by_date": wire_date(released) if released else None}
 
 
 def lease_view(lease: Lease, caller: Caller, kinds: Kinds) -> LeaseView:

@@ -12,7 +12,7 @@ from enum import Enum
 from blazar.domain.lease import change
 from blazar.domain.lease.change import NewId, with_work
 from blazar.domain.lease.event import UNCLAIMED, Event, EventStatus, EventType
-from blazar.domain.lease.lease import Lease
+from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.lease.outcome import NotYet
 from blazar.domain.lease.progress import due_later, with_event, without_event
 from blazar.domain.time import Interval, floor_minute
@@ -21,6 +21,19 @@ WARNING = timedelta(minutes=15)
 GRACE = timedelta(minutes=1)
 """Between the moment from which no user can begin to use a lease and the last look: longer than the cloud
 takes to show what was begun before."""
+
+
+NOT_USED_YET = frozenset(
+    {
+        LeaseStatus.WAITING,
+        LeaseStatus.CREATING,
+        LeaseStatus.PENDING,
+        LeaseStatus.STARTING,
+        LeaseStatus.ACTIVE,
+        LeaseStatus.ERROR,
+    }
+)
+"""The statuses of a lease that may have to be used."""
 
 
 class Use(Enum):
@@ -81,6 +94,18 @@ def settle(
     if event.event_type is EventType.CLOSE_UNCLAIMED or finding.use is Use.OPEN:
         return _with(rest, EventType.END_UNCLAIMED, now + GRACE, new_id)
     return _released(rest, now, new_id)
+
+
+def released_from(lease: Lease) -> datetime | None:
+    """Return when the lease is released unless it is used by then; None where it need not be used, any
+    more."""
+    if lease.claim_by is None or lease.status not in NOT_USED_YET:
+        return None
+    closing = lease.event(EventType.CLOSE_UNCLAIMED)
+    if closing is not None:
+        return closing.time
+    is_looked_at = lease.status is not LeaseStatus.ACTIVE or bool(_events(lease))
+    return lease.claim_by.deadline(lease.interval.start) if is_looked_at else None
 
 
 def looked_too_early(lease: Lease, event: Event, now: datetime) -> Lease:
