@@ -534,3 +534,33 @@ def test_a_lease_with_a_look_ahead_is_compared_with_the_cloud() -> None:
     world.cloud.compute.revoke_flavor(lease.reservations[0].id, "demo")
     world.reconcile_all()
     assert use(world, lease)
+
+
+def test_a_release_in_the_last_minute_of_a_lease_is_told() -> None:
+    world = World()
+    command = CreateLease("short", NOW, world.in_minutes(62), None, (KINDS["hosts"],))
+    lease = world.leases.create(command, DEMO, claim_by=ClaimByWish(HOUR))
+    world.advance(minutes=61.5)
+    assert world.lease(lease).interval.end == START + 61 * MINUTE
+    assert world.notifications().count(RELEASED) == 1
+    world = World()
+    command = CreateLease("shorter", NOW, world.in_minutes(61), None, (KINDS["hosts"],))
+    lease = world.leases.create(command, DEMO, claim_by=ClaimByWish(HOUR))
+    world.advance(minutes=62)
+    over = world.lease(lease)
+    assert (over.status, over.status_reason) == (LeaseStatus.TERMINATED, None)
+    assert world.notifications().count(RELEASED) == 0
+
+
+def test_the_notifications_tell_until_when_and_why() -> None:
+    world = World()
+    claimed(world, KINDS["hosts"])
+    world.advance(minutes=70)
+    with world.database.read() as uow:
+        told = {each.event_type: each.payload for each in uow.outbox.peek(100)}
+    assert told[WARNED]["claim_by_date"] == "2030-01-01T09:00:00.000000"
+    assert (told[WARNED]["status"], told[RELEASED]["status"]) == ("ACTIVE", "ACTIVE")
+    assert told[RELEASED]["end_date"] == "2030-01-01T09:01:00.000000"
+    assert told[RELEASED]["status_reason"].startswith("It was not used within 60 minutes")
+    assert told["lease.event.end_lease"]["status_reason"] == told[RELEASED]["status_reason"]
+    assert "claim_by_date" not in told["lease.event.end_lease"]

@@ -263,33 +263,38 @@ class Events:
         """Write what follows from a look. A lease that was changed since is looked at again."""
         now = self._clock.now()
 
-        def commit(uow: UnitOfWork) -> None:
+        def commit(uow: UnitOfWork) -> bool:
             old = begun.stored if is_first else uow.leases.get(held_claim.event.lease_id)
             event = _event_of(old, held_claim)
             if old is None or event is None:
-                return
+                return False
             uow.events.release_claim(event.id, held_claim.claimed.token, now)
             if old.status is not LeaseStatus.ACTIVE:
-                return
+                return False
             if old.revision == begun.stored.revision:
                 new = unclaimed.settle(old, event, finding, now, self._warning, _new_id)
             else:
                 new = unclaimed.looked_too_early(old, event, now)
-            if new.interval != old.interval:
+            is_released = new.claim_by != old.claim_by
+            if is_released:
                 uow.resources.touch(old.resource_ids, now)
             stored = uow.leases.save(new, old, now)
             self._reports.put(uow, old, stored, now)
-            self._tell_unclaimed(uow, stored, event, now)
+            self._tell_unclaimed(uow, stored, event, is_released, now)
+            return is_released
 
-        self._database.transact(commit)
+        if self._database.transact(commit):
+            LOG.info("The lease is unused, and is released", extra={"action": "release"})
 
-    def _tell_unclaimed(self, uow: UnitOfWork, lease: Lease, event: Event, now: datetime) -> None:
+    def _tell_unclaimed(
+        self, uow: UnitOfWork, lease: Lease, event: Event, is_released: bool, now: datetime
+    ) -> None:
         told = payload(lease, self._kinds)
         closing = lease.event(EventType.CLOSE_UNCLAIMED)
         if event.event_type is EventType.WARN_UNCLAIMED and closing is not None:
             told["claim_by_date"] = DATES.moment(closing.time)
             uow.outbox.put(LEASE_UNCLAIMED_WARNING, told, now)
-        if event.event_type is EventType.END_UNCLAIMED and lease.claim_by and lease.claim_by.released_at:
+        if is_released:
             for event_type in (LEASE_UPDATE, LEASE_UNCLAIMED):
                 uow.outbox.put(event_type, told, now)
 
