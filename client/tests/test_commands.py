@@ -33,7 +33,9 @@ def test_only_the_real_requests_are_sent(blazar: Blazar) -> None:
     assert ran.requests[0].headers == headers | {"openstack-api-version": "reservation 1.1"}
     assert headers["accept"] == "application/json"
     assert headers["user-agent"] == "python-blazarclient"
-    assert "openstack-api-version" not in headers
+    assert headers["openstack-api-version"] == "reservation 1.9"
+    (deleted,) = blazar(f"lease-delete {samples.LEASE_ID}").requests
+    assert "openstack-api-version" not in deleted.headers
 
 
 def test_an_id_is_not_looked_up(blazar: Blazar) -> None:
@@ -892,3 +894,61 @@ def test_only_what_waits_is_deleted(blazar: Blazar, cloud: RecordingCloud) -> No
     assert ran.code == 1
     assert "The lease does not wait: it is PENDING." in ran.err
     assert [each.method for each in ran.requests] == ["GET"]
+
+
+CLAIM_BY = samples.lease(claim_by=120, claim_by_date="2050-01-01T12:00:00.000000")
+
+
+@pytest.mark.parametrize(
+    ("line", "more"),
+    [
+        (f"lease-create {HOST} --claim-by 2h x", {"name": "x", "claim_by": 120}),
+        (f"lease-create {HOST} --claim-by 'half an hour' --duration 4h x", {"claim_by": 30}),
+        (f"lease-create {HOST} --claim-by never --dry-run x", {"claim_by": 0, "dry_run": True}),
+        (f"lease-create {HOST} --claim-by default x", {"claim_by": None}),
+        (f"lease-create {HOST} --claim-by 1d --or-wait-until 'in 2 hours' x", {"claim_by": 1440}),
+        ("lease-create --offer y --claim-by 2h x", {"offer": "y", "claim_by": 120}),
+        (f"lease-update --claim-by 2h {samples.LEASE_ID}", {"claim_by": 120}),
+        (f"lease-update --claim-by never --name y {samples.LEASE_ID}", {"claim_by": 0, "name": "y"}),
+        (f"lease-update --claim-by default --dry-run {samples.LEASE_ID}", {"claim_by": None}),
+    ],
+)
+def test_the_time_in_which_a_lease_has_to_be_used_is_sent(blazar: Blazar, line: str, more: Any) -> None:
+    ran = blazar(line)
+    assert ran.code == 0, ran.err
+    (sent,) = ran.requests
+    assert sent.headers["openstack-api-version"] == "reservation 1.9"
+    assert sent.body | more == sent.body
+
+
+@pytest.mark.parametrize("value", ["soon", "30s", "90s", "1mo"])
+def test_what_is_no_number_of_minutes_is_not_sent(blazar: Blazar, value: str) -> None:
+    ran = blazar(f"lease-create {HOST} --claim-by {value} x")
+    assert (ran.code, ran.requests) == (2, [])
+    assert value in ran.err
+
+
+def test_without_it_other_versions_are_asked_for(blazar: Blazar) -> None:
+    (created,) = blazar(f"lease-create {HOST} x").requests
+    (changed,) = blazar(f"lease-update --name y {samples.LEASE_ID}").requests
+    for sent in (created, changed):
+        assert "openstack-api-version" not in sent.headers
+        assert "claim_by" not in sent.body
+
+
+def test_show_tells_until_when_a_lease_has_to_be_used(blazar: Blazar, cloud: RecordingCloud) -> None:
+    path, line = f"/leases/{samples.LEASE_ID}", f"lease-show {samples.LEASE_ID} -f json"
+    before = json.loads(blazar(line).out)
+    cloud.answer("GET", path, 200, {"lease": CLAIM_BY})
+    shown = json.loads(blazar(f"{line} --time-zone Europe/Berlin").out)
+    assert (shown["claim_by"], shown["claim_by_date"]) == (120, "2050-01-01T13:00+01:00")
+    cloud.answer("GET", path, 200, {"lease": {**CLAIM_BY, "claim_by": None, "claim_by_date": None}})
+    assert json.loads(blazar(line).out) == before
+
+
+def test_show_works_with_a_service_without_version_1_9(blazar: Blazar, cloud: RecordingCloud) -> None:
+    path = f"/leases/{samples.LEASE_ID}"
+    cloud.answer("GET", path, 406, {"error_message": "Version 1.9 is not supported by the API."})
+    ran = blazar(f"lease-show {samples.LEASE_ID}")
+    versions = [each.headers.get("openstack-api-version") for each in ran.requests]
+    assert versions == ["reservation 1.9", None]

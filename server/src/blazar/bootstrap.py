@@ -28,6 +28,7 @@ from blazar.api.health import Health
 from blazar.broker import rpc_transport
 from blazar.conf import former
 from blazar.domain.planning.demand import Order
+from blazar.domain.time import HORIZON, MINUTE
 from blazar.engine.claims import Claims
 from blazar.engine.convergence import converge_now
 from blazar.engine.drift import DriftCheck
@@ -57,7 +58,7 @@ from blazar.service.events import Events
 from blazar.service.healing import Healing, HealingSettings
 from blazar.service.health import ThreadHealth
 from blazar.service.interface import Service
-from blazar.service.leases import LeaseSettings, WaitSettings
+from blazar.service.leases import ClaimBySettings, LeaseSettings, WaitSettings
 from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.offer_expiry import OfferExpiry
 from blazar.service.offers import OfferSettings
@@ -107,7 +108,10 @@ class Manager:
             expiry=expiry,
         )
         helpers = Helpers(conf.manager.cloud_calls_at_once)
-        self._events = Events(database, cloud, kinds, clock, start_retry, reports, helpers.run)
+        settings = lease_settings(conf, kinds)
+        self._events = Events(
+            database, cloud, kinds, clock, start_retry, reports, helpers.run, settings.claim_by.warning
+        )
         self.loop = EventLoop(database, self._events, clock, engine_settings(conf), metrics, tracing)
         self._relay = Relay(database, notifier, clock, metrics)
         self._patience = timedelta(seconds=conf.graceful_shutdown_timeout)
@@ -139,7 +143,7 @@ class Manager:
             plugins.extensions,
             self._calendars,
             planning_settings(conf),
-            lease_settings(conf),
+            settings,
             self.loop.nudge,
             self._thread_health,
             metrics,
@@ -394,11 +398,28 @@ def healing_settings(conf: cfg.ConfigOpts) -> HealingSettings:
     )
 
 
-def lease_settings(conf: cfg.ConfigOpts) -> LeaseSettings:
+def lease_settings(conf: cfg.ConfigOpts, kinds: Kinds) -> LeaseSettings:
+    """Raises ValueError where a setting names no enabled kind."""
     return LeaseSettings(
         notification=timedelta(minutes=conf.manager.minutes_before_end_lease),
         delete_wait=timedelta(seconds=conf.manager.delete_wait),
+        claim_by=claim_by_settings(conf, kinds),
     )
+
+
+def claim_by_settings(conf: cfg.ConfigOpts, kinds: Kinds) -> ClaimBySettings:
+    """Raises ValueError where an entry is not of an enabled kind, or its time not a number of minutes."""
+    after = {}
+    for entry in conf.claim_by.minutes:
+        kind, _, minutes = entry.partition("=")
+        if kind not in kinds or not (minutes.isdecimal() and 0 < int(minutes) <= HORIZON // MINUTE):
+            raise ValueError(
+                f"[claim_by] minutes: {entry} is not a kind of {', '.join(sorted(kinds))} with the number of "
+                "its minutes, such as physical:host=120"
+            )
+        after[kind] = int(minutes) * MINUTE
+    warning = timedelta(minutes=conf.claim_by.warning_minutes)
+    return ClaimBySettings(after, frozenset(conf.claim_by.exempt_projects), warning)
 
 
 def offer_settings(conf: cfg.ConfigOpts) -> OfferSettings:

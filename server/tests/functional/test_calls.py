@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from blazar.adapters.memory import MemoryDatabase
 from blazar.domain.errors import BlazarError, CloudUnavailable, Internal, InvalidInput, NotFound, TooLate
+from blazar.domain.lease.claim_by import ClaimBy
 from blazar.domain.lease.event import Event, EventStatus, EventType
 from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation, ReservationStatus
 from blazar.domain.resource import Allocation, Usage
@@ -29,7 +30,7 @@ from blazar.rpc.deliveries import Deliveries
 from blazar.rpc.dispatcher import Dispatcher
 from blazar.rpc.proxy import remote_service
 from blazar.service.commands import NOW as NOW_DATE
-from blazar.service.commands import CreateLease, RequestKey, ReservationRequest, UpdateLease
+from blazar.service.commands import ClaimByWish, CreateLease, RequestKey, ReservationRequest, UpdateLease
 from blazar.service.context import Caller
 from blazar.service.health import ManagerHealth
 from blazar.service.interface import CallOptions, options_of
@@ -601,6 +602,11 @@ def test_a_manager_of_the_version_before_refuses_what_it_would_not_heed(service:
         leases.delete(LEASE_ID, CALLER, revisions=())
     with pytest.raises(NotUnderstood, match="key"):
         leases.create(command, CALLER, key=RequestKey("k", "f"))
+    wish = ClaimByWish(timedelta(hours=1))
+    with pytest.raises(NotUnderstood, match="claim_by"):
+        leases.create(command, CALLER, claim_by=wish)
+    with pytest.raises(NotUnderstood, match="claim_by"):
+        leases.update(LEASE_ID, UpdateLease(), CALLER, claim_by=wish)
     assert service.commands == []
     assert leases.create(command, CALLER) == LEASE
     assert leases.update(LEASE_ID, UpdateLease(name="b"), CALLER) == LEASE
@@ -613,3 +619,23 @@ def test_conditions_and_keys_arrive_as_they_were() -> None:
     assert signatures["update"].decode_arguments(json.loads(json.dumps(sent)))["revisions"] == (7, 10**18)
     sent = signatures["create"].encode_arguments(CreateLease("a", NOW_DATE, NOW), CALLER, key=key)
     assert signatures["create"].decode_arguments(json.loads(json.dumps(sent)))["key"] == key
+
+
+@pytest.mark.parametrize("after", [None, timedelta(0), timedelta(minutes=90)])
+@pytest.mark.parametrize("may_be_later", [False, True])
+@pytest.mark.parametrize("use_case", ["create", "preview_create", "update", "preview_update"])
+def test_how_soon_a_lease_has_to_be_used_arrives_as_it_was(
+    use_case: str, after: timedelta | None, may_be_later: bool
+) -> None:
+    signature, wish = CODEC.signature("leases", use_case), ClaimByWish(after, may_be_later)
+    command = CreateLease("a", NOW_DATE, NOW) if "create" in use_case else UpdateLease()
+    about = () if "create" in use_case else ("l",)
+    sent = json.loads(json.dumps(signature.encode_arguments(*about, command, CALLER, claim_by=wish)))
+    assert signature.decode_arguments(sent)["claim_by"] == wish
+
+
+def test_a_lease_is_answered_with_the_time_in_which_it_has_to_be_used() -> None:
+    signature = CODEC.signature("leases", "get")
+    for claim_by in (None, ClaimBy(timedelta(minutes=5)), ClaimBy(timedelta(hours=2), NOW, NOW)):
+        lease = replace(LEASE, claim_by=claim_by)
+        assert signature.decode_result(json.loads(json.dumps(signature.encode_result(lease)))) == lease

@@ -14,6 +14,7 @@ import pytest
 from blazar import bootstrap
 from blazar.domain.errors import CloudRefused
 from blazar.domain.planning.demand import Order
+from blazar.plugins import load_plugins
 
 from .conftest import House, configured
 
@@ -103,4 +104,31 @@ def test_what_the_options_of_planning_and_deletions_mean(tmp_path: Path) -> None
     conf = configured(tmp_path, f"{text}[manager]\ndelete_wait = 3\n")
     settings = bootstrap.planning_settings(conf)
     assert (settings.cleaning, settings.order) == (timedelta(minutes=5), Order.RANDOM)
-    assert bootstrap.lease_settings(conf).delete_wait == timedelta(seconds=3)
+    assert bootstrap.lease_settings(conf, {}).delete_wait == timedelta(seconds=3)
+
+
+def test_how_soon_leases_have_to_be_used_is_set_by_kind(tmp_path: Path) -> None:
+    text = "minutes = physical:host=120, virtual:floatingip=30\nexempt_projects = a, b\nwarning_minutes = 5\n"
+    conf = configured(tmp_path, f"[claim_by]\n{text}")
+    settings = bootstrap.lease_settings(conf, load_plugins(conf).kinds).claim_by
+    after = {"physical:host": timedelta(hours=2), "virtual:floatingip": timedelta(minutes=30)}
+    assert (settings.after, settings.exempt) == (after, {"a", "b"})
+    assert settings.warning == timedelta(minutes=5)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "physical:host",
+        "physical:host=",
+        "physical:host=0",
+        "physical:host=-1",
+        "physical:host=1.5",
+        "physical:host=99999999999",
+        "hosts=60",
+    ],
+)
+def test_an_entry_that_names_no_kind_or_no_minutes_is_refused(tmp_path: Path, entry: str) -> None:
+    conf = configured(tmp_path, f"[claim_by]\nminutes = {entry}\n")
+    with pytest.raises(ValueError, match="is not a kind of"):
+        bootstrap.lease_settings(conf, load_plugins(conf).kinds)

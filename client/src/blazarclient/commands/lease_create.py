@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from blazarclient.commands.base import ShowCommand
+from blazarclient.commands.claim_by import add_claim_by_option, parse_claim_by
 from blazarclient.commands.lease_file import LeaseFile, parse_lease_file
 from blazarclient.commands.names import Reservations, with_names
 from blazarclient.commands.wait_options import EXIT_CODES, add_wait_options, wait_with_progress
@@ -109,6 +110,7 @@ class CreateLease(ShowCommand):
             help="Where there is not enough, let the lease wait in line up to this time; it is made as soon "
             "as there is",
         )
+        add_claim_by_option(parser)
         add_wait_options(parser, "Wait until the lease is ACTIVE")
         return parser
 
@@ -139,6 +141,8 @@ class CreateLease(ShowCommand):
         if patience and parsed_args.dry_run:
             raise InvalidInput("a dry run lets nothing wait: leave out --or-wait-until")
         wait_until = to_wire(time_parser.parse(patience)) if patience else None
+        claim_by = parse_claim_by(parsed_args.claim_by)
+        needs_1_3 = parsed_args.dry_run or parsed_args.explain or period.duration is not None
 
         def send(reservations: Reservations) -> dict[str, Any]:
             if wait_until is not None:
@@ -151,9 +155,10 @@ class CreateLease(ShowCommand):
                     duration=period.duration,
                     latest_end=period.latest_end,
                     before_end=period.before_end,
+                    claim_by=claim_by,
                 )
             leases = self.reservation.lease.explaining()
-            if not (parsed_args.dry_run or parsed_args.explain or period.duration is not None):
+            if not needs_1_3 and claim_by is None:
                 end = period.end or NOW
                 return leases.create(name, period.start, end, reservations, events, period.before_end)
             return leases.create_since_1_3(
@@ -165,6 +170,7 @@ class CreateLease(ShowCommand):
                 latest_end=period.latest_end,
                 before_end=period.before_end,
                 dry_run=parsed_args.dry_run,
+                claim_by=claim_by,
             )
 
         return self._shown(with_names(self.reservation, reservations, send), parsed_args)
@@ -180,7 +186,9 @@ class CreateLease(ShowCommand):
             )
         before_end = parsed_args.before_end_date
         wire = None if before_end is None else to_wire(time_parser.parse(before_end))
-        return self._shown(self.reservation.offer.claim(parsed_args.offer, name, wire), parsed_args)
+        claim_by = parse_claim_by(parsed_args.claim_by)
+        lease = self.reservation.offer.claim(parsed_args.offer, name, wire, claim_by)
+        return self._shown(lease, parsed_args)
 
     def _shown(
         self, lease: dict[str, Any], parsed_args: argparse.Namespace

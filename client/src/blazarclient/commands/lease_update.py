@@ -8,6 +8,7 @@ from typing import Any
 
 from blazarclient.commands import lookup
 from blazarclient.commands.base import ReservationCommand, add_time_zone_option
+from blazarclient.commands.claim_by import add_claim_by_option, parse_claim_by
 from blazarclient.formatting.durations import format_duration
 from blazarclient.kinds.reservations import parse_reservation_update
 from blazarclient.parsing.durations import parse_duration
@@ -37,6 +38,7 @@ class SetLease(ReservationCommand):
         parser.add_argument(
             "--dry-run", action="store_true", help="Change nothing: tell whether the change could be made"
         )
+        add_claim_by_option(parser)
         end = parser.add_mutually_exclusive_group()
         end.add_argument("--prolong-for", help="Time to prolong lease for, like 90m, 4h, 2d")
         end.add_argument("--prolong_for", dest="prolong_for", help=argparse.SUPPRESS)
@@ -59,15 +61,20 @@ class SetLease(ReservationCommand):
             "advance_by": _to_seconds(parsed_args.advance_by),
             "start_date": _to_wire(parsed_args.start_date, time_parser),
         }
+        claim_by = parse_claim_by(parsed_args.claim_by)
         reservations = [parse_reservation_update(parse_pairs(text)) for text in parsed_args.reservation]
         leases = self.reservation.lease.explaining()
         lease_id = lookup.lease_id(parsed_args.lease, leases)
-        if not any(changes.values()) and not reservations:
+        if not any(changes.values()) and not reservations and claim_by is None:
             self.print_note("Nothing to change: give --name, --prolong-for, --end-date or the like.")
         if parsed_args.dry_run:
-            self._tell(leases.preview_update(lease_id, reservations=reservations, **changes))
+            shown = leases.preview_update(lease_id, claim_by=claim_by, reservations=reservations, **changes)
+            self._tell(shown)
             return
-        leases.update(lease_id, reservations=reservations, **changes)
+        if claim_by is None:
+            leases.update(lease_id, reservations=reservations, **changes)
+        else:
+            leases.update_since_1_9(lease_id, claim_by, reservations=reservations, **changes)
         self.print_result(f"Updated lease: {parsed_args.lease}")
 
     def _tell(self, shown: dict[str, Any] | str) -> None:

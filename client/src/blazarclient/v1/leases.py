@@ -10,6 +10,8 @@ from typing import Any
 from blazarclient import exception
 from blazarclient.transport import Body, Response, Transport
 from blazarclient.v1.availability import MICROVERSION
+from blazarclient.v1.claim_by import MICROVERSION as CLAIMS
+from blazarclient.v1.claim_by import version_of, with_claim_by
 from blazarclient.v1.explanations import explained
 from blazarclient.v1.lease_filters import LeaseFilters
 from blazarclient.v1.ordering import sort_rows
@@ -74,12 +76,14 @@ class Leases:
         dry_run: bool = False,
         repeats: int = 2,
         key: str | None = None,
+        claim_by: int | str | None = None,
     ) -> dict[str, Any]:
         """Create a lease as version 1.3 of the API can, and return it.
 
         It has an `end`, or a `duration` in minutes. With a duration, `start` may be ``earliest``: as soon as
         there is enough; `latest_end` tells when it has to be over then. With `dry_run` nothing is made: the
-        lease is returned as it would be, without ids.
+        lease is returned as it would be, without ids. `claim_by`, of version 1.9, is how many minutes after
+        its start it has to be used: it is released if it is not.
 
         Where the answer is lost, a service with version 1.5 is asked again, at most `repeats` times, and
         makes one lease all the same. A program that keeps a `key` of its own for the lease may ask again by
@@ -97,13 +101,14 @@ class Leases:
             "reservations": reservations,
             "dry_run": dry_run,
         }
+        body = with_claim_by(body, claim_by)
         return self._lease(
             explained(
                 self.request_manager,
                 "/leases",
                 "POST",
                 body,
-                lambda: create_lease(self.request_manager, body, repeats, key),
+                lambda: create_lease(self.request_manager, body, repeats, key, version=version_of(body)),
             )
         )
 
@@ -111,6 +116,11 @@ class Leases:
         """Return one lease, and its ETag, which names its state. Version 1.5 of the API has it."""
         response, body = self.request_manager.request(f"/leases/{lease_id}", "GET", version=KEYS)
         return self._lease(body), response.headers["ETag"]
+
+    def get_since_1_9(self, lease_id: str) -> dict[str, Any]:
+        """Return one lease with `claim_by` and `claim_by_date`, until when it has to be used. Version 1.9 of
+        the API has them."""
+        return self._lease(self.request_manager.request(f"/leases/{lease_id}", "GET", version=CLAIMS)[1])
 
     def get(self, lease_id: str) -> dict[str, Any]:
         """Return one lease."""
@@ -142,6 +152,16 @@ class Leases:
         path = f"/leases/{lease_id}"
         return self._lease(self._explained(path, "PUT", values, self.request_manager.put)[1])
 
+    def update_since_1_9(self, lease_id: str, claim_by: int | str, **changes: Any) -> dict[str, Any]:
+        """Change a lease as `update` does, and how many minutes after its start it has to be used: 0 for
+        never, ``default`` for what the operator has set. Return the lease."""
+        path, transport = f"/leases/{lease_id}", self.request_manager
+        body = self._values(lease_id, claim_by=claim_by, **changes)
+        answer = self._explained(
+            path, "PUT", body, lambda path, body: transport.request(path, "PUT", body=body, version=CLAIMS)
+        )
+        return self._lease(answer[1])
+
     def preview_update(self, lease_id: str, **changes: Any) -> dict[str, Any] | str:
         """Return the lease as `update` with the same arguments would leave it, without ids, and change
         nothing. Version 1.3 of the API can do this."""
@@ -155,7 +175,7 @@ class Leases:
             path,
             "PUT",
             body,
-            lambda: transport.request(path, "PUT", body=body, version=MICROVERSION),
+            lambda: transport.request(path, "PUT", body=body, version=version_of(body) or MICROVERSION),
         )
         return self._lease(answer[1])
 
@@ -170,6 +190,7 @@ class Leases:
         defer_by: str | None = None,
         start_date: str | None = None,
         reservations: Sequence[dict[str, Any]] | None = None,
+        claim_by: int | str | None = None,
     ) -> dict[str, Any]:
         """Return the body of an update."""
         values: dict[str, Any] = {}
@@ -181,7 +202,7 @@ class Leases:
             values |= _date("start_date", lease, start_date, later=defer_by, earlier=advance_by)
         if reservations:
             values["reservations"] = reservations
-        return values
+        return with_claim_by(values, claim_by)
 
     def delete(self, lease_id: str) -> None:
         """Delete a lease. If it is active, its servers are deleted too."""
@@ -203,7 +224,8 @@ class Leases:
 
     def _send_if(self, tag: str, lease_id: str, method: str, body: dict[str, Any] | None = None) -> Any:
         path, headers = f"/leases/{lease_id}", {"If-Match": tag}
-        return self.request_manager.request(path, method, body=body, version=KEYS, headers=headers)[1]
+        version = version_of(body or {}) or KEYS
+        return self.request_manager.request(path, method, body=body, version=version, headers=headers)[1]
 
     def list(
         self,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from blazarclient.transport import Transport
+from blazarclient.v1.claim_by import version_of, with_claim_by
 from blazarclient.v1.explanations import explained
 from blazarclient.v1.ordering import sort_rows
 
@@ -64,10 +65,20 @@ class Offers:
         """Give back what the offer holds."""
         self._request(f"/offers/{offer_id}", "DELETE")
 
-    def claim(self, offer_id: str, name: str, before_end: str | None = None) -> dict[str, Any]:
-        """Make the offer a lease of this name, and return the lease, which has the id of the offer."""
-        body = {"name": name, "offer": offer_id, "before_end_date": before_end}
-        lease: dict[str, Any] = self._request("/leases", "POST", body)["lease"]
+    def claim(
+        self,
+        offer_id: str,
+        name: str,
+        before_end: str | None = None,
+        claim_by: int | str | None = None,
+    ) -> dict[str, Any]:
+        """Make the offer a lease of this name, and return the lease, which has the id of the offer.
+        `claim_by` is as at `create_since_1_3` of leases."""
+        body = with_claim_by({"name": name, "offer": offer_id, "before_end_date": before_end}, claim_by)
+        version = version_of(body) or MICROVERSION
+        lease: dict[str, Any] = self.request_manager.request("/leases", "POST", body=body, version=version)[
+            1
+        ]["lease"]
         return lease
 
     def _request(self, path: str, method: str, body: dict[str, Any] | None = None) -> Any:

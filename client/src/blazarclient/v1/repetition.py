@@ -49,7 +49,7 @@ def create_lease(
         except exception.BlazarClientException as error:
             if error.code != NOT_ACCEPTABLE or key is not None or version is not None:
                 raise
-    return transport.request("/leases", "POST", body=body, version=MICROVERSION)[1]
+    return transport.request("/leases", "POST", body=body, version=version or MICROVERSION)[1]
 
 
 def _create(transport: Transport, body: Body, repeats: int, key: str, clock: Clock, version: str) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 from blazarclient.exception import BlazarClientException
 from blazarclient.transport import Transport
+from blazarclient.v1.claim_by import version_of, with_claim_by
 from blazarclient.v1.explanations import explained
 from blazarclient.v1.ordering import sort_rows
 from blazarclient.v1.repetition import create_lease
@@ -36,6 +37,7 @@ class Waitlist:
         before_end: str | None = None,
         repeats: int = 2,
         key: str | None = None,
+        claim_by: int | str | None = None,
     ) -> dict[str, Any]:
         """Create a lease that waits up to `wait_until` where there is not enough, and return it.
 
@@ -51,6 +53,8 @@ class Waitlist:
             "reservations": reservations,
             "on_shortage": {"wait_until": wait_until},
         }
+        body = with_claim_by(body, claim_by)
+        version = version_of(body) or MICROVERSION
         transport = self.request_manager
         return self._lease(
             explained(
@@ -58,7 +62,7 @@ class Waitlist:
                 "/leases",
                 "POST",
                 body,
-                lambda: create_lease(transport, body, repeats, key, version=MICROVERSION),
+                lambda: create_lease(transport, body, repeats, key, version=version),
             )
         )
 

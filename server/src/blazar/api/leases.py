@@ -19,12 +19,20 @@ from blazar.api.routing import Answer, PagedList, Request
 from blazar.api.schemas.fields import validated
 from blazar.api.schemas.leases import CREATE, UPDATE, LeaseCreateOrClaim
 from blazar.api.schemas.lists import LeasesQuery
-from blazar.api.views.leases import LeaseView, dry_run_reply, lease_reply, lease_view, waiting_view
+from blazar.api.views.leases import (
+    LeaseView,
+    claim_by_view,
+    dry_run_reply,
+    lease_reply,
+    lease_view,
+    waiting_view,
+)
 from blazar.api.waitlist import SINCE as WAITING
 from blazar.api.waitlist import waitlist_of
 from blazar.domain.errors import InvalidInput, NotFound, PolicyNotAuthorized
 from blazar.domain.lease.lease import Lease
 from blazar.policies import leases as rules
+from blazar.service.commands import ClaimByWish
 from blazar.service.context import Caller
 from blazar.service.interface import LeasesInterface, Service
 from blazar.service.ports import ListPage
@@ -43,9 +51,14 @@ def lease_pages(leases: LeasesInterface, project_id: str | None) -> Iterator[Seq
     return in_pages(ask, lambda lease: lease.key, PAGE)
 
 
+CLAIM_BY: Version = (1, 9)
+SINCE: Mapping[str, Version] = {"waiting": WAITING, "claim_by": CLAIM_BY, "claim_by_date": CLAIM_BY}
+"""The version that brought each later field of a lease."""
+
+
 def _known_fields(asked: LeasesQuery, version: Version) -> frozenset[str] | None:
     """Return the fields to show, None for all. Raises InvalidInput for one that no lease has."""
-    fields = [name for name in LeaseView.__annotations__ if name != "waiting" or version >= WAITING]
+    fields = [name for name in LeaseView.__annotations__ if version >= SINCE.get(name, version)]
     unknown = sorted(set(asked.fields or ()) - set(fields))
     if unknown:
         known = ", ".join(fields)
@@ -65,6 +78,11 @@ def _patience(asked: object) -> dict[str, Any]:
     not know it, is not sent it where it may not."""
     wish = getattr(asked, "on_shortage", None)
     return {} if wish is None else {"wait_until": wish.wait_until}
+
+
+def _added(lease: Lease, request: Request) -> dict[str, Any]:
+    """Return what a lease shows in the version of the request, and not in those before 1.9."""
+    return claim_by_view(lease) if request.version >= CLAIM_BY else {}
 
 
 class LeaseActions:
@@ -114,6 +132,7 @@ class LeaseActions:
             shown = lease_view(lease, caller, self._kinds)
             if request.version >= WAITING and lease.waiting is not None:
                 shown["waiting"] = waiting_view(lease)
+            shown.update(_added(lease, request))  # type: ignore[typeddict-item]  # by name
             return {name: value for name, value in shown.items() if fields is None or name in fields}
 
         return listing(leases, query, asked.limit, is_visible).answer(request, "leases", view)
@@ -133,17 +152,21 @@ class LeaseActions:
         self._authorizer.require(rules.POST, caller)
         asked = validated(newest(CREATE, request.version), request.body)
         if isinstance(asked, LeaseCreateOrClaim) and asked.offer is not None:
-            claimed = offers_of(self._service, caller).claim(asked.offer, asked.claim(), caller)
+            wish = self._claim_by(asked, caller, str(caller.project_id), caller.user_id)
+            claimed = offers_of(self._service, caller).claim(asked.offer, asked.claim(), caller, **wish)
             return self._reply(request, claimed, 201)
         by_duration = asked.by_duration()
         # Managers of the version before do not know what is not sent here.
         more: dict[str, Any] = {} if by_duration is None else {"by_duration": by_duration}
+        wish = self._claim_by(asked, caller, str(caller.project_id), caller.user_id)
         command = asked.command()
         with self._explanations.explained(request, lambda e: e.explain_create(command, caller, **more)):
             if asked.dry_run:
-                return self._shown(self._leases(caller).preview_create(command, caller, **more), caller)
+                return self._shown(
+                    self._leases(caller).preview_create(command, caller, **more, **wish), request
+                )
             key = request_key(request)
-            keyed = {**more, **({} if key is None else {"key": key}), **_patience(asked)}
+            keyed = {**more, **({} if key is None else {"key": key}), **_patience(asked), **wish}
             return self._reply(request, self._leases(caller).create(command, caller, **keyed), 201)
 
     def show(self, request: Request) -> Answer:
@@ -155,13 +178,14 @@ class LeaseActions:
         caller, lease = request.caller, self._permitted(request, rules.PUT)
         asked = validated(newest(UPDATE, request.version), request.body)
         by_duration = {} if asked.duration is None else {"duration": asked.duration}
-        more, command = _expected(request) | by_duration | _patience(asked), asked.command()
+        wish = self._claim_by(asked, caller, lease.project_id, lease.user_id)
+        more, command = _expected(request) | by_duration | _patience(asked) | wish, asked.command()
         with self._explanations.explained(
             request, lambda e: e.explain_update(lease.id, command, caller, **by_duration), is_update=True
         ):
             if asked.dry_run:
                 shown = self._leases(caller).preview_update(lease.id, command, caller, **more)
-                return self._shown(shown, caller)
+                return self._shown(shown, request)
             return self._reply(request, self._leases(caller).update(lease.id, command, caller, **more))
 
     def delete(self, request: Request) -> None:
@@ -192,12 +216,21 @@ class LeaseActions:
     def _leases(self, caller: Caller) -> LeasesInterface:
         return self._service.called_by(caller).leases
 
-    def _shown(self, lease: Lease, caller: Caller) -> Answer:
-        return Answer(200, dry_run_reply(lease, caller, self._kinds))
+    def _claim_by(self, asked: object, caller: Caller, project_id: str, user_id: str) -> dict[str, Any]:
+        """Return the parameter that tells a manager how soon the lease has to be used. One of the
+        version before, which does not know it, is not sent it where nothing is wished."""
+        if "claim_by" not in getattr(asked, "model_fields_set", ()):
+            return {}
+        may_be_later = self._authorizer.allows(rules.PUT_LATER_CLAIM_BY, caller, project_id, user_id)
+        return {"claim_by": ClaimByWish(getattr(asked, "claim_by", None), may_be_later)}
+
+    def _shown(self, lease: Lease, request: Request) -> Answer:
+        return Answer(200, dry_run_reply(lease, request.caller, self._kinds, _added(lease, request)))
 
     def _reply(self, request: Request, lease: Lease, status: int = 200) -> Answer:
         headers = {} if request.version < preconditions.SINCE else {"ETag": preconditions.etag(lease)}
         reply = lease_reply(lease, request.caller, self._kinds)
+        reply["lease"].update(_added(lease, request))  # type: ignore[typeddict-item]  # by name
         if request.version >= WAITING and lease.waiting is not None:
             position = waitlist_of(self._service, request.caller).get_position(lease.id)
             reply["lease"]["waiting"] = waiting_view(lease, position)

@@ -10,6 +10,7 @@ from oslo_config import cfg
 
 from blazar.conf import (
     api,
+    claim_by,
     cloud,
     database,
     default,
@@ -26,6 +27,7 @@ from blazar.conf import (
 MODULES = (
     default,
     api,
+    claim_by,
     cloud,
     database,
     enforcement,

@@ -126,6 +126,16 @@ class PolicyNotAuthorized(NotAuthorized):
     template = "Policy doesn't allow {action} to be performed"
 
 
+class ClaimByTooLate(NotAuthorized):
+    """It has no code of its own: an API of the version before knows it as NotAuthorized."""
+
+    def __init__(self, minutes: int) -> None:
+        super().__init__(
+            f"claim_by may be from 1 to {minutes} minutes: for more, or for none, you need the right "
+            "blazar:leases:put_later_claim_by."
+        )
+
+
 class QuotaExceeded(NotAuthorized):
     """A limit of the project. It has no code of its own: an API of the version before knows it as
     NotAuthorized."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import uuid4
 
 from blazar.domain.errors import ClaimLost, LeaseLocked
-from blazar.domain.lease.event import Event, EventType
+from blazar.domain.lease.event import UNSETTLING, Event, EventType
 from blazar.engine.claims import Claims
 from blazar.service.events import Events
 from blazar.service.ports import Clock, Database
@@ -36,5 +36,5 @@ def converge_now(
         claims.drop(held_claim)
     with database.read() as uow:
         lease = uow.leases.get(lease_id)
-    work = lease and next((e for e in lease.events if e.is_open and not e.event_type.is_public), None)
+    work = lease and next((e for e in lease.events if e.is_open and e.event_type in UNSETTLING), None)
     return f"{GOES_ON}: {lease.status_reason}" if lease and work else None

@@ -11,6 +11,7 @@ POST = "blazar:leases:post"
 PUT = "blazar:leases:put"
 DELETE = "blazar:leases:delete"
 GET_BLOCKING = "blazar:leases:get_blocking"
+PUT_LATER_CLAIM_BY = "blazar:leases:put_later_claim_by"
 
 RULES: tuple[policy.DocumentedRuleDefault, ...] = (
     policy.DocumentedRuleDefault(
@@ -54,6 +55,17 @@ RULES: tuple[policy.DocumentedRuleDefault, ...] = (
             {"path": "/v1/leases", "method": "POST"},
             {"path": "/v1/leases/{lease_id}", "method": "PUT"},
             {"path": "/v1/offers", "method": "POST"},
+        ],
+        scope_types=base.PROJECT_SCOPE,
+    ),
+    policy.DocumentedRuleDefault(
+        name=PUT_LATER_CLAIM_BY,
+        check_str=base.ADMIN,
+        description="Let a lease be unused for longer than the operator has set in [claim_by] minutes, or "
+        "for ever. An earlier claim_by needs no more than the right to create or update the lease.",
+        operations=[
+            {"path": "/v1/leases", "method": "POST"},
+            {"path": "/v1/leases/{lease_id}", "method": "PUT"},
         ],
         scope_types=base.PROJECT_SCOPE,
     ),

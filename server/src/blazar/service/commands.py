@@ -86,6 +86,16 @@ class ByDuration:
 
 
 @dataclass(frozen=True, slots=True)
+class ClaimByWish:
+    """The wish of a caller how soon a lease has to be used."""
+
+    after: timedelta | None
+    """In whole minutes after the start; zero for never, None for what the operator has set."""
+    may_be_later: bool = False
+    """Whether it may be later than what the operator has set."""
+
+
+@dataclass(frozen=True, slots=True)
 class RequestKey:
     """The key that a client has given to a request, so that it may make the request again."""
 

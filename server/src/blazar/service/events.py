@@ -7,23 +7,28 @@ only by the manager whose claim on the event still holds."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar, assert_never
 from uuid import uuid4
 
 from blazar.domain.errors import CloudRefused, CloudUnavailable, Stale
-from blazar.domain.lease import progress
+from blazar.domain.lease import progress, unclaimed
 from blazar.domain.lease.change import was_announced
-from blazar.domain.lease.event import Event, EventType
+from blazar.domain.lease.event import UNCLAIMED, Event, EventStatus, EventType
 from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.lease.ordering import must_wait_for, shared_with
 from blazar.domain.lease.outcome import Done, GiveUp, NotYet, Outcome
 from blazar.domain.lease.surplus import has_surplus, only_surplus
+from blazar.domain.lease.unclaimed import Finding
 from blazar.domain.resource import Allocation, Registration
 from blazar.service.notifications import (
+    DATES,
     LEASE_DELETE,
+    LEASE_UNCLAIMED,
+    LEASE_UNCLAIMED_WARNING,
+    LEASE_UPDATE,
     event_notification,
     payload,
     payload_of_deleted,
@@ -32,6 +37,7 @@ from blazar.service.ports import ClaimedEvent, Clock, Cloud, Database, UnitOfWor
 from blazar.service.ports.kind import Kind, Kinds, Work
 from blazar.service.ports.steps import RunSteps, one_after_another
 from blazar.service.preparation import release_trust
+from blazar.service.unclaimed import Watched, look
 from blazar.service.usage_reports import NO_REPORTS, UsageReports
 
 T = TypeVar("T")
@@ -82,9 +88,12 @@ class Events:
         start_retry: timedelta = timedelta(0),
         reports: UsageReports = NO_REPORTS,
         run_steps: RunSteps = one_after_another,
+        warning: timedelta = unclaimed.WARNING,
     ) -> None:
         """``start_retry`` is how long a start that the cloud refuses is tried again before the lease is
-        ERROR, ``run_steps`` runs the steps of verbs."""
+        ERROR, ``run_steps`` runs the steps of verbs, ``warning`` is how long before its release an
+        unused lease is warned of."""
+        self._warning = warning
         self._run_steps = run_steps
         self._start_retry = start_retry
         self._reports = reports
@@ -99,6 +108,12 @@ class Events:
         begun = self._repeated(lambda _: self._enter(held_claim), held_claim)
         if begun is None:
             return False
+        if held_claim.event.event_type in UNCLAIMED:
+            finding = self._look(held_claim, begun.stored)
+            self._repeated(
+                lambda is_first: self._settle_look(held_claim, finding, begun, is_first), held_claim
+            )
+            return finding.use is not unclaimed.Use.UNKNOWN
         outcomes = self._act(held_claim, begun.acted)
         self._repeated(lambda is_first: self._settle(held_claim, outcomes, begun, is_first), held_claim)
         return not any(isinstance(outcome, NotYet) for outcome in outcomes.values())
@@ -214,16 +229,10 @@ class Events:
     def _act(self, held_claim: HeldClaim, lease: Lease) -> Mapping[str, Outcome]:
         """Bring the cloud to what the lease says, reservation by reservation."""
         cloud = self._cloud.fenced(held_claim.check)
-        resources = self._resources_of(lease)
-        outcomes: dict[str, Outcome] = {}
-        for reservation in lease.reservations:
-            if progress.acts_on(held_claim.event.event_type, reservation):
-                kind = self._kinds[reservation.resource_type]
-                had = (*reservation.allocations, *reservation.surplus)
-                occupied = {a.resource_id for a in had} & resources.keys()
-                known = {i: resources[i] for i in sorted(occupied)}
-                work = Work(lease, reservation, known, self._run_steps)
-                outcomes[reservation.id] = _tried(held_claim.event.event_type, kind, work, cloud)
+        outcomes: dict[str, Outcome] = {
+            work.reservation.id: _tried(held_claim.event.event_type, kind, work, cloud)
+            for kind, work in self._works(held_claim.event.event_type, lease)
+        }
         if held_claim.event.event_type in progress.RELEASING and all(
             isinstance(o, Done) for o in outcomes.values()
         ):
@@ -232,6 +241,62 @@ class Events:
                 Done() if release_trust(lease, cloud) else NotYet("the lease's trust is still there")
             )
         return outcomes
+
+    def _works(self, event_type: EventType, lease: Lease) -> Iterator[tuple[Kind[Any], Work]]:
+        """Yield what an event has to do for each reservation, and by which kind."""
+        resources = self._resources_of(lease)
+        for reservation in lease.reservations:
+            if progress.acts_on(event_type, reservation):
+                had = (*reservation.allocations, *reservation.surplus)
+                occupied = {a.resource_id for a in had} & resources.keys()
+                known = {i: resources[i] for i in sorted(occupied)}
+                work = Work(lease, reservation, known, self._run_steps)
+                yield self._kinds[reservation.resource_type], work
+
+    def _look(self, held_claim: HeldClaim, lease: Lease) -> Finding:
+        """Look whether the lease is used."""
+        event_type = held_claim.event.event_type
+        watched = [Watched(kind, work) for kind, work in self._works(event_type, lease)]
+        return look(event_type, watched, self._cloud.fenced(held_claim.check))
+
+    def _settle_look(self, held_claim: HeldClaim, finding: Finding, begun: _Begun, is_first: bool) -> None:
+        """Write what follows from a look. A lease that was changed since is looked at again."""
+        now = self._clock.now()
+
+        def commit(uow: UnitOfWork) -> bool:
+            old = begun.stored if is_first else uow.leases.get(held_claim.event.lease_id)
+            event = _event_of(old, held_claim)
+            if old is None or event is None:
+                return False
+            uow.events.release_claim(event.id, held_claim.claimed.token, now)
+            if old.status is not LeaseStatus.ACTIVE:
+                return False
+            if old.revision == begun.stored.revision:
+                new = unclaimed.settle(old, event, finding, now, self._warning, _new_id)
+            else:
+                new = unclaimed.looked_too_early(old, event, now)
+            is_released = new.claim_by != old.claim_by
+            if is_released:
+                uow.resources.touch(old.resource_ids, now)
+            stored = uow.leases.save(new, old, now)
+            self._reports.put(uow, old, stored, now)
+            self._tell_unclaimed(uow, stored, event, is_released, now)
+            return is_released
+
+        if self._database.transact(commit):
+            LOG.info("The lease is unused, and is released", extra={"action": "release"})
+
+    def _tell_unclaimed(
+        self, uow: UnitOfWork, lease: Lease, event: Event, is_released: bool, now: datetime
+    ) -> None:
+        told = payload(lease, self._kinds)
+        closing = lease.event(EventType.CLOSE_UNCLAIMED)
+        if event.event_type is EventType.WARN_UNCLAIMED and closing is not None:
+            told["claim_by_date"] = DATES.moment(closing.time)
+            uow.outbox.put(LEASE_UNCLAIMED_WARNING, told, now)
+        if is_released:
+            for event_type in (LEASE_UPDATE, LEASE_UNCLAIMED):
+                uow.outbox.put(event_type, told, now)
 
     def _resources_of(self, lease: Lease) -> Mapping[str, Registration]:
         ids = sorted({a.resource_id for r in lease.reservations for a in (*r.allocations, *r.surplus)})
@@ -271,6 +336,8 @@ class Events:
                 return
             if new.status is LeaseStatus.TERMINATED:
                 new = replace(new, trust_id=None)
+            if _is_started(new, event):
+                new = unclaimed.started(new, now, self._warning, _new_id)
             stored = uow.leases.save(new, old, now)
             settled = next((e for e in new.events if e.id == event.id), None)
             if settled and settled.event_type.is_public and not settled.is_open:
@@ -295,6 +362,17 @@ def _capacity(uow: UnitOfWork, resource_id: str) -> Mapping[str, int]:
     return {name: i.capacity for name, i in registration.inventory.items()} if registration else {}
 
 
+def _is_started(lease: Lease, event: Event) -> bool:
+    """Return whether this event, as it was settled, has made the lease active."""
+    settled = lease.event(EventType.START)
+    return (
+        settled is not None
+        and settled.id == event.id
+        and settled.status is EventStatus.DONE
+        and lease.status is LeaseStatus.ACTIVE
+    )
+
+
 def _event_of(lease: Lease | None, held_claim: HeldClaim) -> Event | None:
     """Return the open event in the lease; None where there is none, or where only a newer version understands
     the lease: it is left to that one, and looked at again when the claim has expired."""
@@ -312,6 +390,8 @@ def _tried(event_type: EventType, kind: Kind[Any], work: Work, cloud: Cloud) -> 
                 return kind.before_end(work, cloud)
             case EventType.END | EventType.DELETE:
                 return kind.deactivate(work, cloud)
+            case EventType.WARN_UNCLAIMED | EventType.CLOSE_UNCLAIMED | EventType.END_UNCLAIMED:
+                raise ValueError(f"{event_type} has no verb")
             case _ as unknown:
                 assert_never(unknown)
     except CloudUnavailable as failure:

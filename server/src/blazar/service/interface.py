@@ -17,6 +17,7 @@ from blazar.service.capacity import CapacityQuestion, CapacityReport
 from blazar.service.commands import (
     AvailabilityQuestion,
     ByDuration,
+    ClaimByWish,
     ClaimOffer,
     CreateLease,
     CreateMaintenance,
@@ -90,16 +91,22 @@ class LeasesInterface(Protocol):
         by_duration: ByDuration | None = None,
         key: RequestKey | None = None,
         wait_until: datetime | None = None,
+        claim_by: ClaimByWish | None = None,
     ) -> Lease:
         """Return the new lease, or the one that the same request has created before: the one with the
         command's id, or with the key. Raises KeyReused where that was another request.
 
-        With ``wait_until`` a lease that does not fit waits in line. Raises WaitlistFull."""
+        With ``wait_until`` a lease that does not fit waits in line. Raises WaitlistFull. ``claim_by`` is how
+        soon it has to be used. Raises ClaimByTooLate."""
         ...
 
     @call_options(needs_token=True)
     def preview_create(
-        self, command: CreateLease, caller: Caller, by_duration: ByDuration | None = None
+        self,
+        command: CreateLease,
+        caller: Caller,
+        by_duration: ByDuration | None = None,
+        claim_by: ClaimByWish | None = None,
     ) -> Lease:
         """Return the lease that a create would make at this moment, or raise what it would. Nothing is
         written, and nothing is made in the cloud.
@@ -132,6 +139,7 @@ class LeasesInterface(Protocol):
         duration: timedelta | None = None,
         revisions: tuple[int, ...] | None = None,
         wait_until: datetime | None = None,
+        claim_by: ClaimByWish | None = None,
     ) -> Lease:
         """Return the changed lease. Raises LeaseChanged where its revision is none of these, unless it is as
         asked for already. ``wait_until`` is for a lease that waits in line."""
@@ -146,6 +154,7 @@ class LeasesInterface(Protocol):
         duration: timedelta | None = None,
         revisions: tuple[int, ...] | None = None,
         wait_until: datetime | None = None,
+        claim_by: ClaimByWish | None = None,
     ) -> Lease:
         """Return the lease as an update would leave it, or raise what it would, as ``preview_create``
         does."""
@@ -203,8 +212,10 @@ class OffersInterface(Protocol):
         ...
 
     @call_options(needs_token=True, once=True)
-    def claim(self, offer_id: str, command: ClaimOffer, caller: Caller) -> Lease:
-        """Make the offer a lease of the caller. Raises OfferNotFound, OfferClaimed."""
+    def claim(
+        self, offer_id: str, command: ClaimOffer, caller: Caller, claim_by: ClaimByWish | None = None
+    ) -> Lease:
+        """Make the offer a lease of the caller. Raises OfferNotFound, OfferClaimed, ClaimByTooLate."""
         ...
 
     @call_options(once=True)

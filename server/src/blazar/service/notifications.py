@@ -18,6 +18,8 @@ LEASE_WAITLISTED = "lease.waitlisted"
 LEASE_PROMOTED = "lease.promoted"
 LEASE_WAIT_TIMED_OUT = "lease.wait_timed_out"
 LEASE_WAIT_CANCELLED = "lease.wait_cancelled"
+LEASE_UNCLAIMED_WARNING = "lease.unclaimed_warning"
+LEASE_UNCLAIMED = "lease.unclaimed"
 WARNING_WITHDRAWN = "lease.event.before_end_lease.stop"
 """The warning of the end was given, but the end has moved since: it will be given again."""
 

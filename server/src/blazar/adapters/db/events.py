@@ -28,7 +28,7 @@ from blazar.adapters.db import rows, tables
 from blazar.adapters.db.selections import chunks
 from blazar.adapters.db.types import UtcDateTime
 from blazar.domain.errors import ClaimLost, LeaseLocked
-from blazar.domain.lease.event import OPEN, PUBLIC, Event, EventStatus, EventType
+from blazar.domain.lease.event import OPEN, WORK, Event, EventStatus, EventType
 from blazar.domain.lease.lease import LeaseStatus
 from blazar.domain.lease.ordering import PRECEDENCE
 from blazar.service.ports import ANY_NUMBER, StandingClaim
@@ -151,7 +151,7 @@ class SqlEvents:
         is_begun = and_(_e.status == EventStatus.IN_PROGRESS.value, _is_known, is_late)
         is_put_off = and_(_e.status == EventStatus.UNDONE.value, _is_known, is_late, _e.due > _e.time)
         is_creating = _e.lease_id.in_(select(_lease.id).where(_lease.status == LeaseStatus.CREATING.value))
-        is_work = and_(_open, _e.due > now, _e.event_type.not_in(sorted(PUBLIC)))
+        is_work = and_(_open, _e.due > now, _e.event_type.in_(sorted(WORK)))
         is_work_ahead = and_(is_work, _e.time > now, or_(not_(is_creating), _e.time > confirmation))
         moved = self._set(is_work_ahead, time=now, due=now)
         return moved + self._set(is_begun, due=now) + self._set(is_put_off, due=_e.time)

@@ -18,6 +18,7 @@ from typing import Any
 from sqlalchemy import Row
 
 from blazar.domain.failure import Failure, FailureReason
+from blazar.domain.lease.claim_by import ClaimBy
 from blazar.domain.lease.event import Event, EventStatus, EventType
 from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation, ReservationStatus
 from blazar.domain.lease.waiting import Waiting
@@ -43,6 +44,7 @@ def of_lease(lease: Lease) -> Columns:
         "trust_id": lease.trust_id,
         "quantities": None if lease.quantities is None else dict(lease.quantities),
         "waiting": None if lease.waiting is None else _of_waiting(lease.waiting),
+        "claim_by": None if lease.claim_by is None else _of_claim_by(lease.claim_by),
     }
 
 
@@ -58,6 +60,13 @@ def _of_waiting(waiting: Waiting) -> Columns:
     if waiting.duration is not None:
         found["seconds"] = int(waiting.duration.total_seconds())
     return found
+
+
+def _of_claim_by(claim_by: ClaimBy) -> Columns:
+    """Return JSON values, without those that say nothing."""
+    moments = {"since": claim_by.since, "released_at": claim_by.released_at}
+    found: Columns = {name: each.isoformat() for name, each in moments.items() if each is not None}
+    return {"seconds": int(claim_by.after.total_seconds()), **found}
 
 
 def of_reservations(lease: Lease) -> dict[str, Columns]:
@@ -143,6 +152,13 @@ def to_waiting(found: Mapping[str, Any]) -> Waiting:
     return Waiting(**moments, **flags, duration=duration)  # type: ignore[arg-type]  # by name
 
 
+def to_claim_by(found: Mapping[str, Any]) -> ClaimBy:
+    moments = {
+        name: datetime.fromisoformat(found[name]) for name in ("since", "released_at") if name in found
+    }
+    return ClaimBy(timedelta(seconds=found["seconds"]), **moments)
+
+
 def to_lease(row: Row[Any], reservations: tuple[Reservation, ...], events: tuple[Event, ...]) -> Lease:
     return Lease(
         id=row.id,
@@ -161,6 +177,7 @@ def to_lease(row: Row[Any], reservations: tuple[Reservation, ...], events: tuple
         updated_at=row.updated_at,
         quantities=row.quantities,
         waiting=None if row.waiting is None else to_waiting(row.waiting),
+        claim_by=None if row.claim_by is None else to_claim_by(row.claim_by),
     )
 
 
@@ -233,6 +250,7 @@ class ListedReader:
             created_at=_utc(row.created_at),
             updated_at=_utc(row.updated_at),
             waiting=None if row.waiting is None else to_waiting(json.loads(row.waiting)),
+            claim_by=None if row.claim_by is None else to_claim_by(json.loads(row.claim_by)),
         )
 
     def reservation(self, row: Row[Any]) -> Reservation:

@@ -83,6 +83,7 @@ leases = _table(
     Column("quantities", Json),  # what it counts as; NULL where a version before this has stored it
     Column("expires_at", UtcDateTime),  # of an offer, which is a lease with a status of its own
     Column("waiting", Json),  # what a waiting lease needs to be planned again; else NULL
+    Column("claim_by", Json),  # how soon it has to be used; NULL where it need not be
     _created(),
     _updated(),
     Index(None, "project_id", "created_at", "id"),

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from blazar.adapters.memory.state import LeaseClaim, State
 from blazar.domain.errors import ClaimLost
-from blazar.domain.lease.event import Event, EventStatus
+from blazar.domain.lease.event import WORK, Event, EventStatus
 from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.lease.ordering import PRECEDENCE
 from blazar.domain.lease.progress import with_event
@@ -93,7 +93,7 @@ class MemoryEvents:
         moved: list[Event] = []
         for event in self._open():
             is_creating = self._state.leases[event.lease_id].status is LeaseStatus.CREATING
-            if not event.event_type.is_public and event.time > (confirmation if is_creating else now):
+            if event.event_type in WORK and event.time > (confirmation if is_creating else now):
                 moved.append(replace(event, time=now, due=None))
             elif event.next_try > retry and event.status is EventStatus.IN_PROGRESS:
                 moved.append(replace(event, due=now))

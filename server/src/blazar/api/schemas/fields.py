@@ -149,9 +149,9 @@ def sentence(text: str) -> PydanticCustomError:
 LONGEST_MINUTES = HORIZON // MINUTE
 
 
-def _minutes(value: object) -> timedelta:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LONGEST_MINUTES:
-        raise sentence(f"A duration is a number of minutes from 1 to {LONGEST_MINUTES}.")
+def _minutes(value: object, what: str = "A duration", least: int = 1) -> timedelta:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= LONGEST_MINUTES:
+        raise sentence(f"{what} is a number of minutes from {least} to {LONGEST_MINUTES}.")
     return value * MINUTE
 
 
@@ -168,6 +168,24 @@ OptionalMinutesField = Annotated[
         {
             "anyOf": [MINUTES_SCHEMA, {"type": "null"}],
             "description": "In minutes.",
+        }
+    ),
+]
+
+
+def _claim_by(value: object) -> timedelta | None:
+    return None if value is None else _minutes(value, "claim_by", least=0)
+
+
+ClaimByField = Annotated[
+    timedelta | None,
+    BeforeValidator(_claim_by),
+    WithJsonSchema(
+        {
+            "anyOf": [{**MINUTES_SCHEMA, "minimum": 0}, {"type": "null"}],
+            "description": "How soon after its start the lease has to be used, in minutes: an unused one "
+            "is released then. 0 for never; null for what the operator has set.",
+            "examples": [60],
         }
     ),
 ]

@@ -14,6 +14,7 @@ from blazar.api.schemas.fields import (
     DATE_SCHEMA,
     MOMENT_SCHEMA,
     Body,
+    ClaimByField,
     MomentField,
     NameField,
     OptionalDateField,
@@ -281,6 +282,12 @@ class LeaseCreateOrWait(LeaseCreateOrClaim, json_schema_extra=_without_default_s
     on_shortage: OnShortage | None = Field(None, description=ON_SHORTAGE)
 
 
+class LeaseCreateClaimBy(LeaseCreateOrWait, json_schema_extra=_without_default_start):
+    """A new lease, since version 1.9: it may have to be used by some time. Unknown keys are ignored."""
+
+    claim_by: ClaimByField = None
+
+
 class _LeaseUpdate(Body):
     """What all versions have in common."""
 
@@ -346,15 +353,24 @@ class LeaseUpdateOrWait(LeaseUpdateByDuration, json_schema_extra=without_default
     )
 
 
+class LeaseUpdateClaimBy(LeaseUpdateOrWait, json_schema_extra=without_defaults):
+    """What is to change about a lease, since version 1.9; of one that waits, only its name and until when.
+    Unknown keys are ignored."""
+
+    claim_by: ClaimByField = None
+
+
 CREATE: Mapping[Version, type[LeaseCreate] | type[LeaseCreateByDuration]] = {
     (1, 0): LeaseCreate,
     (1, 3): LeaseCreateByDuration,
     (1, 4): LeaseCreateOrClaim,
     (1, 7): LeaseCreateOrWait,
+    (1, 9): LeaseCreateClaimBy,
 }
 UPDATE: Mapping[Version, type[LeaseUpdate] | type[LeaseUpdateByDuration]] = {
     (1, 0): LeaseUpdate,
     (1, 3): LeaseUpdateByDuration,
     (1, 7): LeaseUpdateOrWait,
+    (1, 9): LeaseUpdateClaimBy,
 }
 """The bodies, by the version that brought them."""

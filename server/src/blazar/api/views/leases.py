@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, NotRequired, cast
 
 from pydantic import ConfigDict, Field, with_config
@@ -10,6 +11,8 @@ from typing_extensions import TypedDict
 from blazar.api.lists import PageLink
 from blazar.api.views.dates import stamp, wire_date
 from blazar.domain.lease.lease import Lease, Reservation
+from blazar.domain.lease.unclaimed import released_from
+from blazar.domain.time import MINUTE
 from blazar.service.context import Caller
 from blazar.service.documents import DateFormats, lease_document
 from blazar.service.ports.kind import Kinds
@@ -101,6 +104,24 @@ class LeaseView(TypedDict):
     waiting: NotRequired[
         Annotated[WaitingView, Field(description="Since 1.7, of a lease that waits: how it does.")]
     ]
+    claim_by: NotRequired[
+        Annotated[
+            int | None,
+            Field(
+                description="Since 1.9: how soon after its start it has to be used, in minutes; null "
+                "where it need not be."
+            ),
+        ]
+    ]
+    claim_by_date: NotRequired[
+        Annotated[
+            str | None,
+            Field(
+                description="Since 1.9: when it is released unless it is used by then, in UTC; null "
+                "where it need not be, any more."
+            ),
+        ]
+    ]
 
 
 class LeaseReply(TypedDict):
@@ -164,6 +185,13 @@ def waiting_view(lease: Lease, position: int | None = None) -> WaitingView:
     return shown if position is None else {"position": position, **shown}
 
 
+def claim_by_view(lease: Lease) -> dict[str, Any]:
+    """Return how soon a lease has to be used."""
+    minutes = lease.claim_by.after // MINUTE if lease.claim_by else None
+    released = released_from(lease)
+    return {"claim_by": minutes, "claim_by_date": wire_date(released) if released else None}
+
+
 def lease_view(lease: Lease, caller: Caller, kinds: Kinds) -> LeaseView:
     document = lease_document(lease, kinds, DATES)
     shown = document if caller.is_admin else {**document, "trust_id": None}
@@ -174,9 +202,12 @@ IDS = frozenset({"id", "lease_id", "resource_id"})
 """The keys of ids, which are drawn anew for what is made."""
 
 
-def dry_run_reply(lease: Lease, caller: Caller, kinds: Kinds) -> PreviewReply:
-    """Return the lease as it would be, without the ids of what would be made."""
-    shown = dict(lease_view(lease, caller, kinds))
+def dry_run_reply(
+    lease: Lease, caller: Caller, kinds: Kinds, more: Mapping[str, Any] | None = None
+) -> PreviewReply:
+    """Return the lease as it would be, without the ids of what would be made; ``more`` are the fields that
+    only the version of the request has."""
+    shown = {**lease_view(lease, caller, kinds), **(more or {})}
     for name in ("reservations", "events"):
         parts = cast(list[dict[str, Any]], shown[name])
         shown[name] = [{key: value for key, value in part.items() if key not in IDS} for part in parts]

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class EventType(StrEnum):
-    """The moments of a lease. The first three are the users'; the others are the engine's own work, never
+    """The moments of a lease. The first three are the users'; the others are the engine's own, never
     shown."""
 
     START = "start_lease"
@@ -18,6 +18,12 @@ class EventType(StrEnum):
     """Bring the cloud to what an update of an active lease committed, or to what a restart finds missing."""
     DELETE = "delete_lease"
     """Release everything the lease has in the cloud, then forget the lease."""
+    WARN_UNCLAIMED = "warn_unclaimed_lease"
+    """Warn of a lease that is unused, some time before it is released."""
+    CLOSE_UNCLAIMED = "close_unclaimed_lease"
+    """Let no user begin to use it any more."""
+    END_UNCLAIMED = "end_unclaimed_lease"
+    """End it, if it is unused still."""
 
     @property
     def is_public(self) -> bool:
@@ -25,6 +31,11 @@ class EventType(StrEnum):
 
 
 PUBLIC = frozenset({EventType.START, EventType.BEFORE_END, EventType.END})
+UNCLAIMED = frozenset({EventType.WARN_UNCLAIMED, EventType.CLOSE_UNCLAIMED, EventType.END_UNCLAIMED})
+WORK = frozenset({EventType.CONVERGE, EventType.DELETE})
+"""What is to be done as soon as it is stored."""
+UNSETTLING = WORK | {EventType.END_UNCLAIMED}
+"""While one of these is open, the cloud need not have what an active lease says."""
 
 
 class EventStatus(StrEnum):

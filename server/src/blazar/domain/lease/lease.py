@@ -10,7 +10,8 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from blazar.domain.errors import InvalidStatus
-from blazar.domain.lease.event import Event, EventType
+from blazar.domain.lease.claim_by import ClaimBy
+from blazar.domain.lease.event import UNSETTLING, Event, EventType
 from blazar.domain.lease.waiting import Waiting
 from blazar.domain.resource import Allocation
 from blazar.domain.time import Interval
@@ -155,6 +156,8 @@ class Lease:
     """What it counts as against quotas; None where a version before this has stored it."""
     waiting: Waiting | None = None
     """What it needs to be planned again, while it is WAITING."""
+    claim_by: ClaimBy | None = None
+    """How soon it has to be used; None where it need not be."""
 
     def event(self, event_type: EventType) -> Event | None:
         return next((event for event in self.events if event.event_type is event_type), None)
@@ -175,7 +178,7 @@ class Lease:
         return (
             self.status is LeaseStatus.ACTIVE
             and not any(reservation.surplus for reservation in self.reservations)
-            and all(event.event_type.is_public or not event.is_open for event in self.events)
+            and not any(event.event_type in UNSETTLING and event.is_open for event in self.events)
             and all(allocation.bound for reservation in served for allocation in reservation.allocations)
         )
 

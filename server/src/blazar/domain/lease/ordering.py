@@ -15,6 +15,9 @@ PRECEDENCE: Mapping[EventType, int] = {
     EventType.CONVERGE: 1,
     EventType.START: 2,
     EventType.BEFORE_END: 3,
+    EventType.WARN_UNCLAIMED: 4,
+    EventType.CLOSE_UNCLAIMED: 4,
+    EventType.END_UNCLAIMED: 4,
 }
 """The order of events of the same time: what frees resources before what needs them, and a lease's start
 before a warning of its end, which can have the time of the start and never that of the end."""

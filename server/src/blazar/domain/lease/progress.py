@@ -4,13 +4,13 @@ rules over values."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from blazar.domain.errors import InvalidStatus
 from blazar.domain.lease.change import NewId, with_work
-from blazar.domain.lease.event import Event, EventStatus, EventType
+from blazar.domain.lease.event import UNSETTLING, Event, EventStatus, EventType
 from blazar.domain.lease.healing import OWN_REASONS
 from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation, ReservationStatus, transition
 from blazar.domain.lease.outcome import Done, GiveUp, NotYet, Outcome
@@ -46,6 +46,9 @@ ENTERS_FROM: Mapping[EventType, frozenset[LeaseStatus]] = {
     EventType.END: NOT_OVER,
     EventType.CONVERGE: frozenset({LeaseStatus.ACTIVE}),
     EventType.DELETE: frozenset({LeaseStatus.DELETING, LeaseStatus.CREATING}),
+    EventType.WARN_UNCLAIMED: frozenset({LeaseStatus.ACTIVE}),
+    EventType.CLOSE_UNCLAIMED: frozenset({LeaseStatus.ACTIVE}),
+    EventType.END_UNCLAIMED: frozenset({LeaseStatus.ACTIVE}),
 }
 """In which lease statuses an event still has something to do; in others it is moot, and done."""
 
@@ -55,6 +58,9 @@ WHILE: Mapping[EventType, LeaseStatus] = {
     EventType.END: LeaseStatus.TERMINATING,
     EventType.CONVERGE: LeaseStatus.ACTIVE,
     EventType.DELETE: LeaseStatus.DELETING,
+    EventType.WARN_UNCLAIMED: LeaseStatus.ACTIVE,
+    EventType.CLOSE_UNCLAIMED: LeaseStatus.ACTIVE,
+    EventType.END_UNCLAIMED: LeaseStatus.ACTIVE,
 }
 """The status of the lease while the event is worked on."""
 
@@ -114,6 +120,8 @@ def acts_on(event_type: EventType, reservation: Reservation) -> bool:
             return reservation.status is ReservationStatus.ACTIVE
         case EventType.END | EventType.DELETE:
             return reservation.status is not ReservationStatus.DELETED
+        case EventType.WARN_UNCLAIMED | EventType.CLOSE_UNCLAIMED | EventType.END_UNCLAIMED:
+            return reservation.status is ReservationStatus.ACTIVE
 
 
 def settle(
@@ -159,7 +167,7 @@ def settle(
     failed |= {o.reason for o in outcomes.values() if isinstance(o, GiveUp)}
     if waiting:
         reason = _sentence({o.reason for o in waiting})
-        later = replace(event, due=_due_in(_delay(event, waiting), now), reason=reason)
+        later = due_later(event, waiting, now, reason)
         return with_event(replace(lease, status_reason=reason), later)
     if failed and not releasing:
         return _failed(lease, event, _sentence(failed))
@@ -264,8 +272,10 @@ def _together(one: Allocation, other: Allocation) -> Allocation:
     return replace(first, slots=one.slots + other.slots)
 
 
-def _delay(event: Event, waiting: list[NotYet | GiveUp]) -> timedelta:
-    return min(_pause_after(event.attempts, outcome) for outcome in waiting)
+def due_later(event: Event, waiting: Sequence[NotYet | GiveUp], now: datetime, reason: str) -> Event:
+    """Return the event as it is tried again after outcomes that are not final."""
+    delay = min(_pause_after(event.attempts, outcome) for outcome in waiting)
+    return replace(event, due=_due_in(delay, now), reason=reason)
 
 
 def _due_in(delay: timedelta, now: datetime) -> datetime:
@@ -328,7 +338,8 @@ def _finished(lease: Lease, event: Event) -> Lease | None:
         case EventType.DELETE:
             return None
         case EventType.END:
-            return transition(_without_open_events(with_event(lease, event)), LeaseStatus.TERMINATED)
+            reason = lease.claim_by.reason if lease.claim_by else None
+            return transition(_without_open_events(with_event(lease, event)), LeaseStatus.TERMINATED, reason)
         case EventType.START:
             return transition(with_event(lease, event), LeaseStatus.ACTIVE)
         case EventType.BEFORE_END:
@@ -337,6 +348,8 @@ def _finished(lease: Lease, event: Event) -> Lease | None:
             # What a converge before could not do is done now.
             degraded = any(r.missing_resources or r.resources_changed for r in lease.reservations)
             return replace(without_event(lease, event), status_reason=None, degraded=degraded)
+        case EventType.WARN_UNCLAIMED | EventType.CLOSE_UNCLAIMED | EventType.END_UNCLAIMED:
+            return without_event(lease, event)
 
 
 def _without_open_events(lease: Lease) -> Lease:
@@ -365,7 +378,7 @@ def reconciled(
     if lease.status is not LeaseStatus.ACTIVE:
         return lease
     if not outcomes:
-        has_work = any(not e.event_type.is_public and e.is_open for e in lease.events)
+        has_work = any(e.event_type in UNSETTLING and e.is_open for e in lease.events)
         return lease if has_work or lease.is_settled else with_work(lease, EventType.CONVERGE, now, new_id)
     begun = replace(event, status=EventStatus.IN_PROGRESS, attempts=1)
     settled = settle(lease, begun, lease, outcomes, now)

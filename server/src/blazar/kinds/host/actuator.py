@@ -35,6 +35,10 @@ class HostKindSettings:
     owner_key: str = "blazar:owner"
 
 
+CLOSED = "closed"
+"""The owner of an aggregate whose hosts no project may use; no project has this id."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Moved:
     """What came of moving hosts: those that are not where they should be, why some of them cannot be moved
@@ -121,10 +125,26 @@ class HostActuator:
         looks = for_each(self._hosts(work), cloud.compute.servers_on, work.run_steps).require()
         return [server for found in looks.values() for server in found]
 
+    def is_used(self, work: Work, cloud: Cloud) -> bool:
+        """Return whether the lease's project has a server on one of the reservation's hosts."""
+        owners = (work.lease.project_id, None)
+        return any(server.project_id in owners for server in self.servers(work, cloud))
+
+    def close(self, work: Work, cloud: Cloud) -> bool:
+        """Give the aggregate an owner that is no project: Nova's filter lets no new server onto its hosts."""
+        aggregate, closed = existing_aggregate(work.reservation, cloud.compute), self._owner(CLOSED)
+        if aggregate is None or closed.items() <= aggregate.metadata.items():
+            return False
+        cloud.compute.create_aggregate(aggregate.name, aggregate.availability_zone, closed)
+        return True
+
     # parts
 
+    def _owner(self, project_id: str) -> Mapping[str, str]:
+        return {self._settings.owner_key: project_id}
+
     def _aggregate(self, work: Work, compute: Compute) -> Aggregate:
-        name, metadata = work.reservation.id, {self._settings.owner_key: work.lease.project_id}
+        name, metadata = work.reservation.id, self._owner(work.lease.project_id)
         known = known_aggregate(work.reservation, compute)
         if known is not None and metadata.items() <= known.metadata.items():
             return known

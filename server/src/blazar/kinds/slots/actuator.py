@@ -115,6 +115,18 @@ class SlotActuator:
         remove_groups(reservation, compute)
         return Done()
 
+    def is_used(self, work: Work, cloud: Cloud) -> bool:
+        """Return whether there is a server of the reservation's flavor."""
+        return bool(cloud.compute.servers_of(work.reservation.id))
+
+    def close(self, work: Work, cloud: Cloud) -> bool:
+        """Take the flavor from the project, which makes no new servers of it then."""
+        compute, flavor_id, project_id = cloud.compute, work.reservation.id, work.lease.project_id
+        if project_id not in compute.flavor_projects(flavor_id):
+            return False
+        compute.revoke_flavor(flavor_id, project_id)
+        return True
+
     def _aggregate(self, work: Work, compute: Compute) -> Aggregate:
         wanted = expected_metadata(work.lease, work.reservation, self._settings)
         aggregate = known_aggregate(work.reservation, compute)

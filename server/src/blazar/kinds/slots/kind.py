@@ -100,6 +100,12 @@ class SlotKind(Kind[S]):
     def deactivate(self, work: Work, cloud: Cloud) -> Outcome:
         return self._actuator.deactivate(work, cloud)
 
+    def is_used(self, work: Work, cloud: Cloud) -> bool:
+        return self._actuator.is_used(work, cloud)
+
+    def close(self, work: Work, cloud: Cloud) -> bool:
+        return self._actuator.close(work, cloud)
+
     def differences(self, work: Work, look: Look) -> Iterable[Difference]:
         return comparison.differences(work, look, self.size(work.reservation), self._settings)
 

@@ -3,7 +3,7 @@
 Each story loads, decides and commits. What it decides is one value, ``store.LeaseChange``, and one function
 commits it: ``store.LeaseStore.commit``."""
 
-from blazar.service.leases.settings import LeaseSettings, WaitSettings
+from blazar.service.leases.settings import ClaimBySettings, LeaseSettings, WaitSettings
 from blazar.service.leases.use_cases import Leases
 
-__all__ = ["LeaseSettings", "Leases", "WaitSettings"]
+__all__ = ["ClaimBySettings", "LeaseSettings", "Leases", "WaitSettings"]

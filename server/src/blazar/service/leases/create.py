@@ -12,10 +12,11 @@ from blazar.domain.lease.lease import Lease
 from blazar.domain.planning.plan import Plan
 from blazar.domain.time import HORIZON, floor_minute
 from blazar.service.admission import Admission, with_allocations
-from blazar.service.commands import ByDuration, CreateLease, RequestKey
+from blazar.service.commands import ByDuration, ClaimByWish, CreateLease, RequestKey
 from blazar.service.context import Caller
 from blazar.service.enforcement import Enforcement
 from blazar.service.ids import new_id
+from blazar.service.leases.claim_by import claimed_by
 from blazar.service.leases.confirm import CONFIRM_WITHIN, LeaseConfirmation
 from blazar.service.leases.dates import moment_of
 from blazar.service.leases.drafts import draft_reservation
@@ -57,11 +58,17 @@ class LeaseCreation:
         self._nudge = nudge
 
     def preview(
-        self, command: CreateLease, caller: Caller, settings: LeaseSettings, by_duration: ByDuration | None
+        self,
+        command: CreateLease,
+        caller: Caller,
+        settings: LeaseSettings,
+        by_duration: ByDuration | None,
+        claim_by: ClaimByWish | None = None,
     ) -> Lease:
         """Return the lease that ``create`` would make now. Nothing is written or made."""
         now = self._clock.now()
         draft = self.draft(command, caller, now, settings, by_duration)
+        draft = claimed_by(draft, claim_by, settings.claim_by)
         draft = self._preparation.complete(None, draft, caller)
         task = self._preparation.task(None, draft, caller)
         self._preparation.require_rights(draft, task, caller)
@@ -77,6 +84,7 @@ class LeaseCreation:
         by_duration: ByDuration | None = None,
         key: RequestKey | None = None,
         wait_until: datetime | None = None,
+        claim_by: ClaimByWish | None = None,
     ) -> Lease:
         """Create the lease, or return the one that the same request has created before. With ``wait_until``,
         one that does not fit waits in line."""
@@ -84,6 +92,7 @@ class LeaseCreation:
             return self._confirmation.created_before(existing.id, caller)
         now = self._clock.now()
         draft = self.draft(command, caller, now, settings, by_duration)
+        draft = claimed_by(draft, claim_by, settings.claim_by)
         draft = self._preparation.complete(None, draft, caller)
         task = self._preparation.task(None, draft, caller)
         if wait_until is not None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta
+
+from blazar.domain.lease.unclaimed import WARNING
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +22,18 @@ class WaitSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ClaimBySettings:
+    """The operator's settings for leases that are unused."""
+
+    after: Mapping[str, timedelta] = field(default_factory=dict)
+    """How soon after its start a lease has to be used, by kind; never where a kind is not there."""
+    exempt: frozenset[str] = frozenset()
+    """The projects for which ``after`` is not."""
+    warning: timedelta = WARNING
+    """How long before its release a lease is warned of."""
+
+
+@dataclass(frozen=True, slots=True)
 class LeaseSettings:
     """The operator's settings for leases."""
 
@@ -26,3 +41,4 @@ class LeaseSettings:
     """How long before the end users are warned by default; zero for never."""
     delete_wait: timedelta = timedelta(seconds=10)
     """How long a deletion waits for the cloud to be clean before it answers; it goes on afterwards."""
+    claim_by: ClaimBySettings = field(default_factory=ClaimBySettings)

@@ -19,12 +19,14 @@ from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation, Reservati
 from blazar.domain.lease.surplus import with_surplus
 from blazar.domain.time import MINUTE, Interval, floor_minute
 from blazar.service.admission import Admission, with_allocations
-from blazar.service.commands import NOW, UNSET, ReservationChange, UpdateLease
+from blazar.service.commands import NOW, UNSET, ClaimByWish, ReservationChange, UpdateLease
 from blazar.service.context import Caller
 from blazar.service.enforcement import Enforcement, RequestCheck
 from blazar.service.ids import new_id
+from blazar.service.leases.claim_by import changed_claim_by
 from blazar.service.leases.dates import moment_of
 from blazar.service.leases.precondition import Precondition
+from blazar.service.leases.settings import LeaseSettings
 from blazar.service.leases.store import LeaseChange, LeaseStore
 from blazar.service.leases.wait import ONLY_THESE, LeaseWait
 from blazar.service.notifications import LEASE_UPDATE, WARNING_WITHDRAWN
@@ -63,16 +65,18 @@ class LeaseUpdate:
         caller: Caller,
         duration: timedelta | None,
         expected: Precondition,
+        settings: LeaseSettings,
         wait_until: datetime | None = None,
+        claim_by: ClaimByWish | None = None,
     ) -> Lease:
         """Return the lease as ``update`` would leave it now. Nothing is written or made."""
         now = self._clock.now()
         old = self._store.load(lease_id)
         change.require_understood(old)
-        if (waiting := _waits(old, duration, wait_until)) is not None:
+        if (waiting := _waits(old, duration, wait_until, claim_by)) is not None:
             return self._wait.change(waiting, command, wait_until, expected, caller, is_preview=True)
         command = _with_end(command, old, duration, now)
-        named = _renamed(old, command)
+        named = changed_claim_by(_renamed(old, command), claim_by, settings.claim_by, now)
         only_renames = _only_renames(command, old, now)
         new = named if only_renames else self._complete(old, named, command, caller, now)
         if new == old:
@@ -104,11 +108,15 @@ class LeaseUpdate:
         caller: Caller,
         duration: timedelta | None,
         expected: Precondition,
+        settings: LeaseSettings,
         wait_until: datetime | None = None,
+        claim_by: ClaimByWish | None = None,
     ) -> Lease:
         check = self._enforcement.of_request(caller)
         lease = self._admission.until_committed(
-            lambda: self._attempt(lease_id, command, caller, check, duration, expected, wait_until),
+            lambda: self._attempt(
+                lease_id, command, caller, check, duration, expected, settings, wait_until, claim_by
+            ),
             caller.deadline,
         )
         self._nudge(lease.next_due)
@@ -122,7 +130,9 @@ class LeaseUpdate:
         check: RequestCheck,
         duration: timedelta | None,
         expected: Precondition,
+        settings: LeaseSettings,
         wait_until: datetime | None,
+        claim_by: ClaimByWish | None,
     ) -> Lease:
         """Change the lease as it is now, if it is as ``expected``. A lease that is as asked for stays: the
         request was made before, and only its answer was lost."""
@@ -130,17 +140,18 @@ class LeaseUpdate:
         caller.require_time(now)
         old = self._store.load(lease_id)
         change.require_understood(old)
-        if (waiting := _waits(old, duration, wait_until)) is not None:
+        if (waiting := _waits(old, duration, wait_until, claim_by)) is not None:
             return self._wait.change(waiting, command, wait_until, expected, caller)
         command = _with_end(command, old, duration, now)
-        named = _renamed(old, command)
+        named = changed_claim_by(_renamed(old, command), claim_by, settings.claim_by, now)
         only_renames = _only_renames(command, old, now)
         new = named if only_renames else self._complete(old, named, command, caller, now)
         if new == old:
             return old
         expected.require(old)
         if only_renames:
-            return self._store.commit(LeaseChange(old, named), caller)
+            told = () if named.claim_by == old.claim_by else (LEASE_UPDATE,)
+            return self._store.commit(LeaseChange(old, named, notifications=told), caller)
         task = self._preparation.task(old, new, caller)
         if task is None:
             return self._store.commit(self._decided(old, new, caller, now, check), caller)
@@ -170,7 +181,7 @@ class LeaseUpdate:
             named,
             interval=interval,
             reservations=self._revised(old, command.reservations),
-            events=change.moved_events(old, interval, before_end, now, new_id),
+            events=change.moved_events(named, interval, before_end, now, new_id),
         )
 
     def _has_all(self, lease: Lease, command: UpdateLease) -> bool:
@@ -287,11 +298,13 @@ class LeaseUpdate:
         return lease
 
 
-def _waits(old: Lease, duration: timedelta | None, wait_until: datetime | None) -> Lease | None:
+def _waits(
+    old: Lease, duration: timedelta | None, wait_until: datetime | None, claim_by: ClaimByWish | None
+) -> Lease | None:
     """Return the lease where it waits in line. Raises InvalidStatus where what is asked for needs the
     opposite."""
     if old.status is LeaseStatus.WAITING:
-        if duration is not None:
+        if duration is not None or claim_by is not None:
             raise InvalidStatus(reason=ONLY_THESE)
         return old
     if wait_until is not None:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from blazar.domain.lease.lease import Lease
 from blazar.service.admission import Admission
-from blazar.service.commands import ByDuration, CreateLease, RequestKey, UpdateLease
+from blazar.service.commands import ByDuration, ClaimByWish, CreateLease, RequestKey, UpdateLease
 from blazar.service.context import Caller
 from blazar.service.enforcement import Enforcement
 from blazar.service.leases.confirm import LeaseConfirmation
@@ -85,13 +85,18 @@ class Leases:
         by_duration: ByDuration | None = None,
         key: RequestKey | None = None,
         wait_until: datetime | None = None,
+        claim_by: ClaimByWish | None = None,
     ) -> Lease:
-        return self.creation.create(command, caller, self.settings, by_duration, key, wait_until)
+        return self.creation.create(command, caller, self.settings, by_duration, key, wait_until, claim_by)
 
     def preview_create(
-        self, command: CreateLease, caller: Caller, by_duration: ByDuration | None = None
+        self,
+        command: CreateLease,
+        caller: Caller,
+        by_duration: ByDuration | None = None,
+        claim_by: ClaimByWish | None = None,
     ) -> Lease:
-        return self.creation.preview(command, caller, self.settings, by_duration)
+        return self.creation.preview(command, caller, self.settings, by_duration, claim_by)
 
     def update(
         self,
@@ -101,8 +106,12 @@ class Leases:
         duration: timedelta | None = None,
         revisions: tuple[int, ...] | None = None,
         wait_until: datetime | None = None,
+        claim_by: ClaimByWish | None = None,
     ) -> Lease:
-        return self.changes.update(lease_id, command, caller, duration, Precondition(revisions), wait_until)
+        expected = Precondition(revisions)
+        return self.changes.update(
+            lease_id, command, caller, duration, expected, self.settings, wait_until, claim_by
+        )
 
     def preview_update(
         self,
@@ -112,8 +121,12 @@ class Leases:
         duration: timedelta | None = None,
         revisions: tuple[int, ...] | None = None,
         wait_until: datetime | None = None,
+        claim_by: ClaimByWish | None = None,
     ) -> Lease:
-        return self.changes.preview(lease_id, command, caller, duration, Precondition(revisions), wait_until)
+        expected = Precondition(revisions)
+        return self.changes.preview(
+            lease_id, command, caller, duration, expected, self.settings, wait_until, claim_by
+        )
 
     def delete(self, lease_id: str, caller: Caller, revisions: tuple[int, ...] | None = None) -> None:
         self._deletion.delete(lease_id, caller, self.settings, Precondition(revisions))

@@ -10,9 +10,10 @@ from blazar.domain.lease.lease import Lease
 from blazar.domain.lease.offer import Offer, claimed, is_of_claim, marked_by
 from blazar.domain.time import floor_minute
 from blazar.service.admission import Admission
-from blazar.service.commands import ClaimOffer
+from blazar.service.commands import ClaimByWish, ClaimOffer
 from blazar.service.context import Caller
 from blazar.service.ids import new_id
+from blazar.service.leases.claim_by import claimed_by
 from blazar.service.leases.confirm import CONFIRM_WITHIN, LeaseConfirmation
 from blazar.service.leases.settings import LeaseSettings
 from blazar.service.leases.store import LeaseStore
@@ -44,8 +45,15 @@ class OfferClaim:
         self._clock = clock
         self._nudge = nudge
 
-    def claim(self, offer_id: str, command: ClaimOffer, caller: Caller, settings: LeaseSettings) -> Lease:
-        """Return the lease that the offer has become. Raises OfferNotFound, OfferClaimed."""
+    def claim(
+        self,
+        offer_id: str,
+        command: ClaimOffer,
+        caller: Caller,
+        settings: LeaseSettings,
+        claim_by: ClaimByWish | None = None,
+    ) -> Lease:
+        """Return the lease that the offer has become. Raises OfferNotFound, OfferClaimed, ClaimByTooLate."""
         claim_id = command.id or new_id()
         tries: list[_Try] = []
 
@@ -53,7 +61,7 @@ class OfferClaim:
             offer = self._store.find(offer_id)
             if offer is None or offer.lease.project_id != caller.project_id:
                 return self._claimed_before(offer_id, claim_id, caller)
-            tries.append(self._try(offer, command, claim_id, caller, settings))
+            tries.append(self._try(offer, command, claim_id, caller, settings, claim_by))
             return self._store.claim(offer, tries[-1].first, caller)
 
         lease = self._admission.until_committed(attempt, caller.deadline)
@@ -66,11 +74,18 @@ class OfferClaim:
         return lease
 
     def _try(
-        self, offer: Offer, command: ClaimOffer, claim_id: str, caller: Caller, settings: LeaseSettings
+        self,
+        offer: Offer,
+        command: ClaimOffer,
+        claim_id: str,
+        caller: Caller,
+        settings: LeaseSettings,
+        claim_by: ClaimByWish | None,
     ) -> _Try:
         before_end = None if command.before_end is None else floor_minute(command.before_end)
         owned = replace(offer, lease=replace(offer.lease, name=command.name, user_id=caller.user_id))
         whole = claimed(owned, before_end, settings.notification, claim_id, new_id)
+        whole = claimed_by(whole, claim_by, settings.claim_by)
         task = self._preparation.task(None, whole, caller)
         if task is None:
             return _Try(whole, whole, None)

@@ -8,7 +8,7 @@ from datetime import timedelta
 from blazar.domain.errors import OfferNotFound, Stale
 from blazar.domain.lease.lease import Lease
 from blazar.domain.lease.offer import Offer
-from blazar.service.commands import ByDuration, ClaimOffer, CreateLease
+from blazar.service.commands import ByDuration, ClaimByWish, ClaimOffer, CreateLease
 from blazar.service.context import Caller
 from blazar.service.leases.settings import LeaseSettings
 from blazar.service.offer_expiry import OfferExpiry
@@ -49,8 +49,10 @@ class Offers:
     def list(self, project_id: str) -> Sequence[Offer]:
         return self._store.of_project(project_id)
 
-    def claim(self, offer_id: str, command: ClaimOffer, caller: Caller) -> Lease:
-        return self._claim.claim(offer_id, command, caller, self._settings())
+    def claim(
+        self, offer_id: str, command: ClaimOffer, caller: Caller, claim_by: ClaimByWish | None = None
+    ) -> Lease:
+        return self._claim.claim(offer_id, command, caller, self._settings(), claim_by)
 
     def delete(self, offer_id: str, caller: Caller) -> None:
         """Give back what the offer holds. Raises OfferNotFound."""

@@ -229,6 +229,18 @@ class EventVerbs(ABC):
     def deactivate(self, work: Work, cloud: Cloud) -> Outcome:
         """Take the capacity back and remove every object made for the reservation."""
 
+    def is_used(self, work: Work, cloud: Cloud) -> bool:
+        """Return whether what an active reservation has is used. A kind that cannot tell says so of all:
+        they are never released."""
+        return True
+
+    def close(self, work: Work, cloud: Cloud) -> bool:
+        """Let no user begin to use what an active reservation has, until ``activate`` does. Return whether
+        one could up to now.
+
+        What is in use stays as it is."""
+        return False
+
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
