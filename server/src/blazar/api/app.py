@@ -36,7 +36,9 @@ from blazar.api.schemas.lists import LeasesQuery
 from blazar.api.schemas.maintenances import MaintenanceCreate
 from blazar.api.schemas.offers import OfferCreate
 from blazar.api.schemas.quotas import QuotaUpdate
+from blazar.api.schemas.timeline import TimelineQuery
 from blazar.api.services import ServiceActions
+from blazar.api.timeline import IF_NONE_MATCH, TimelineActions
 from blazar.api.views import capacity as capacity_views
 from blazar.api.views import leases as lease_views
 from blazar.api.views import maintenances as maintenance_views
@@ -44,6 +46,7 @@ from blazar.api.views import quotas as quota_views
 from blazar.api.views.availability import AvailabilityReply
 from blazar.api.views.offers import OfferReply, OffersReply
 from blazar.api.views.services import ServicesReply
+from blazar.api.views.timeline import TimelineReply
 from blazar.api.views.waitlist import WaitlistReply
 from blazar.api.waitlist import WaitlistActions
 from blazar.service.interface import Service
@@ -70,6 +73,7 @@ QUOTAS = TypeAdapter(quota_views.QuotasReply)
 USAGE = TypeAdapter(quota_views.UsageReply)
 CAPACITY = TypeAdapter(capacity_views.CapacityReply)
 WAITLIST = TypeAdapter(WaitlistReply)
+TIMELINE = TypeAdapter(TimelineReply)
 SERVICES = TypeAdapter(ServicesReply)
 
 
@@ -132,6 +136,9 @@ def routes(
 
         Route("GET", "/v1/capacity", CapacityActions(service, authorizer).show, query=CapacityQuery,
               reply=CAPACITY, since=(1, 2)),
+
+        Route("GET", "/v1/timeline", TimelineActions(service, authorizer).show, query=TimelineQuery,
+              reply=TIMELINE, headers=(IF_NONE_MATCH,), since=(1, 10)),
 
         Route("GET", "/v1/services", ServiceActions(service, authorizer).list, reply=SERVICES),
     )
