@@ -16,6 +16,7 @@ from blazar.api.authorization import Authorizer
 from blazar.api.availability import AvailabilityActions
 from blazar.api.caller import identify_with
 from blazar.api.capacity import CapacityActions
+from blazar.api.dashboard import Dashboard, with_dashboard
 from blazar.api.explanations import Explanations
 from blazar.api.extension import ApiExtension
 from blazar.api.health import Health, HealthActions, HealthReply
@@ -160,6 +161,7 @@ def make_app(
     metrics: Metrics = NO_METRICS,
     exposition: Exposition | None = None,
     tracing: Tracing = NO_TRACING,
+    dashboard: Dashboard | None = None,
 ) -> WSGIApplication:
     """Return the whole API. ``conf`` is for [api]shortage_details and oslo.middleware's own options ([cors]
     and [oslo_middleware]) only.
@@ -176,6 +178,8 @@ def make_app(
     app = _one_spelling(app)
     # A browser's preflight request carries no token, so CORS stands before the authentication.
     app = _cors(app, conf)
+    # The page is of the API's own origin, and its files have names of their own spelling.
+    app = with_dashboard(app, dashboard) if dashboard else app
     # All that is inside is logged and counted, refusals by the layers above included ...
     app = request_log(app, metrics, tracing)
     # ... under the request's id, which every answer carries.

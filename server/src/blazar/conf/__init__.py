@@ -11,6 +11,7 @@ from oslo_config import cfg
 from blazar.conf import (
     api,
     cloud,
+    dashboard,
     database,
     default,
     enforcement,
@@ -27,6 +28,7 @@ MODULES = (
     default,
     api,
     cloud,
+    dashboard,
     database,
     enforcement,
     manager,
