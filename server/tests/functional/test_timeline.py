@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,10 @@ from typing import Any
 import pytest
 
 from blazar.adapters.clock import SystemClock
+from blazar.rpc.codec import Codec
+from blazar.service.context import Caller
+from blazar.service.interface import INTERFACES as CORE
+from blazar.service.timeline import TimelineQuestion
 
 from .conftest import House, configured
 
@@ -169,6 +174,25 @@ def test_it_is_there_since_its_version(house: House) -> None:
 )
 def test_what_makes_no_sense_is_refused(house: House, query: dict[str, Any]) -> None:
     assert ask(house, **query).status_code == 400
+
+
+def test_it_comes_over_the_broker_as_it_is(house: House) -> None:
+    create(house, "mine", 1, 2)
+    question = TimelineQuestion(NOW, NOW + timedelta(days=3), group_by="vcpus")
+    caller = Caller("user", "project", is_admin=True)
+    timeline = house.manager.use_cases.noun("timeline").get(question, caller)
+    assert timeline.bars and timeline.groups
+    call = Codec(CORE).signature("timeline", "get")
+    assert call.decode_result(json.loads(json.dumps(call.encode_result(timeline)))) == timeline
+    sent = json.loads(json.dumps(call.encode_arguments(question, caller)))
+    assert call.decode_arguments(sent)["question"] == question
+
+
+def test_a_week_from_now_on_is_shown_by_default(house: House) -> None:
+    create(house, "soon", 6, 8)
+    create(house, "late", 8, 9)
+    answer = house.send("GET", "/v1/timeline", "admin", headers=VERSION)
+    assert bars(answer.json["timeline"]) == [("compute-1", "lease", "soon")]
 
 
 def test_where_the_operator_allows_it_others_see_when_but_not_what(tmp_path: Path) -> None:
