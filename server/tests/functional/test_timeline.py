@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from blazar.adapters.clock import SystemClock
+from blazar.kinds.registered_hosts.pool import POOL
 from blazar.rpc.codec import Codec
 from blazar.service.context import Caller
 from blazar.service.interface import INTERFACES as CORE
@@ -121,6 +123,41 @@ def test_rows_are_grouped_and_searched_by_properties(house: House) -> None:
     assert show(house, search="nowhere")["total"] == 0
 
 
+def test_servers_of_a_reservation_on_a_host_are_one_bar(house: House) -> None:
+    servers = {
+        "resource_type": "virtual:instance",
+        "amount": 3,
+        "vcpus": 1,
+        "memory_mb": 1,
+        "disk_gb": 0,
+        "affinity": True,
+        "resource_properties": "",
+    }
+    create(house, "web", 1, 2, **servers)
+    create(house, "whole", 1, 2)
+    shown = show(house)
+    assert bars(shown) == [("compute-1", "lease", "web"), ("compute-2", "lease", "whole")]
+    assert shown["bars"]["slots"] == [3, 0]
+
+
+def test_the_shortest_bars_are_left_out_where_there_are_too_many(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("blazar.service.timeline.MOST_BARS", 2)
+    for number, length in enumerate((2, 1, 3), 1):
+        create(house, f"lease {number}", 1, 1 + length)
+    shown = show(house)
+    assert [name for _, _, name in bars(shown)] == ["lease 1", "lease 3"]
+    assert shown["left_out"] == 1
+
+
+def test_a_resource_that_no_lease_may_get_tells_why(house: House) -> None:
+    with house.database.read() as uow:
+        (host,) = uow.resources.list(POOL, ["2"])
+    house.database.transact(lambda uow: uow.resources.save(replace(host, reservable=False), NOW))
+    assert show(house)["rows"]["trouble"] == ["", "not reservable", ""]
+
+
 def test_a_kind_is_chosen(house: House) -> None:
     house.register_floating_ip("203.0.113.150")
     assert show(house, resource_type="virtual:floatingip")["rows"]["name"] == ["203.0.113.150"]
@@ -206,9 +243,18 @@ def test_where_the_operator_allows_it_others_see_when_but_not_what(tmp_path: Pat
         create(house, "mine", 1, 2)
         create(house, "theirs", 1, 2, "admin")
         shown = show(house, "member")
+        described = house.send("PUT", "/v1/os-hosts/1", "admin", json={"secret": "hush"})
+        assert described.status_code == 200
+        hidden = house.send("PATCH", "/v1/os-hosts/properties/secret", "admin", json={"private": True})
+        assert hidden.status_code == 200, hidden.text
+        found = [
+            [show(house, who, search="hush")["total"], len(show(house, who, group_by="secret")["groups"])]
+            for who in ("admin", "member")
+        ]
     finally:
         house.manager.stop()
         house.database.engine.dispose()
+    assert found == [[1, 2], [0, 1]]
     assert bars(shown) == [("compute-1", "lease", "mine"), ("compute-2", "lease", "")]
     assert [bool(text) for text in shown["occupants"]["project_id"]] == [True, False]
     assert "theirs" not in str(shown)

@@ -42,6 +42,7 @@ export class Calendar extends HTMLElement {
     this._narrow = matchMedia(NARROW);
     this._span = element("select");
     this._view = element("div");
+    this._kind = element("select");
   }
 
   connectedCallback() {
@@ -133,7 +134,7 @@ export class Calendar extends HTMLElement {
       this._show();
     });
     const kinds = Object.fromEntries(KINDS.map((each) => [each, kindName([each])]));
-    const kind = choice({ "": text("allKinds"), ...kinds }, "", (value) => this._filtered({ kind: value }));
+    this._kind = choice({ "": text("allKinds"), ...kinds }, "", (value) => this._filtered({ kind: value }));
     const search = this._waiting("search", { type: "search", placeholder: text("searchHint"), maxlength: 100 });
     const group = this._waiting("group", { placeholder: "property", list: "groups", maxlength: 100 });
     const groups = element("datalist", { id: "groups" }, element("option", { value: "availability_zone" }));
@@ -152,7 +153,7 @@ export class Calendar extends HTMLElement {
       labelled(text("span"), this._span),
       this._view,
       element("div", { class: "wide" }, labelled(text("as"), as)),
-      labelled(text("kind"), kind),
+      labelled(text("kind"), this._kind),
       labelled(text("search"), search),
       element("div", { class: "wide" }, labelled(text("groupBy"), group)),
       groups,
@@ -226,6 +227,14 @@ export class Calendar extends HTMLElement {
       this._list.replaceChildren(...(isAgenda ? this._agenda() : this._table()));
     }
     this._count.textContent = this._state();
+    this._offerKinds();
+  }
+
+  /** Let the kinds of other packages be chosen as well, which are known by their rows. */
+  _offerKinds() {
+    const known = [...this._kind.options].map((each) => each.value);
+    const further = this._rows.kinds.filter((each) => !known.includes(each));
+    this._kind.append(...further.map((value) => element("option", { value }, kindName([value]))));
   }
 
   _state() {

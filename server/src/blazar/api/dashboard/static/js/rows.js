@@ -63,6 +63,8 @@ export class ResourceRows {
     this.total = 0;
     /** @type {Group[]} */
     this.groups = [];
+    /** The kinds that reserve of the rows. @type {string[]} */
+    this.kinds = [];
     this.leftOut = 0;
     this.isKnown = false;
   }
@@ -136,6 +138,7 @@ export class ResourceRows {
     if (this._blocks.size > MOST_BLOCKS) this._blocks.delete(this._blocks.keys().next().value ?? 0);
     this.total = told.total;
     this.leftOut = told.left_out;
+    this.kinds = told.groups.flatMap((/** @type {any} */ each) => each.resource_types);
     this.isKnown = true;
     this.groups = told.groups.map((/** @type {any} */ each) => ({
       label: [kindName(each.resource_types), each.value].filter(Boolean).join(" · "),
@@ -197,6 +200,11 @@ export class LeaseRows {
 
   /** @returns {Group[]} */
   get groups() {
+    return [];
+  }
+
+  /** @returns {string[]} */
+  get kinds() {
     return [];
   }
 
