@@ -47,6 +47,7 @@ def test_only_its_own_scripts_run_and_only_the_api_and_keystone_are_called(send:
     found = policy(send)
     assert found["default-src"] == found["frame-ancestors"] == found["base-uri"] == "'none'"
     assert found["script-src"] == found["style-src"] == "'self'"
+    assert (found["require-trusted-types-for"], found["trusted-types"]) == ("'script'", "'none'")
     assert found["connect-src"] == "'self' https://keystone.example.org:5000"
 
 

@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 from blazar.api.views.dates import wire_date
 from blazar.domain.time import MINUTE
-from blazar.service.timeline import BarType, Occupant, Timeline, TimelineGroup
+from blazar.service.timeline import Occupant, Timeline, TimelineGroup
 
 
 class TimelineGroupView(TypedDict):
@@ -108,7 +108,7 @@ def timeline_reply(timeline: Timeline, may_see: Callable[[Occupant], bool]) -> T
             },
             "occupants": {
                 "type": [each.type.value for each in shown],
-                "id": ["" if each.type is BarType.HELD else each.id for each in shown],
+                "id": [each.id for each in shown],
                 "name": [each.name for each in shown],
                 "status": [each.status for each in shown],
                 "project_id": [each.project_id for each in shown],
