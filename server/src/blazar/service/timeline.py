@@ -17,14 +17,13 @@ import numpy as np
 from blazar.domain.calendar.arrays import Ints
 from blazar.domain.calendar.snapshot import CalendarSnapshot
 from blazar.domain.errors import InvalidInput, UnsupportedResourceType
-from blazar.domain.lease.lease import Lease
 from blazar.domain.lease.maintenance import Maintenance
 from blazar.domain.planning.budget import Budget, CutShort, of_array
 from blazar.domain.resource import Allocation, Pool, Registration
 from blazar.domain.time import Interval, epoch, floor_minute
 from blazar.service.calendars import Calendars
 from blazar.service.context import Caller
-from blazar.service.ports import Clock, Database, LeaseQuery, UnitOfWork
+from blazar.service.ports import Clock, Database, LeaseHeading, UnitOfWork
 from blazar.service.ports.kind import Kinds
 from blazar.service.private_properties import private_names
 
@@ -34,8 +33,6 @@ MOST_ROWS = 200
 MOST_BARS = 5000
 """Of one answer: some hundred kilobytes. The shortest ones are left out where there are more."""
 MOST_GROUPS = 500
-_AT_ONCE = 500
-"""Leases that are asked for in one statement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,11 +327,7 @@ def _trouble(found: Registration) -> str:
 
 
 def _occupants(ids: Sequence[str], uow: UnitOfWork) -> Iterable[Occupant]:
-    leases: dict[str, Lease] = {}
-    for at in range(0, len(ids), _AT_ONCE):
-        some = tuple(ids[at : at + _AT_ONCE])
-        page = uow.leases.find(LeaseQuery(len(some), ids=some))
-        leases |= {lease.id: lease for lease in page.leases}
+    leases = {each.id: each for each in uow.leases.headings(ids)}
     maintenances: dict[str, Maintenance] = {}
     if len(leases) < len(ids):
         maintenances = {each.id: each for each in uow.maintenances.list()}
@@ -347,5 +340,5 @@ def _occupants(ids: Sequence[str], uow: UnitOfWork) -> Iterable[Occupant]:
             yield Occupant(BarType.HELD, id_)
 
 
-def _lease(lease: Lease) -> Occupant:
+def _lease(lease: LeaseHeading) -> Occupant:
     return Occupant(BarType.LEASE, lease.id, lease.name, lease.status.value, lease.project_id, lease.user_id)

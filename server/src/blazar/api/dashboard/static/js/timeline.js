@@ -31,6 +31,7 @@ export class Timeline extends HTMLElement {
     /** The row and the bar that the keys act on. */
     this._active = { row: 0, bar: NAME };
     this._wantsFocus = false;
+    this._width = 0;
     this._frame = 0;
     /** @type {Map<number, Drawn>} */
     this._drawn = new Map();
@@ -126,10 +127,10 @@ export class Timeline extends HTMLElement {
     const rows = this.rows;
     if (!rows || !this.isConnected) return;
     const lines = rows.total + rows.groups.length;
+    const [first, last] = this.inSight;
     this._grid.setAttribute("aria-rowcount", String(lines));
     this._body.style.height = `${lines * ROW}px`;
     this._drawAxis();
-    const [first, last] = this.inSight;
     const from = Math.max(first - SPARE, 0);
     const to = Math.min(last + SPARE, rows.total - 1);
     const wanted = new Map();
@@ -153,7 +154,8 @@ export class Timeline extends HTMLElement {
   }
 
   _drawAxis() {
-    const width = this._axis.clientWidth;
+    // Read once a frame, before anything is written: each later look would lay out all rows again.
+    const width = (this._width = this._axis.clientWidth);
     const ticks = this.scale.ticks(width).map((tick) => {
       const node = element("span", { class: tick.isMajor ? "tick major" : "tick" }, tick.text);
       node.style.left = percent(this.scale.place(tick.at));
@@ -223,7 +225,7 @@ export class Timeline extends HTMLElement {
     /** @type {Map<string | undefined, HTMLElement>} */
     const known = new Map();
     for (const each of /** @type {any} */ (plot.children)) known.set(each.dataset.bar, each);
-    const width = plot.clientWidth;
+    const width = this._width;
     row.bars.forEach((bar, at) => {
       const key = String(at);
       const isSeen = bar.end > this.scale.start && bar.start < this.scale.end;
