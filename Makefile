@@ -19,6 +19,7 @@ NEW_ENOUGH := $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
 ATTACKS := $(addprefix server/tests/functional/test_,schemathesis.py hostile_users.py)
 FAULTS := ha/test_mixed_versions.py $(filter-out ha/test_mixed_versions.py,$(wildcard ha/test_*.py))
 NEWEST = PYTHON="$$(.ci/newest-python)" VENV=.venv-newest
+TYPESCRIPT := 7.0.2
 GUIDE := deploy/tests/test_guide.py
 QUICK := $(addprefix server/tests/,unit service properties functional/test_costs.py)
 SOURCES := server/src client/src nova-filter/src sandbox/src docs/examples/licence-kind/src
@@ -27,7 +28,7 @@ SOURCES := server/src client/src nova-filter/src sandbox/src docs/examples/licen
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-quick test-newest install-newest test-simulation test-thorough test-servers test-compat lab lab-status lab-down test-lab test-ha test-faults test-storm check format bench bench-lab docs clean
+.PHONY: help run test test-quick test-newest install-newest test-simulation test-thorough test-servers test-compat test-page lab lab-status lab-down test-lab test-ha test-faults test-storm check format bench bench-lab docs clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -61,6 +62,10 @@ test-simulation: $(INSTALLED) ## Simulate the service with new seeds (SIMULATION
 
 test-servers: $(INSTALLED) ## Run the tests that need PostgreSQL and MariaDB (see CONTRIBUTING.md)
 	$(PYTEST) -n auto -m servers server/tests
+
+test-page: $(INSTALLED) ## Run the tests of the calendar page in a browser; needs Chromium
+	$(PYTEST) -q -n 2 -p playwright page
+	! command -v npx >/dev/null || npx --yes -p typescript@$(TYPESCRIPT) tsc -p page/jsconfig.json
 
 test-compat: $(INSTALLED) ## Run what needs the package index: client 4.6, Heat, Horizon, python-chi, libcloud; the wheels
 	$(PYTEST) -n 4 --dist worksteal client/compat deploy/tests --ignore $(GUIDE)

@@ -123,6 +123,12 @@ class User:
         answer = self._http.post(f"{self._url}/availability", json=question, headers=version)
         return self._checked(answer)["availability"]
 
+    def timeline(self, query: dict[str, Any]) -> dict[str, Any]:
+        """Ask for rows of the timeline."""
+        version = {"OpenStack-API-Version": "reservation 1.10"}
+        answer = self._http.get(f"{self._url}/timeline", params=query, headers=version)
+        return self._checked(answer)["timeline"]
+
     def lease(self, lease_id: str) -> dict[str, Any]:
         return self._checked(self._http.get(f"{self._url}/leases/{lease_id}"))["lease"]
 

@@ -156,6 +156,7 @@ STORY: tuple[tuple[str, str, Any], ...] = (
         "/v1/capacity?start_date=2030-01-02T00:00&end_date=2030-01-03T00:00&vcpus=2&memory_mb=4096",
         None,
     ),
+    ("GET", "/v1/timeline?start_date=2030-01-01T00:00&end_date=2030-01-08T00:00&rows=2", None),
     ("GET", "/v1/services", None),
     ("GET", "/v1/os-hosts/allocations", None),
     ("GET", "/v1/os-hosts/{host_id}/allocation", None),
@@ -171,6 +172,7 @@ SINCE = {
     "/v1/offers/{offer_id}": "1.4",
     WAITS: "1.7",
     "/v1/waitlist": "1.7",
+    "/v1/timeline": "1.10",
     "/v1/maintenances": "1.8",
     "/v1/maintenances/{maintenance_id}": "1.8",
 }

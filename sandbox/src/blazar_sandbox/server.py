@@ -1,6 +1,7 @@
 """The HTTP server of a cloud, which runs in a thread."""
 
 import socket
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
@@ -13,6 +14,7 @@ from cheroot.server import HTTPConnection
 from blazar_sandbox.app import DROP_KEY, SandboxApp
 from blazar_sandbox.cloud import Cloud
 from blazar_sandbox.persistence import Persistence
+from blazar_sandbox.wsgi.cors import with_cors
 
 
 class _Gateway(wsgi.Gateway_10):
@@ -51,12 +53,14 @@ class SandboxServer:
         port: int = 0,
         threads: int = 16,
         state_path: Path | None = None,
+        origins: Collection[str] = (),
     ) -> None:
+        """``origins`` are those of pages whose scripts may call the cloud from a browser."""
         self.app = SandboxApp(cloud)
         self._persistence = Persistence(cloud, state_path) if state_path is not None else None
         self._server = wsgi.Server(
-            (host, port), self.app, numthreads=threads, max=64, request_queue_size=128, timeout=120,
-            shutdown_timeout=1, server_name="blazar-sandbox",
+            (host, port), with_cors(self.app, origins), numthreads=threads, max=64, request_queue_size=128,
+            timeout=120, shutdown_timeout=1, server_name="blazar-sandbox",
         )  # fmt: skip
         self._server.gateway = _Gateway
         self._server.ConnectionClass = _Connection

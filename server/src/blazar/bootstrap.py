@@ -22,8 +22,10 @@ from blazar.adapters.metrics import PrometheusMetrics
 from blazar.adapters.notifications import chosen_notifier
 from blazar.adapters.openstack.cloud import connect
 from blazar.adapters.openstack.session import pooled_http
+from blazar.api import authentication
 from blazar.api.app import make_app
 from blazar.api.authentication import keystone
+from blazar.api.dashboard import Dashboard, SandboxUsers
 from blazar.api.health import Health
 from blazar.broker import rpc_transport
 from blazar.conf import former
@@ -265,23 +267,42 @@ def build_api(
     service: Service,
     metrics: PrometheusMetrics,
     tracing: Tracing = NO_TRACING,
+    sandbox: SandboxUsers | None = None,
     **health: str,
 ) -> WSGIApplication:
     """The REST API over ``service``: the use cases of this process, or those of a manager elsewhere.
-    ``health`` is what is known to work as well when ``service`` answers."""
+    ``health`` is what is known to work as well when ``service`` answers. ``sandbox`` has the users of a
+    sandbox cloud, as whom everybody may sign in at the page."""
     plugins = load_plugins(conf)
+    authenticate = keystone(conf)
     return make_app(
         service,
         plugins.kinds,
         plugins.of_api,
         make_enforcer(conf, plugins.policies),
         conf=conf,
-        authenticate=keystone(conf),
+        authenticate=authenticate,
         health=health_of(service, **health),
         metrics=metrics,
         exposition=metrics.exposition if conf.api.metrics else None,
         tracing=tracing,
+        dashboard=build_dashboard(conf, sandbox),
     )
+
+
+def build_dashboard(conf: cfg.ConfigOpts, sandbox: SandboxUsers | None = None) -> Dashboard | None:
+    """Return what the calendar page has to know; None where the operator wants no page. The options of
+    [keystone_authtoken] are registered already."""
+    if not conf.dashboard.enabled:
+        return None
+    public = conf.dashboard.keystone_url or conf[authentication.GROUP].www_authenticate_uri or ""
+    return Dashboard(_with_version(public), sandbox)
+
+
+def _with_version(url: str) -> str:
+    """Return Keystone's address with /v3, which www_authenticate_uri often lacks; empty for none."""
+    url = url.rstrip("/")
+    return url if not url or url.endswith("/v3") else f"{url}/v3"
 
 
 def build_remote_api(conf: cfg.ConfigOpts, tracing: Tracing = NO_TRACING) -> WSGIApplication:

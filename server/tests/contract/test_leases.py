@@ -11,7 +11,7 @@ from blazar.domain.lease.event import EventStatus, EventType
 from blazar.domain.lease.lease import Lease, LeaseKey, LeaseStatus, Reservation, ReservationStatus
 from blazar.domain.resource import Usage
 from blazar.domain.time import Interval
-from blazar.service.ports import LONGEST_TEXT, Database, ListPage
+from blazar.service.ports import LONGEST_TEXT, Database, LeaseHeading, ListPage
 
 from .builders import (
     NOW,
@@ -469,6 +469,15 @@ def test_finds_leases_ahead_on_resources(database: Database) -> None:
         found = u.leases.on_resources(["1", "5", "7"], hour)
         assert list(u.leases.on_resources([], hour)) == []
     assert found == sorted([inside.id, active.id, starting.id])
+
+
+def test_tells_headings_of_leases_that_are_there(database: Database) -> None:
+    one, other = lease("1", status=LeaseStatus.ACTIVE), lease("1")
+    add(database, one, other)
+    with database.read() as u:
+        found = u.leases.headings([one.id, "nothing"])
+        assert u.leases.headings([]) == []
+    assert found == [LeaseHeading(one.id, one.name, LeaseStatus.ACTIVE, one.project_id, one.user_id)]
 
 
 def test_finds_degraded_leases_ahead(database: Database) -> None:

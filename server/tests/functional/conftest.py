@@ -20,6 +20,7 @@ from blazar.adapters.db.schema import upgrade
 from blazar.adapters.memory.cloud import MemoryCloud
 from blazar.adapters.notifications import LogNotifier
 from blazar.api.app import make_app
+from blazar.api.dashboard import Dashboard
 from blazar.api.health import Health
 from blazar.bootstrap import Manager, build_database
 from blazar.kinds.floatingip.extension import FloatingIPExtension
@@ -78,7 +79,12 @@ def sender(app: WSGIApplication) -> Send:
     return send
 
 
-def edge(service: Canned, conf: cfg.ConfigOpts, health: Callable[[], Health] | None = None) -> Send:
+def edge(
+    service: Canned,
+    conf: cfg.ConfigOpts,
+    health: Callable[[], Health] | None = None,
+    dashboard: Dashboard | None = None,
+) -> Send:
     """Sends requests to the edge in front of the canned service."""
     return sender(
         make_app(
@@ -89,6 +95,7 @@ def edge(service: Canned, conf: cfg.ConfigOpts, health: Callable[[], Health] | N
             conf=conf,
             authenticate=believe,
             health=health or (lambda: Health(healthy=True, details={"database": "OK"})),
+            dashboard=dashboard,
         )
     )
 

@@ -82,6 +82,8 @@ DELETE /v1/offers/{offer_id}                  ours   401  403  403  404  403  20
 DELETE /v1/offers/{offer_id}                  theirs 401  403  403  404  404  404  404  204  403  204  204
 DELETE /v1/offers/{offer_id}                  absent 401  403  403  404  404  404  404  404  404  404  404
 
+GET    /v1/timeline                           -      401  403  403  403  403  403  403  403  403  200  200
+
 GET    /v1/waitlist                           -      401  403  403  403  200  200  200  200  200  200  200
 
 GET    /v1/maintenances                       -      401  403  403  403  403  403  403  403  403  200  200
@@ -159,6 +161,7 @@ SINCE_LATER = (
     "/v1/availability",
     "/v1/offers",
     "/v1/offers/{offer_id}",
+    "/v1/timeline",
     "/v1/waitlist",
     "/v1/maintenances",
     "/v1/maintenances/{maintenance_id}",

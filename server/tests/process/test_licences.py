@@ -110,6 +110,11 @@ def test_tokens_are_reserved_over_http(licensed: Licensed) -> None:
     assert (reservation["licence"], reservation["amount"]) == ("matlab", 3)
     told = licensed.blazar("demo", "capacity-show", "--quantity", "licence_tokens")
     assert [(row["available"], row["total"]) for row in told] == [(2, 5), (5, 5)]
+    newest = {"OpenStack-API-Version": "reservation 1.10"}
+    asked = {"resource_type": "licence:token"}
+    shown = admin.call("GET", "/timeline", params=asked, headers=newest).json()["timeline"]
+    assert (shown["rows"]["name"], shown["bars"]["slots"]) == (["matlab"], [3])
+    assert shown["occupants"]["id"] == [lease["id"]]
     refused = alt.call("POST", "/leases", json=tokens(3))
     assert refused.status_code == 400
     assert refused.json()["error_message"].startswith("Not enough licence tokens available: ")

@@ -16,6 +16,7 @@ from blazar.api.authorization import Authorizer
 from blazar.api.availability import AvailabilityActions
 from blazar.api.caller import identify_with
 from blazar.api.capacity import CapacityActions
+from blazar.api.dashboard import Dashboard, with_dashboard
 from blazar.api.explanations import Explanations
 from blazar.api.extension import ApiExtension
 from blazar.api.health import Health, HealthActions, HealthReply
@@ -36,7 +37,9 @@ from blazar.api.schemas.lists import LeasesQuery
 from blazar.api.schemas.maintenances import MaintenanceCreate
 from blazar.api.schemas.offers import OfferCreate
 from blazar.api.schemas.quotas import QuotaUpdate
+from blazar.api.schemas.timeline import TimelineQuery
 from blazar.api.services import ServiceActions
+from blazar.api.timeline import IF_NONE_MATCH, TimelineActions
 from blazar.api.views import capacity as capacity_views
 from blazar.api.views import leases as lease_views
 from blazar.api.views import maintenances as maintenance_views
@@ -44,6 +47,7 @@ from blazar.api.views import quotas as quota_views
 from blazar.api.views.availability import AvailabilityReply
 from blazar.api.views.offers import OfferReply, OffersReply
 from blazar.api.views.services import ServicesReply
+from blazar.api.views.timeline import TimelineReply
 from blazar.api.views.waitlist import WaitlistReply
 from blazar.api.waitlist import WaitlistActions
 from blazar.service.interface import Service
@@ -70,6 +74,7 @@ QUOTAS = TypeAdapter(quota_views.QuotasReply)
 USAGE = TypeAdapter(quota_views.UsageReply)
 CAPACITY = TypeAdapter(capacity_views.CapacityReply)
 WAITLIST = TypeAdapter(WaitlistReply)
+TIMELINE = TypeAdapter(TimelineReply)
 SERVICES = TypeAdapter(ServicesReply)
 
 
@@ -133,6 +138,9 @@ def routes(
         Route("GET", "/v1/capacity", CapacityActions(service, authorizer).show, query=CapacityQuery,
               reply=CAPACITY, since=(1, 2)),
 
+        Route("GET", "/v1/timeline", TimelineActions(service, authorizer).show, query=TimelineQuery,
+              reply=TIMELINE, headers=(IF_NONE_MATCH,), since=(1, 10)),
+
         Route("GET", "/v1/services", ServiceActions(service, authorizer).list, reply=SERVICES),
     )
     # fmt: on
@@ -153,6 +161,7 @@ def make_app(
     metrics: Metrics = NO_METRICS,
     exposition: Exposition | None = None,
     tracing: Tracing = NO_TRACING,
+    dashboard: Dashboard | None = None,
 ) -> WSGIApplication:
     """Return the whole API. ``conf`` is for [api]shortage_details and oslo.middleware's own options ([cors]
     and [oslo_middleware]) only.
@@ -169,6 +178,8 @@ def make_app(
     app = _one_spelling(app)
     # A browser's preflight request carries no token, so CORS stands before the authentication.
     app = _cors(app, conf)
+    # The page is of the API's own origin, and its files have names of their own spelling.
+    app = with_dashboard(app, dashboard) if dashboard else app
     # All that is inside is logged and counted, refusals by the layers above included ...
     app = request_log(app, metrics, tracing)
     # ... under the request's id, which every answer carries.

@@ -24,6 +24,7 @@ from oslo_config import cfg
 from blazar import conf as options
 from blazar.adapters.db.schema import upgrade
 from blazar.adapters.metrics import PrometheusMetrics
+from blazar.api.dashboard import SandboxUsers
 from blazar.bootstrap import Manager, build_api, build_database, build_manager, build_tracing
 from blazar.cmd.listener import Listener
 from blazar.cmd.process import (
@@ -59,6 +60,7 @@ OWNER_ONLY = 0o077
 """The umask: databases and log hold tokens and passwords."""
 OURS = ("blazar.db*", "sandbox.db*", "blazar.log", "blazar.conf", "lock")
 PASSWORD = "sandbox"  # noqa: S105 - everybody may know it: the sandbox listens on loopback only
+USERS = ("admin", "demo", "alt")
 EVENT_WORKERS = 1
 """Service and cloud share one interpreter here: more workers would only wait for each other."""
 CLIENTS = ("python-openstackclient==10.5.0", "python-blazarclient==4.6.0")
@@ -136,7 +138,7 @@ def serve(arguments: Arguments) -> None:
         parts.callback(database.close)
         upgrade(database.engine)
         manager = build_manager(conf, database, metrics, tracing)
-        api = build_api(conf, manager.use_cases, metrics, tracing)
+        api = build_api(conf, manager.use_cases, metrics, tracing, SandboxUsers(USERS, PASSWORD))
         name = "the reservation API"
         port = parts.enter_context(bound(name, HOST, arguments.port))
         listener = Listener(name, port, api, conf.api.threads)
@@ -169,7 +171,9 @@ def _cloud(arguments: Arguments) -> SandboxServer:
         password=PASSWORD,
         reservation_url=f"http://{HOST}:{arguments.port}/v1",
     )
-    return SandboxServer(cloud, host=HOST, port=arguments.cloud_port)
+    # The calendar page signs its users in there.
+    page = {f"http://{name}:{arguments.port}" for name in (HOST, "localhost")}
+    return SandboxServer(cloud, host=HOST, port=arguments.cloud_port, origins=page)
 
 
 def _listen(name: str, port: int, start: Callable[[], object]) -> None:
@@ -225,7 +229,12 @@ def _configuration(arguments: Arguments) -> cfg.ConfigOpts:
         "DEFAULT": {"host": HOST, "port": str(arguments.port), "graceful_shutdown_timeout": "5"},
         "database": {"connection": f"sqlite:///{(arguments.var / 'blazar.db').resolve()}"},
         "cloud": {**credentials, "interface": "public"},
-        "keystone_authtoken": {**credentials, "interface": "public", "service_token_roles_required": "true"},
+        "keystone_authtoken": {
+            **credentials,
+            "interface": "public",
+            "service_token_roles_required": "true",
+            "www_authenticate_uri": credentials["auth_url"],
+        },
         "manager": {"claim_seconds": "5", "event_workers": str(EVENT_WORKERS)},
     }
     written = configparser.RawConfigParser()
@@ -294,7 +303,7 @@ def _write_clouds(arguments: Arguments) -> None:
             "region_name": "RegionOne",
         }
 
-    clouds = {"clouds": {f"sandbox-{user}": access(user) for user in ("admin", "demo", "alt")}}
+    clouds = {"clouds": {f"sandbox-{user}": access(user) for user in USERS}}
     with _private(arguments.var / "clouds.yaml") as file:
         yaml.safe_dump(clouds, file, sort_keys=False)
 
@@ -310,6 +319,7 @@ def _welcome(arguments: Arguments) -> str:
     var = arguments.var.resolve()
     return f"""
 Blazar is ready.
+  calendar      http://{HOST}:{arguments.port}/dashboard/
   reservations  http://{HOST}:{arguments.port}/v1
   sandbox cloud http://{HOST}:{arguments.cloud_port}  (identity at /v3)
   state and log {var}

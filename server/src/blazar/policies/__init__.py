@@ -17,6 +17,7 @@ from blazar.policies import (
     properties,
     quotas,
     services,
+    timeline,
     waitlist,
 )
 
@@ -30,6 +31,7 @@ RULES: tuple[policy.RuleDefault, ...] = (
     *quotas.RULES,
     *services.RULES,
     *capacity.RULES,
+    *timeline.RULES,
     *properties.RULES,
 )
 """The rules of the core; kinds contribute those of their own routes."""

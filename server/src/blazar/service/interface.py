@@ -31,6 +31,7 @@ from blazar.service.maintenances import MaintenanceDecision
 from blazar.service.ports import LeasePage, LeaseQuery, ListPage
 from blazar.service.quotas import LimitUse, Quota, QuotaList
 from blazar.service.services import ServiceState
+from blazar.service.timeline import Timeline, TimelineQuestion
 from blazar.service.waitlist import WaitingLease
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -304,6 +305,13 @@ class CapacityInterface(Protocol):
         ...
 
 
+class TimelineInterface(Protocol):
+    def get(self, question: TimelineQuestion, caller: Caller) -> Timeline:
+        """Return rows of resources with what occupies them in a window of time. Raises InvalidInput,
+        UnsupportedResourceType."""
+        ...
+
+
 class Service(Protocol):
     """All use cases, by noun."""
 
@@ -337,5 +345,6 @@ INTERFACES: Mapping[str, type] = {
     "maintenances": MaintenancesInterface,
     "quotas": QuotasInterface,
     "capacity": CapacityInterface,
+    "timeline": TimelineInterface,
 }
 """The nouns of the core and their interfaces."""

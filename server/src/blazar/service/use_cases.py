@@ -30,6 +30,7 @@ from blazar.service.preparation import Preparation
 from blazar.service.private_properties import PrivateProperties
 from blazar.service.quotas import Quotas, QuotaSettings, QuotaUseCases
 from blazar.service.services import Services
+from blazar.service.timeline import TimelineUseCases
 from blazar.service.unified_limits import KeystoneLimits
 from blazar.service.update_suggestions import UpdateSuggestions
 from blazar.service.usage_reports import UsageReports
@@ -121,6 +122,7 @@ class UseCases:
             "health": self.health,
             "quotas": self.quotas,
             "capacity": CapacityUseCases(calendars, kinds, private, cloud, clock, planning.cleaning),
+            "timeline": TimelineUseCases(calendars, kinds, database, clock),
             "maintenances": self.maintenances,
             "services": Services(database, clock),
             "availability": availability,

@@ -49,7 +49,7 @@ from blazar.domain.lease.event import Event, EventStatus
 from blazar.domain.lease.lease import AHEAD, Lease, LeaseStatus, Reservation, ReservationStatus
 from blazar.domain.resource import Allocation
 from blazar.domain.time import Interval
-from blazar.service.ports import KeptKey, LeasePage, LeaseQuery, ListPage
+from blazar.service.ports import KeptKey, LeaseHeading, LeasePage, LeaseQuery, ListPage
 
 # In the order that keeps foreign keys whole: reservations before their allocations.
 CHILDREN = (
@@ -107,6 +107,8 @@ KEPT_KEY = select(tables.request_keys).where(
 ALL = _selection(true(), lambda _: true())
 _IDS: BindParameter[Any] = bindparam("lease_ids", expanding=True)
 MANY = _selection(tables.leases.c.id.in_(_IDS), lambda table: table.c.lease_id.in_(_IDS))
+_L = tables.leases.c
+HEADINGS = select(_L.id, _L.name, _L.status, _L.project_id, _L.user_id).where(_L.id.in_(_IDS), IS_LEASE)
 OFFERED_ONES = _selection(tables.leases.c.id.in_(_IDS), lambda table: table.c.lease_id.in_(_IDS), IS_OFFER)
 
 MAINTAINED = _selection(
@@ -229,6 +231,13 @@ class SqlLeases:
 
     def find(self, query: LeaseQuery) -> LeasePage:
         return self._listed.find(query)
+
+    def headings(self, lease_ids: Sequence[str]) -> Sequence[LeaseHeading]:
+        return [
+            LeaseHeading(row.id, row.name, LeaseStatus(row.status), row.project_id, row.user_id)
+            for some in chunks(lease_ids)
+            for row in self._connection.execute(HEADINGS, {"lease_ids": list(some)})
+        ]
 
     def offered(self, offer_ids: Sequence[str]) -> Sequence[Lease]:
         """Return the leases of these offers."""

@@ -13,7 +13,7 @@ from blazar.domain.errors import Stale
 from blazar.domain.lease.lease import AHEAD, BEGINNING, Lease, LeaseStatus, Reservation, ReservationStatus
 from blazar.domain.resource import Allocation
 from blazar.domain.time import Interval
-from blazar.service.ports import KeptKey, LeasePage, LeaseQuery, ListPage
+from blazar.service.ports import KeptKey, LeaseHeading, LeasePage, LeaseQuery, ListPage
 from blazar.service.ports.lease_lists import is_asked_for, lease_place
 
 
@@ -43,6 +43,12 @@ class MemoryLeases:
             if page.after is None or lease.key > page.after
         ]
         return found[: page.limit]
+
+    def headings(self, lease_ids: Sequence[str]) -> Sequence[LeaseHeading]:
+        return [
+            LeaseHeading(each.id, each.name, each.status, each.project_id, each.user_id)
+            for each in self.get_many(lease_ids)
+        ]
 
     def find(self, query: LeaseQuery) -> LeasePage:
         found = {lease_place(lease, query.sort): lease for lease in self._asked_for(query)}

@@ -176,6 +176,21 @@ class ResourceColumns:
         found = [] if column is None else [column.text(index) for index in indexes]
         return [text for text in found if text is not None]
 
+    def containing(self, text: str, hidden: frozenset[str]) -> Mask:
+        """Return where a property has this text in its value, in any case; those that are ``hidden`` do not
+        count."""
+        found = np.zeros(self.size, bool)
+        for name, column in self._properties.items():
+            if name not in hidden:
+                found |= column.containing(text.casefold(), self.size)
+        return found
+
+    def grouped(self, name: str) -> tuple[list[str], Ints]:
+        """Return the values of a property in order, numbers by number and first, and by index the place of
+        its value among them; what lacks the property comes last, with an empty value."""
+        column = self._properties.get(name)
+        return ([""], np.zeros(self.size, np.int64)) if column is None else column.grouped(self.size)
+
     def compare(self, name: str, how: Operator, literals: tuple[Term, ...]) -> Mask:
         """Return where a resource has the property and the comparison holds with any of the literals."""
         column = self._properties.get(name)
@@ -268,6 +283,19 @@ class _Property:
         # The last answer is that of -1, the code of those that lack the property.
         return answers[self.codes[:size]]
 
+    def containing(self, text: str, size: int) -> Mask:
+        """Return where the value has this text in it, in any case; the text is case-folded."""
+        answers = np.array([*(text in term.text.casefold() for term in self._terms), False], bool)
+        return answers[self.codes[:size]]
+
+    def grouped(self, size: int) -> tuple[list[str], Ints]:
+        """Return the values in order, and by index the place of its value among them."""
+        used = [code for code, uses in enumerate(self._uses) if uses]
+        used.sort(key=lambda code: _order(self._terms[code]))
+        places = np.full(len(self._terms) + 1, len(used))
+        places[used] = np.arange(len(used))
+        return [*(self._terms[code].text for code in used), ""], places[self.codes[:size]]
+
     def _add_answers(self, answers: Mask, how: Operator, literal: Term) -> None:
         """Mark the terms for which the comparison holds."""
         if how is Operator.UNEQUAL:
@@ -340,6 +368,10 @@ class _Property:
             del self._code[self._terms[code]]
             self._sorted = None
             self._unused.append(code)
+
+
+def _order(term: Term) -> tuple[bool, float, str]:
+    return term.number is None, 0 if term.number is None else _as_float(term.number), term.text
 
 
 def _as_float(number: int | float) -> float:

@@ -25,7 +25,7 @@ from blazar.kinds.floatingip.errors import (
     NotEnoughFloatingIPs,
 )
 from blazar.kinds.floatingip.extension import FloatingIPExtension
-from blazar.kinds.floatingip.names import NETWORK_ID, POOL, floating_ip_id
+from blazar.kinds.floatingip.names import ADDRESS, NETWORK_ID, POOL, floating_ip_id
 from blazar.kinds.floatingip.replies import floatingip_view
 from blazar.kinds.floatingip.schema import FloatingIPParameters
 from blazar.service.ports import Cloud, CloudNetwork, Difference, Look, MarkedObject
@@ -100,6 +100,9 @@ class FloatingIPKind(Kind[FloatingIPParameters]):
 
     def with_units(self, asked: FloatingIPParameters, units: int) -> Mapping[str, Any]:
         return {"amount": units} if units >= max(1, len(asked.required_floatingips)) else {}
+
+    def label(self, resource: Registration) -> str:
+        return str(resource.facts[ADDRESS])
 
     def describe(self, resource: Registration) -> Mapping[str, Any]:
         return {**floatingip_view(resource)}

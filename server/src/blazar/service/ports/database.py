@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
 from blazar.domain.lease.event import Event
-from blazar.domain.lease.lease import Lease
+from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.resource import Allocation, Pool, Registration
 from blazar.domain.time import Interval
 from blazar.service.ports.lease_lists import LeasePage, LeaseQuery, ListPage
@@ -39,6 +39,17 @@ class KeptKey:
     fingerprint: str
     """The hash of the request."""
     lease_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseHeading:
+    """What a calendar tells of a lease, without reading all of it."""
+
+    id: str
+    name: str
+    status: LeaseStatus
+    project_id: str
+    user_id: str
 
 
 class LeaseRepository(Protocol):
@@ -72,6 +83,10 @@ class LeaseRepository(Protocol):
 
         A lease whose place and whose answer to the conditions stay the same from the first page to the last
         one is on exactly one of them, whatever comes and goes meanwhile."""
+        ...
+
+    def headings(self, lease_ids: Sequence[str]) -> Sequence[LeaseHeading]:
+        """Return the headings of those of these leases that are there, in no order."""
         ...
 
     def add(self, lease: Lease, now: datetime) -> Lease:

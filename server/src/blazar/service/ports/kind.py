@@ -147,6 +147,10 @@ class RequestHooks(ABC, Generic[P]):
         """Return the fields of a resource that usage filters are told, beside its id."""
         return {**resource.facts, **resource.capabilities}
 
+    def label(self, resource: Registration) -> str:
+        """Return the name by which people know a resource."""
+        return resource.name
+
     def amounts(self, resource: Registration) -> Mapping[str, int]:
         """Return how much of each resource class a reservation has that takes the whole resource."""
         return {name: each.capacity for name, each in resource.inventory.items()}

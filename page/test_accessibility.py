@@ -1,0 +1,73 @@
+"""Good to everyone: axe finds nothing, in light, dark and forced colours, on wide and narrow screens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from .conftest import NARROW, WIDE, Enter, Site
+
+LOOKS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "light": (WIDE, {"color_scheme": "light"}),
+    "dark": (WIDE, {"color_scheme": "dark"}),
+    "forced": (WIDE, {"forced_colors": "active"}),
+    "narrow": (NARROW, {"color_scheme": "light"}),
+}
+
+
+def signing_in(page: Page, enter: Enter, site: Site) -> None:
+    page.goto(site.url)
+    page.get_by_role("button", name="Sign in as demo").wait_for()
+
+
+def calendar(page: Page, enter: Enter, site: Site) -> None:
+    enter("admin")
+
+
+def lease(page: Page, enter: Enter, site: Site) -> None:
+    enter("demo")
+    page.get_by_role("button", name="training").first.click()
+    expect(page.get_by_role("dialog")).to_contain_text("Commands")
+
+
+def creation(page: Page, enter: Enter, site: Site) -> None:
+    enter("demo")
+    page.get_by_role("button", name="New lease").click()
+    expect(page.get_by_role("dialog").get_by_role("status")).not_to_be_empty()
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("scene", [signing_in, calendar, lease, creation])
+def test_axe_finds_nothing(
+    page: Page, enter: Enter, site: Site, scene: Callable[..., None], look: str
+) -> None:
+    size, media = LOOKS[look]
+    page.set_viewport_size(size)
+    page.emulate_media(**media)
+    scene(page, enter, site)
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+    overflow = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert page.evaluate(overflow) <= 0
+
+
+def test_a_screen_reader_hears_rows_bars_and_what_is_free(enter: Enter) -> None:
+    page = enter("demo")
+    told = page.get_by_role("main").aria_snapshot()
+    assert 'grid "Timeline. Arrow keys move' in told
+    assert 'rowheader "training"' in told
+    assert 'button "training, pending, from' in told
+
+
+def test_bars_have_edges_in_forced_colours(enter: Enter, page: Page) -> None:
+    page.emulate_media(forced_colors="active")
+    enter("demo")
+    bar = page.get_by_role("button", name="training,")
+    style = bar.evaluate(
+        "(bar) => [getComputedStyle(bar).borderTopStyle, getComputedStyle(bar).borderTopWidth]"
+    )
+    assert style == ["solid", "1px"]

@@ -1,0 +1,84 @@
+"""Leases on the page: what is told of one, and making, extending and cancelling one."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, expect
+
+from .conftest import Enter, Site
+
+
+def opened(page: Page, name: str):
+    page.get_by_role("button", name=f"{name},").first.click()
+    return page.get_by_role("dialog")
+
+
+def test_a_lease_tells_what_it_got_and_how_to_use_it(enter: Enter, site: Site) -> None:
+    (lease,) = site.leases("demo", "training")
+    dialog = opened(enter("admin"), "training")
+    expect(dialog).to_contain_text("pending")
+    expect(dialog).to_contain_text("compute-01, compute-02")
+    reservation = lease["reservations"][0]["id"]
+    expect(dialog).to_contain_text(f"openstack server create --hint reservation={reservation} ")
+    expect(dialog).to_contain_text(f"openstack reservation lease show {lease['id']}")
+    expect(dialog.get_by_role("row", name="Warning before the end")).to_be_visible()
+
+
+def test_a_lease_is_made_with_a_dry_run_before(enter: Enter, site: Site) -> None:
+    page = enter("demo")
+    page.get_by_role("button", name="New lease").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("status")).to_have_text("It fits.")
+    dialog.get_by_label("Name").fill("made here")
+    dialog.get_by_label("Hosts").fill("9")
+    expect(dialog.get_by_role("status")).to_contain_text("It does not fit: Not enough hosts")
+    dialog.get_by_label("Hosts").fill("2")
+    expect(dialog.get_by_role("status")).to_have_text("It fits.")
+    assert site.leases("demo", "made here") == []
+    dialog.get_by_role("button", name="Create").click()
+    expect(page.get_by_text("The lease made here is made.")).to_be_visible()
+    expect(page.get_by_role("button", name="made here,")).to_have_count(1)
+    assert len(site.leases("demo", "made here")) == 1
+
+
+def test_what_does_not_fit_is_offered_otherwise(enter: Enter, site: Site) -> None:
+    page = enter("demo")
+    page.get_by_role("button", name="New lease").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Name").fill("instead")
+    dialog.get_by_label("Hosts").fill("8")
+    take = dialog.get_by_role("button", name="Take this")
+    expect(take.first).to_be_visible()
+    take.first.click()
+    expect(page.get_by_text("The lease instead is made.")).to_be_visible()
+    (made,) = site.leases("demo", "instead")
+    assert site.user("demo").call("DELETE", f"/leases/{made['id']}").status_code == 204
+
+
+def test_a_lease_is_extended_and_cancelled(enter: Enter, site: Site) -> None:
+    made = site.create("demo", "short", 70, 71)
+    page = enter("demo")
+    dialog = opened(page, "short")
+    dialog.get_by_label("Extend by").select_option("1 day")
+    expect(dialog.get_by_role("status")).to_contain_text("It fits")
+    dialog.get_by_role("button", name="Extend", exact=True).click()
+    expect(page.get_by_text("The lease ends at")).to_be_visible()
+    (longer,) = site.leases("demo", "short")
+    assert longer["end_date"] > made["end_date"]
+    dialog = opened(page, "short")
+    dialog.get_by_role("button", name="Cancel the lease").click()
+    dialog.get_by_role("button", name="Keep it").click()
+    dialog.get_by_role("button", name="Cancel the lease").click()
+    dialog.get_by_role("button", name="Yes, cancel it").click()
+    expect(page.get_by_text("The lease is cancelled.")).to_be_visible()
+    assert site.leases("demo", "short") == []
+
+
+def test_a_name_is_text_whatever_is_in_it(enter: Enter, site: Site) -> None:
+    name = "<img src=x onerror=alert(1)>"
+    made = site.create("demo", name, 3, 6)
+    try:
+        page = enter("demo")
+        expect(page.get_by_role("rowheader", name=name)).to_be_visible()
+        expect(opened(page, name)).to_contain_text(name)
+    finally:
+        site.user("demo").call("DELETE", f"/leases/{made['id']}")

@@ -1,0 +1,400 @@
+/** The calendar of a signed-in user: the tools above it, and the same rows as timeline, table or agenda. */
+
+import { Api, Refused } from "./api.js";
+import { openCreation } from "./create.js";
+import "./curve.js";
+import { button, choice, element, labelled } from "./element.js";
+import { messageOf, openLease } from "./lease.js";
+import { DAY, HOUR, clock, date, shown } from "./moments.js";
+import { LeaseRows, ResourceRows } from "./rows.js";
+import { SPANS, Scale } from "./scale.js";
+import "./timeline.js";
+import { nameOf } from "./timeline.js";
+import { kindName, statusName, text } from "./texts.js";
+
+const NARROW = "(max-width: 600px)";
+const AGAIN = 20_000;
+const PAUSE = 250;
+const TABLE_ROWS = 50;
+const KINDS = ["physical:host", "virtual:instance", "flavor:instance", "virtual:floatingip"];
+
+/** @typedef {import("./rows.js").Bar} Bar */
+
+export class Calendar extends HTMLElement {
+  /**
+   * @param {import("./keystone.js").Session} session
+   * @param {{ left: (why?: string) => void, moved: (session: import("./keystone.js").Session) => void }} events
+   */
+  constructor(session, events) {
+    super();
+    this._session = session;
+    this._events = events;
+    this._api = new Api(session, () => events.left(text("sessionOver")));
+    this._filter = { search: "", group: "", kind: "" };
+    this._scale = new Scale(Date.now() - 12 * HOUR, 7 * DAY);
+    /** @type {import("./timeline.js").Rows} */
+    this._rows = new ResourceRows(this._api, this._filter);
+    this._shows = "resources";
+    this._as = "timeline";
+    this._firstOfTable = 0;
+    this._inSight = [0, 0];
+    this._timer = 0;
+    this._narrow = matchMedia(NARROW);
+    this._span = element("select");
+    this._view = element("div");
+    this._kind = element("select");
+  }
+
+  connectedCallback() {
+    this._narrow.onchange = () => this._show();
+    this._build();
+    this._start();
+    this._timer = window.setInterval(() => this._refresh(), AGAIN);
+  }
+
+  disconnectedCallback() {
+    clearInterval(this._timer);
+    this._narrow.onchange = null;
+  }
+
+  /** Administrators see resources, and others where the operator lets them; else there are the leases. */
+  async _start() {
+    try {
+      await this._rows.load(0, 0, this._scale);
+    } catch (refusal) {
+      if (!(refusal instanceof Refused) || ![403, 404].includes(refusal.status)) this._tell(messageOf(refusal));
+      this._shows = "leases";
+      this._view.hidden = true;
+      this._rows = new LeaseRows(this._api, this._filter);
+    }
+    this._show();
+    this._line();
+  }
+
+  _build() {
+    const session = this._session;
+    this._told = element("p", { class: "live", role: "status", "aria-live": "polite" });
+    this._count = element("span", { class: "quiet count" });
+    this._timeline = element("blazar-timeline", {
+      on: {
+        scale: (/** @type {CustomEvent} */ event) => this._scaled(event.detail),
+        open: (/** @type {CustomEvent} */ event) => this._open(event.detail),
+        now: () => this._goNow(),
+        sight: (/** @type {CustomEvent} */ event) => this._load(event.detail[0], event.detail[1]),
+      },
+    });
+    this._curve = element("blazar-curve");
+    this._list = element("div", { class: "list" });
+    this._waits = element("aside", { class: "waiting", hidden: true, "aria-label": text("waiting") });
+    this._projects = element("span", { class: "project" }, text("who", { user: session.user, project: session.project?.name ?? "" }));
+    this.append(
+      element(
+        "header",
+        { class: "top" },
+        element("h1", {}, text("title")),
+        this._projects,
+        button(text("newLease"), () => openCreation(this._api, this._scale, (said) => this._changed(said)), {
+          class: "primary",
+        }),
+        button(text("signOut"), () => this._leave(), { class: "plain" }),
+      ),
+      this._tools(),
+      element("main", {}, this._waits, this._curve, this._timeline, this._list, this._told),
+    );
+    this._offerProjects();
+  }
+
+  async _offerProjects() {
+    const session = this._session;
+    const known = await session.projects().catch(() => []);
+    if (known.length < 2) return;
+    const names = Object.fromEntries(known.map((/** @type {any} */ each) => [each.id, each.name]));
+    const change = async (/** @type {string} */ id) => {
+      try {
+        this._events.moved(await session.within(id));
+      } catch (failure) {
+        this._tell(messageOf(failure));
+      }
+    };
+    this._projects.replaceChildren(text("who", { user: session.user, project: "" }), choice(names, session.project?.id ?? "", change, { "aria-label": text("project") }));
+  }
+
+  _tools() {
+    const spans = Object.fromEntries(SPANS.map(([key, length]) => [String(length), text(key)]));
+    this._span = choice(spans, String(this._scale.span), (value) => this._scaled(this._scale.zoomed(Number(value))));
+    this._view = labelled(
+      text("shows"),
+      choice({ resources: text("resources"), leases: text("leases") }, "resources", (value) => {
+        this._shows = value;
+        this._again();
+      }),
+    );
+    const as = choice({ timeline: text("timeline"), table: text("table") }, "timeline", (value) => {
+      this._as = value;
+      this._show();
+    });
+    const kinds = Object.fromEntries(KINDS.map((each) => [each, kindName([each])]));
+    this._kind = choice({ "": text("allKinds"), ...kinds }, "", (value) => this._filtered({ kind: value }));
+    const search = this._waiting("search", { type: "search", placeholder: text("searchHint"), maxlength: 100 });
+    const group = this._waiting("group", { placeholder: "property", list: "groups", maxlength: 100 });
+    const groups = element("datalist", { id: "groups" }, element("option", { value: "availability_zone" }));
+    return element(
+      "nav",
+      { class: "tools", "aria-label": text("tools") },
+      element(
+        "div",
+        { class: "steps" },
+        button("‹", () => this._scaled(this._scale.moved(-0.5)), { "aria-label": text("earlier") }),
+        button(text("now"), () => this._goNow()),
+        button("›", () => this._scaled(this._scale.moved(0.5)), { "aria-label": text("later") }),
+        button("−", () => this._scaled(this._scale.stepped(1)), { "aria-label": text("zoomOut") }),
+        button("+", () => this._scaled(this._scale.stepped(-1)), { "aria-label": text("zoomIn") }),
+      ),
+      labelled(text("span"), this._span),
+      this._view,
+      element("div", { class: "wide" }, labelled(text("as"), as)),
+      labelled(text("kind"), this._kind),
+      labelled(text("search"), search),
+      element("div", { class: "wide" }, labelled(text("groupBy"), group)),
+      groups,
+      this._count,
+    );
+  }
+
+  /** A field that takes effect when its user pauses. @param {"search" | "group"} name @param {Record<string, unknown>} more */
+  _waiting(name, more) {
+    let waits = 0;
+    const field = element("input", {
+      name,
+      autocomplete: "off",
+      spellcheck: "false",
+      ...more,
+      on: {
+        input: () => {
+          clearTimeout(waits);
+          waits = window.setTimeout(() => this._filtered({ [name]: field.value.trim() }), PAUSE);
+        },
+      },
+    });
+    return field;
+  }
+
+  // What is shown
+
+  /** @param {Partial<import("./rows.js").Filter>} part */
+  _filtered(part) {
+    this._filter = { ...this._filter, ...part };
+    this._again();
+  }
+
+  /** Read all rows anew. */
+  async _again() {
+    this._firstOfTable = 0;
+    const rows = new (this._shows === "resources" ? ResourceRows : LeaseRows)(this._api, this._filter);
+    this._rows = rows;
+    try {
+      await rows.load(0, 0, this._scale);
+    } catch (refusal) {
+      this._tell(messageOf(refusal));
+      return;
+    }
+    if (rows === this._rows) this._show();
+  }
+
+  /** @param {Scale} scale */
+  _scaled(scale) {
+    this._scale = scale;
+    const exact = SPANS.find(([, length]) => Math.abs(length - scale.span) < 1);
+    this._span.value = exact ? String(exact[1]) : "";
+    this._show();
+  }
+
+  _goNow() {
+    this._scaled(new Scale(Date.now() - this._scale.span / 14, this._scale.span));
+  }
+
+  _show() {
+    const rows = this._rows;
+    const isAgenda = this._narrow.matches;
+    const isTimeline = this._as === "timeline" && !isAgenda;
+    this._timeline.hidden = !isTimeline;
+    this._list.hidden = isTimeline;
+    this._curve.show(this._api, this._scale, this._filter.kind);
+    if (isTimeline) {
+      this._timeline.show(rows, this._scale, this._session.project?.id ?? "");
+    } else {
+      this._load(this._firstOfTable, this._firstOfTable + TABLE_ROWS - 1);
+      this._list.replaceChildren(...(isAgenda ? this._agenda() : this._table()));
+    }
+    this._count.textContent = this._state();
+    this._offerKinds();
+  }
+
+  /** Let the kinds of other packages be chosen as well, which are known by their rows. */
+  _offerKinds() {
+    const known = [...this._kind.options].map((each) => each.value);
+    const further = this._rows.kinds.filter((each) => !known.includes(each));
+    this._kind.append(...further.map((value) => element("option", { value }, kindName([value]))));
+  }
+
+  _state() {
+    const rows = this._rows;
+    if (!rows.isKnown) return text("loading");
+    if (rows instanceof LeaseRows && rows.isCut) return text("moreLeases", { count: rows.total });
+    if (rows.leftOut) return text("leftOut", { count: rows.leftOut });
+    if (rows.total === 0) return text(rows instanceof LeaseRows ? "noLeases" : "noRows");
+    return text("updated", { time: clock(Date.now()) });
+  }
+
+  /** @param {number} first @param {number} last */
+  async _load(first, last) {
+    const rows = this._rows;
+    this._inSight = [first, last];
+    try {
+      if ((await rows.load(first, last, this._scale)) && rows === this._rows) this._renewed();
+    } catch (refusal) {
+      this._tell(messageOf(refusal));
+    }
+  }
+
+  /** Show what is new in the rows. */
+  _renewed() {
+    this._timeline.redraw();
+    this._show();
+  }
+
+  async _refresh() {
+    if (document.hidden) return;
+    const rows = this._rows;
+    const [first, last] = this._inSight;
+    try {
+      if ((await rows.refresh(first, last)) && rows === this._rows) this._renewed();
+      this._line();
+    } catch (refusal) {
+      this._tell(messageOf(refusal));
+    }
+  }
+
+  /** The bars in the window, with the names of their rows. @returns {{ row: string, bar: Bar }[]} */
+  _bars() {
+    const rows = this._rows;
+    const found = [];
+    const last = Math.min(this._firstOfTable + TABLE_ROWS, rows.total);
+    for (let number = this._firstOfTable; number < last; number++) {
+      const row = rows.row(number);
+      for (const bar of row?.bars ?? []) {
+        if (bar.end > this._scale.start && bar.start < this._scale.end) found.push({ row: row?.name ?? "", bar });
+      }
+    }
+    return found;
+  }
+
+  _table() {
+    const heads = /** @type {const} */ (["row", "lease", "status", "starts", "ends"]);
+    const rows = this._bars().map(({ row, bar }) =>
+      element(
+        "tr",
+        {},
+        element("th", { scope: "row" }, row),
+        element("td", {}, button(nameOf(bar), () => this._open(bar), { class: "link" })),
+        element("td", {}, statusName(bar.status)),
+        element("td", {}, shown(bar.start)),
+        element("td", {}, shown(bar.end)),
+      ),
+    );
+    const table = element(
+      "table",
+      {},
+      element("thead", {}, element("tr", {}, ...heads.map((key) => element("th", { scope: "col" }, text(key))))),
+      element("tbody", {}, ...rows),
+    );
+    const empty = rows.length ? null : element("p", { class: "quiet" }, text("nothing"));
+    return [table, ...(empty ? [empty] : []), this._pager()];
+  }
+
+  _pager() {
+    const { total } = this._rows;
+    const first = this._firstOfTable;
+    const last = Math.min(first + TABLE_ROWS, total);
+    const go = (/** @type {number} */ to) => {
+      this._firstOfTable = to;
+      this._show();
+    };
+    return element(
+      "div",
+      { class: "pager" },
+      button("‹", () => go(Math.max(first - TABLE_ROWS, 0)), { "aria-label": text("previousRows"), disabled: first === 0 }),
+      element("span", {}, text("rowsOf", { first: Math.min(first + 1, total), last, total })),
+      button("›", () => go(first + TABLE_ROWS), { "aria-label": text("nextRows"), disabled: last >= total }),
+    );
+  }
+
+  /** The leases by the days on which they start: for narrow screens. */
+  _agenda() {
+    const bars = this._bars().sort((one, other) => one.bar.start - other.bar.start);
+    /** @type {Map<string, HTMLElement[]>} */
+    const days = new Map();
+    for (const { row, bar } of bars) {
+      const day = date(Math.max(bar.start, this._scale.start));
+      const item = element(
+        "li",
+        {},
+        element(
+          "button",
+          { type: "button", class: `card ${bar.type} ${bar.status.toLowerCase()}`, on: { click: () => this._open(bar) } },
+          element("strong", {}, nameOf(bar)),
+          row !== bar.name && element("span", { class: "quiet" }, row),
+          element("span", {}, `${shown(bar.start)} – ${shown(bar.end)}`),
+          bar.status && element("span", { class: `chip ${bar.status.toLowerCase()}` }, statusName(bar.status)),
+        ),
+      );
+      days.set(day, [...(days.get(day) ?? []), item]);
+    }
+    const found = [...days].map(([day, items]) =>
+      element("section", { class: "day" }, element("h2", {}, day), element("ul", {}, ...items)),
+    );
+    const empty = found.length ? [] : [element("p", { class: "quiet" }, text("nothing"))];
+    return [...found, ...empty, ...(this._rows.total > TABLE_ROWS ? [this._pager()] : [])];
+  }
+
+  /** The leases that wait in line. */
+  async _line() {
+    const body = await this._api.get("waitlist").catch(() => ({ waitlist: [] }));
+    const cards = body.waitlist.slice(0, 20).map((/** @type {any} */ each) =>
+      button(`${each.position}. ${each.name}`, () => this._openId(each.lease_id, each.name), { class: "chip waiting" }),
+    );
+    this._waits.hidden = cards.length === 0;
+    const said = text("waitingCount", { count: body.waitlist.length });
+    this._waits.replaceChildren(element("span", {}, said), ...cards);
+  }
+
+  // What is done
+
+  /** @param {Bar} bar */
+  _open(bar) {
+    openLease(this._api, bar, (said) => this._changed(said));
+  }
+
+  /** @param {string} id @param {string} name */
+  _openId(id, name) {
+    this._open({ id, name, type: "lease", status: "", project: "", start: 0, end: 0, slots: 0, lane: 0, lanes: 1 });
+  }
+
+  /** @param {string} said */
+  async _changed(said) {
+    this._tell(said);
+    await this._refresh();
+  }
+
+  /** @param {string} said */
+  _tell(said) {
+    this._told.textContent = said;
+  }
+
+  async _leave() {
+    await this._session.end();
+    this._events.left();
+  }
+}
+
+customElements.define("blazar-calendar", Calendar);

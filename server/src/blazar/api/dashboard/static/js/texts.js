@@ -1,0 +1,180 @@
+/** All texts of the page: one catalogue, by key. `{name}` stands for a value. */
+
+const ENGLISH = {
+  title: "Reservations",
+  signIn: "Sign in",
+  signOut: "Sign out",
+  signInAs: "Sign in as {name}",
+  sandbox: "This is a sandbox: sign in with one click.",
+  method: "With",
+  password: "User and password",
+  token: "Token",
+  applicationCredential: "Application credential",
+  who: "{user}, project {project}",
+  user: "User",
+  userDomain: "Domain",
+  project: "Project",
+  projectDomain: "Domain of the project",
+  passwordField: "Password",
+  tokenField: "Token",
+  credentialId: "ID of the credential",
+  credentialSecret: "Secret",
+  noKeystone: "The operator has to set the address of Keystone: keystone_url in [dashboard], or www_authenticate_uri.",
+  noAnswer: "{service} does not answer this page. It may be away, or does not allow this page's origin ({origin}).",
+  refused: "Keystone refuses: {message}",
+  noProjects: "You have no role in any project.",
+  sessionOver: "Your token is no longer valid. Sign in again.",
+  resources: "Resources",
+  leases: "Leases",
+  tools: "Time and filters",
+  shows: "Show",
+  as: "As",
+  timeline: "Timeline",
+  table: "Table",
+  earlier: "Earlier",
+  later: "Later",
+  now: "Now",
+  zoomIn: "Zoom in",
+  zoomOut: "Zoom out",
+  span: "Span",
+  search: "Search",
+  searchHint: "any text",
+  searchLeases: "name, status, project",
+  groupBy: "Group by",
+  noGroup: "nothing",
+  kind: "Kind",
+  allKinds: "all",
+  hour: "1 hour",
+  sixHours: "6 hours",
+  day: "1 day",
+  threeDays: "3 days",
+  week: "1 week",
+  fourWeeks: "4 weeks",
+  quarter: "3 months",
+  year: "1 year",
+  twoYears: "2 years",
+  loading: "Loading …",
+  nothing: "Nothing is reserved here.",
+  noLeases: "There are no leases in this time.",
+  noRows: "No resource has this text.",
+  rowsOf: "{first}–{last} of {total}",
+  previousRows: "Previous rows",
+  nextRows: "Next rows",
+  leftOut: "{count} short bars are not shown: zoom in.",
+  moreLeases: "The first {count} leases are shown: choose a shorter time.",
+  row: "Row",
+  lease: "Lease",
+  status: "Status",
+  starts: "Start",
+  ends: "End",
+  grid: "Timeline. Arrow keys move, Enter opens a lease, plus and minus zoom, brackets go earlier and later, T is now.",
+  rowOf: "{name}, row {row} of {total}",
+  barSays: "{name}, {status}, from {start} to {end}",
+  taken: "Reserved",
+  held: "Held by an offer",
+  maintenance: "Maintenance",
+  waiting: "Waits in line",
+  waitingCount: "{count} waiting in line",
+  free: "free",
+  ofTotal: "{free} of {total} {quantity} free now, at least {least} in this time",
+  freeCurve: "Free",
+  noCapacity: "What is free is not known for this time.",
+  close: "Close",
+  copy: "Copy",
+  copied: "Copied.",
+  asked: "What was asked for",
+  got: "What it got",
+  why: "Why",
+  events: "Events",
+  commands: "Commands",
+  useIt: "Use it",
+  reservation: "Reservation",
+  id: "ID",
+  owner: "User",
+  dates: "When",
+  lasts: "{duration}",
+  event: "Event",
+  time: "Time",
+  start_lease: "Start",
+  end_lease: "End",
+  before_end_lease: "Warning before the end",
+  degraded: "It lacks resources, or has others than at first.",
+  position: "Position in line: {position}",
+  notYours: "It belongs to another project, or is an offer: no more is told.",
+  extend: "Extend",
+  extendBy: "Extend by",
+  wouldFit: "It fits: the end would be {end}.",
+  cancelLease: "Cancel the lease",
+  sureToCancel: "Cancel it for good? Servers in its reservations are removed.",
+  yesCancel: "Yes, cancel it",
+  keep: "Keep it",
+  extended: "The lease ends at {end} now.",
+  cancelled: "The lease is cancelled.",
+  newLease: "New lease",
+  create: "Create",
+  name: "Name",
+  from: "From",
+  to: "To",
+  hosts: "Hosts",
+  servers: "Servers",
+  vcpus: "VCPUs each",
+  memory: "Memory each, MiB",
+  disk: "Disk each, GiB",
+  requirement: "Requirement",
+  fits: "It fits.",
+  fitsNot: "It does not fit: {message}",
+  insteadHeading: "You could have",
+  take: "Take this",
+  created: "The lease {name} is made.",
+  datesMissing: "Give both dates.",
+  hostKind: "Hosts",
+  instanceKind: "Servers",
+  agenda: "Agenda",
+  trouble: "No lease may get it now: {reason}",
+  updated: "Updated {time}",
+};
+
+/** @typedef {keyof typeof ENGLISH} Key */
+
+/**
+ * @param {Key} key
+ * @param {Record<string, string | number>} [values]
+ * @returns {string}
+ */
+export function text(key, values = {}) {
+  return ENGLISH[key].replace(/\{(\w+)\}/g, (_, name) => String(values[name] ?? ""));
+}
+
+/** @type {Record<string, string>} */
+const KINDS = {
+  "physical:host": "Hosts",
+  "virtual:instance": "Instances",
+  "flavor:instance": "Flavors",
+  "virtual:floatingip": "Floating IPs",
+};
+
+/**
+ * The name of the resources that kinds share; an unknown kind has the name that it gives itself.
+ * @param {string[]} types
+ * @returns {string}
+ */
+export function kindName(types) {
+  return KINDS[types[0]] ?? types[0];
+}
+
+/**
+ * A status as a word: `BEFORE_END` is "before end".
+ * @param {string} status
+ * @returns {string}
+ */
+export function statusName(status) {
+  return status.toLowerCase().replaceAll("_", " ");
+}
+
+/**
+ * @param {string} name of an event
+ * @returns {string}
+ */
+export function eventName(name) {
+  return name in ENGLISH ? text(/** @type {Key} */ (name)) : statusName(name);
+}
