@@ -83,6 +83,7 @@ class Sandboxed:
         monitoring: Mapping[str, Any] | None = None,
         tracing: Tracing = NO_TRACING,
         quota: Mapping[str, Any] | None = None,
+        subscriptions: Mapping[str, Any] | None = None,
         **manager: Any,
     ) -> None:
         """``manager`` has options of the section of that name, ``monitoring`` those of ``physical:host``."""
@@ -95,6 +96,7 @@ class Sandboxed:
             section("database", connection=f"sqlite:///{directory}/blazar.db")
             + section("manager", **manager)
             + section("quota", **(quota or {}))
+            + section("subscriptions", **(subscriptions or {}))
             + section("physical:host", **(monitoring or {}))
             + section("cloud", interface="public", calls_at_once=calls_at_once, **own)
             + section(

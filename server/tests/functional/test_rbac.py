@@ -91,6 +91,18 @@ GET    /v1/maintenances/{maintenance_id}      absent 401  403  403  403  403  40
 DELETE /v1/maintenances/{maintenance_id}      there  401  403  403  403  403  403  403  403  403  204  204
 DELETE /v1/maintenances/{maintenance_id}      absent 401  403  403  403  403  403  403  403  403  404  404
 
+GET    /v1/subscriptions                      -      401  403  403  403  200  200  200  200  200  200  200
+POST   /v1/subscriptions                      -      401  403  403  403  403  201  201  201  403  201  201
+GET    /v1/subscriptions/{subscription_id}    ours   401  403  403  404  200  200  200  404  404  200  200
+GET    /v1/subscriptions/{subscription_id}    theirs 401  403  403  404  404  404  404  200  200  200  200
+GET    /v1/subscriptions/{subscription_id}    absent 401  403  403  404  404  404  404  404  404  404  404
+PUT    /v1/subscriptions/{subscription_id}    ours   401  403  403  404  403  200  200  404  404  200  200
+PUT    /v1/subscriptions/{subscription_id}    theirs 401  403  403  404  404  404  404  200  403  200  200
+PUT    /v1/subscriptions/{subscription_id}    absent 401  403  403  404  404  404  404  404  404  404  404
+DELETE /v1/subscriptions/{subscription_id}    ours   401  403  403  404  403  204  204  404  404  204  204
+DELETE /v1/subscriptions/{subscription_id}    theirs 401  403  403  404  404  404  404  204  403  204  204
+DELETE /v1/subscriptions/{subscription_id}    absent 401  403  403  404  404  404  404  404  404  404  404
+
 GET    /v1/capacity                           -      401  403  403  403  200  200  200  200  200  200  200
 GET    /v1/services                           -      401  403  403  403  403  403  403  403  403  200  200
 GET    /v1/quotas                             -      401  403  403  403  403  403  403  403  403  200  200
@@ -162,6 +174,8 @@ SINCE_LATER = (
     "/v1/waitlist",
     "/v1/maintenances",
     "/v1/maintenances/{maintenance_id}",
+    "/v1/subscriptions",
+    "/v1/subscriptions/{subscription_id}",
 )
 """Paths that API 1.0 has not."""
 SPOOFED = {
@@ -188,6 +202,7 @@ OFFER = {
     "end_date": "2050-01-01 13:00",
     "reservations": [RESERVATION],
 }
+SUBSCRIPTION = {"url": "https://receiver.example.com/", "events": ["failed"]}
 SHAPE = ["error_message", "error_code", "error_name"]
 SHAPES = {401: ["error_message", "error"], 403: SHAPE, 404: SHAPE}
 """The keys of refusals, in this order."""
@@ -196,8 +211,8 @@ ABSENT = "5e1f0000-0000-4000-8000-000000000000"
 
 @dataclass
 class Scene:
-    """A lease and an offer of each of two projects, two hosts that they reserve, a free host, and a floating
-    IP."""
+    """A lease, an offer and a subscription of each of two projects, two hosts that they reserve, a free host,
+    and a floating IP."""
 
     at: Sandboxed
     url: str
@@ -217,6 +232,8 @@ class Scene:
                 self.expect("DELETE", f"/v1/offers/{offer['id']}", user)
         for maintenance in self.expect("GET", "/v1/maintenances")["maintenances"]:
             self.expect("DELETE", f"/v1/maintenances/{maintenance['id']}")
+        for subscription in self.expect("GET", "/v1/subscriptions")["subscriptions"]:
+            self.expect("DELETE", f"/v1/subscriptions/{subscription['id']}")
         for host in self.expect("GET", "/v1/os-hosts")["hosts"]:
             self.expect("DELETE", f"/v1/os-hosts/{host['id']}")
         for floatingip in self.expect("GET", "/v1/floatingips")["floatingips"]:
@@ -238,8 +255,10 @@ class Scene:
             parts = [lease, *lease["reservations"], *lease["events"]]
             offer = self.expect("POST", "/v1/offers", user, json=OFFER)["offer"]
             self.ids["offer_id", target] = offer["id"]
+            made = self.expect("POST", "/v1/subscriptions", user, json=SUBSCRIPTION)["subscription"]
+            self.ids["subscription_id", target] = made["id"]
             self.secrets[target] = frozenset(
-                [lease["name"], lease["user_id"], offer["id"], *(part["id"] for part in parts)]
+                [lease["name"], lease["user_id"], offer["id"], made["id"], *(part["id"] for part in parts)]
                 + [reservation["resource_id"] for reservation in lease["reservations"]]
             )
         self.ids["host_id", "there"] = host["id"]
@@ -257,6 +276,8 @@ class Scene:
                 "start_date": "2050-01-01 16:00",
                 "end_date": "2050-01-01 17:00",
             },
+            ("POST", "/v1/subscriptions"): SUBSCRIPTION,
+            ("PUT", "/v1/subscriptions/{subscription_id}"): {"name": "changed"},
             ("POST", "/v1/maintenances"): {
                 **away,
                 "hosts": ["compute-02"],

@@ -20,6 +20,7 @@ from blazar.conf import (
     nova,
     physical_host,
     quota,
+    subscriptions,
     tracing,
 )
 
@@ -34,6 +35,7 @@ MODULES = (
     nova,
     physical_host,
     quota,
+    subscriptions,
     tracing,
 )
 

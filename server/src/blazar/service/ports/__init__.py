@@ -51,6 +51,14 @@ from blazar.service.ports.lease_lists import LeasePage, LeasePlace, LeaseQuery, 
 from blazar.service.ports.maintenances import MaintenanceRepository
 from blazar.service.ports.offers import OfferRepository
 from blazar.service.ports.quotas import QuotaRepository
+from blazar.service.ports.subscriptions import (
+    FailedAttempt,
+    Match,
+    ReadyLane,
+    SubscriptionRepository,
+    WebhookMessage,
+    WebhookSender,
+)
 from blazar.service.ports.surroundings import Announcements, Clock, Notifier, Nudge
 from blazar.service.ports.waitlist import PlaceInLine, WaitlistRepository
 
@@ -70,6 +78,7 @@ __all__ = [
     "Difference",
     "DutyRepository",
     "EventRepository",
+    "FailedAttempt",
     "Flavor",
     "FloatingIP",
     "Hypervisor",
@@ -86,6 +95,7 @@ __all__ = [
     "Look",
     "MaintenanceRepository",
     "MarkedObject",
+    "Match",
     "Network",
     "Notification",
     "Notifier",
@@ -99,6 +109,7 @@ __all__ = [
     "PropertyRecord",
     "Provider",
     "QuotaRepository",
+    "ReadyLane",
     "Repair",
     "Report",
     "ReportRepository",
@@ -108,8 +119,11 @@ __all__ = [
     "ServerGroup",
     "StandingClaim",
     "Subnet",
+    "SubscriptionRepository",
     "UnifiedLimits",
     "UnitOfWork",
     "WaitlistRepository",
+    "WebhookMessage",
+    "WebhookSender",
     "is_reservation_id",
 ]
