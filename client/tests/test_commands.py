@@ -745,6 +745,53 @@ def test_maintenances_are_listed_shown_and_ended(blazar: Blazar, cloud: Recordin
         assert [each.headers["openstack-api-version"] for each in ran.requests] == ["reservation 1.8"]
 
 
+SUBSCRIPTION = {
+    "id": "0b7d2c8e-5a41-4f6b-9e03-7c1d8a2f4b65",
+    "name": "ops",
+    "url": "https://receiver.example.com/leases",
+    "events": ["started", "ended"],
+    "status": "ACTIVE",
+    "waiting": 0,
+    "last_error": None,
+    "created_at": "2030-01-01 10:00:00",
+}
+
+
+def test_a_subscription_is_made_with_its_secret(blazar: Blazar, cloud: RecordingCloud) -> None:
+    made = {**SUBSCRIPTION, "secret": "whsec_eA=="}
+    cloud.answer("POST", "/subscriptions", 201, {"subscription": made})
+    ran = blazar(
+        "subscription-create https://receiver.example.com/leases --event started --event ended --name ops "
+        "--lease l1 --resource-type physical:host --all-projects -f value -c secret"
+    )
+    assert ran.out == "whsec_eA==\n"
+    assert ran.requests[-1].headers["openstack-api-version"] == "reservation 1.11"
+    assert ran.requests[-1].body == {
+        "url": "https://receiver.example.com/leases",
+        "events": ["started", "ended"],
+        "name": "ops",
+        "lease_id": "l1",
+        "resource_type": "physical:host",
+        "all_projects": True,
+    }
+
+
+def test_subscriptions_are_listed_shown_changed_and_deleted(blazar: Blazar, cloud: RecordingCloud) -> None:
+    path = f"/subscriptions/{SUBSCRIPTION['id']}"
+    cloud.answer("GET", "/subscriptions", 200, {"subscriptions": [SUBSCRIPTION]})
+    cloud.answer("GET", path, 200, {"subscription": SUBSCRIPTION})
+    cloud.answer("PUT", path, 200, {"subscription": SUBSCRIPTION})
+    cloud.answer("DELETE", path, 204, None)
+    listed = blazar("subscription-list -f json")
+    assert json.loads(listed.out)[0]["events"] == "started ended"
+    shown = blazar(f"subscription-show {SUBSCRIPTION['id']} -f value -c status")
+    assert shown.out == "ACTIVE\n"
+    changed = blazar(f"subscription-set {SUBSCRIPTION['id']} --resume --renew-secret --event ended")
+    assert changed.requests[-1].body == {"events": ["ended"], "resume": True, "renew_secret": True}
+    deleted = blazar(f"subscription-delete {SUBSCRIPTION['id']}")
+    assert deleted.out == f"Deleted subscription: {SUBSCRIPTION['id']}\n"
+
+
 def test_a_maintenance_without_an_end_is_not_sent(blazar: Blazar) -> None:
     ran = blazar("maintenance-create 1")
     assert (ran.code, ran.requests) == (2, [])

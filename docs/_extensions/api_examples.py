@@ -146,6 +146,15 @@ STORY: tuple[tuple[str, str, Any], ...] = (
     ("GET", "/v1/maintenances", None),
     ("GET", "/v1/maintenances/{maintenance_id}", None),
     ("DELETE", "/v1/maintenances/{maintenance_id}", None),
+    (
+        "POST",
+        "/v1/subscriptions",
+        {"url": "https://receiver.example.com/leases", "events": ["started", "failed"]},
+    ),
+    ("GET", "/v1/subscriptions", None),
+    ("GET", "/v1/subscriptions/{subscription_id}", None),
+    ("PUT", "/v1/subscriptions/{subscription_id}", {"events": ["started", "failed", "ended"]}),
+    ("DELETE", "/v1/subscriptions/{subscription_id}", None),
     ("PUT", "/v1/quotas/{project_id}", {"limits": {"leases": 100, "hosts": 4}}),
     ("GET", "/v1/quotas", None),
     ("GET", "/v1/quotas/{project_id}", None),
@@ -175,6 +184,8 @@ SINCE = {
     "/v1/timeline": "1.10",
     "/v1/maintenances": "1.8",
     "/v1/maintenances/{maintenance_id}": "1.8",
+    "/v1/subscriptions": "1.11",
+    "/v1/subscriptions/{subscription_id}": "1.11",
 }
 """The version that is asked for where a path is not in the first one."""
 

@@ -22,6 +22,7 @@ from blazar.adapters.metrics import PrometheusMetrics
 from blazar.adapters.notifications import chosen_notifier
 from blazar.adapters.openstack.cloud import connect
 from blazar.adapters.openstack.session import pooled_http
+from blazar.adapters.webhooks import HttpSender, WebhookSettings, networks
 from blazar.api import authentication
 from blazar.api.app import make_app
 from blazar.api.authentication import keystone
@@ -46,6 +47,7 @@ from blazar.engine.relay import Relay
 from blazar.engine.reporting import Reporting
 from blazar.engine.threads import Background
 from blazar.engine.upkeep import Upkeep
+from blazar.engine.webhooks import Webhooks
 from blazar.plugins import Plugins, load_filters, load_plugins
 from blazar.policies import make_enforcer
 from blazar.rpc.codec import Codec
@@ -68,6 +70,7 @@ from blazar.service.ports import Announcements, Clock, Cloud, Database, Notifier
 from blazar.service.ports.kind import Dependencies, Kinds
 from blazar.service.quotas import DEFAULT_LIMITS, Quotas, QuotaSettings
 from blazar.service.reconciliation import Reconciliation, ReconciliationSettings
+from blazar.service.subscriptions import SubscriptionSettings
 from blazar.service.tracing import NO_TRACING, Tracing
 from blazar.service.turns import Turns
 from blazar.service.usage_reports import UsageReports
@@ -133,6 +136,13 @@ class Manager:
                 ]
             ),
             Expiring(expiry),
+            Webhooks(
+                database,
+                HttpSender(webhook_settings(conf)),
+                clock,
+                timedelta(hours=conf.subscriptions.give_up_hours),
+                metrics,
+            ),
             *([Purge(database, clock, timedelta(days=days))] if days else ()),
             *monitors,
             *([Listening(announcements, partial(_look_soon, monitors))] if announcements else ()),
@@ -155,6 +165,7 @@ class Manager:
             offer_settings(conf),
             wait_settings(conf),
             healing_settings(conf),
+            subscription_settings(conf),
         )
         look = timedelta(seconds=conf.manager.waitlist_look_seconds)
         promoting = Promoting(database, self.use_cases.waitlist, clock, look, metrics)
@@ -455,6 +466,23 @@ def wait_settings(conf: cfg.ConfigOpts) -> WaitSettings:
         most=conf.manager.max_waiting_leases_per_project,
         longest=timedelta(hours=conf.manager.max_wait_hours),
     )
+
+
+def webhook_settings(conf: cfg.ConfigOpts) -> WebhookSettings:
+    """Raises ValueError where an option names what is no network."""
+    own = conf.subscriptions
+    return WebhookSettings(
+        networks(own.allowed_networks, "allowed_networks"),
+        networks(own.forbidden_networks, "forbidden_networks"),
+        own.timeout,
+        own.cafile,
+    )
+
+
+def subscription_settings(conf: cfg.ConfigOpts) -> SubscriptionSettings:
+    own = conf.subscriptions
+    require_allowed = HttpSender(webhook_settings(conf)).require_allowed
+    return SubscriptionSettings(own.max_per_project, own.allow_http, require_allowed)
 
 
 def engine_settings(conf: cfg.ConfigOpts) -> EngineSettings:

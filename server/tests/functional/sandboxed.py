@@ -84,6 +84,7 @@ class Sandboxed:
         tracing: Tracing = NO_TRACING,
         quota: Mapping[str, Any] | None = None,
         claim_by: Mapping[str, Any] | None = None,
+        subscriptions: Mapping[str, Any] | None = None,
         **manager: Any,
     ) -> None:
         """``manager`` has options of the section of that name, ``monitoring`` those of ``physical:host``."""
@@ -97,6 +98,7 @@ class Sandboxed:
             + section("manager", **manager)
             + section("quota", **(quota or {}))
             + section("claim_by", **(claim_by or {}))
+            + section("subscriptions", **(subscriptions or {}))
             + section("physical:host", **(monitoring or {}))
             + section("cloud", interface="public", calls_at_once=calls_at_once, **own)
             + section(

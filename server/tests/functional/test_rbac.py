@@ -93,6 +93,18 @@ GET    /v1/maintenances/{maintenance_id}      absent 401  403  403  403  403  40
 DELETE /v1/maintenances/{maintenance_id}      there  401  403  403  403  403  403  403  403  403  204  204
 DELETE /v1/maintenances/{maintenance_id}      absent 401  403  403  403  403  403  403  403  403  404  404
 
+GET    /v1/subscriptions                      -      401  403  403  403  200  200  200  200  200  200  200
+POST   /v1/subscriptions                      -      401  403  403  403  403  201  201  201  403  201  201
+GET    /v1/subscriptions/{subscription_id}    ours   401  403  403  404  200  200  200  404  404  200  200
+GET    /v1/subscriptions/{subscription_id}    theirs 401  403  403  404  404  404  404  200  200  200  200
+GET    /v1/subscriptions/{subscription_id}    absent 401  403  403  404  404  404  404  404  404  404  404
+PUT    /v1/subscriptions/{subscription_id}    ours   401  403  403  404  403  200  200  404  404  200  200
+PUT    /v1/subscriptions/{subscription_id}    theirs 401  403  403  404  404  404  404  200  403  200  200
+PUT    /v1/subscriptions/{subscription_id}    absent 401  403  403  404  404  404  404  404  404  404  404
+DELETE /v1/subscriptions/{subscription_id}    ours   401  403  403  404  403  204  204  404  404  204  204
+DELETE /v1/subscriptions/{subscription_id}    theirs 401  403  403  404  404  404  404  204  403  204  204
+DELETE /v1/subscriptions/{subscription_id}    absent 401  403  403  404  404  404  404  404  404  404  404
+
 GET    /v1/capacity                           -      401  403  403  403  200  200  200  200  200  200  200
 GET    /v1/services                           -      401  403  403  403  403  403  403  403  403  200  200
 GET    /v1/quotas                             -      401  403  403  403  403  403  403  403  403  200  200
@@ -165,6 +177,8 @@ SINCE_LATER = (
     "/v1/waitlist",
     "/v1/maintenances",
     "/v1/maintenances/{maintenance_id}",
+    "/v1/subscriptions",
+    "/v1/subscriptions/{subscription_id}",
 )
 """Paths that API 1.0 has not."""
 SPOOFED = {
@@ -194,6 +208,7 @@ OFFER = {
 AWAY = {"hosts": ["compute-01"], "start_date": "2050-02-01 10:00", "end_date": "2050-02-01 11:00"}
 USERS = {"ours": "demo", "theirs": "alt"}
 """Who makes the leases and the offers."""
+SUBSCRIPTION = {"url": "https://receiver.example.com/", "events": ["failed"]}
 SHAPE = ["error_message", "error_code", "error_name"]
 SHAPES = {401: ["error_message", "error"], 403: SHAPE, 404: SHAPE}
 """The keys of refusals, in this order."""
@@ -202,8 +217,8 @@ ABSENT = "5e1f0000-0000-4000-8000-000000000000"
 
 @dataclass
 class Scene:
-    """A lease and an offer of each of two projects, two hosts that they reserve, a free host, and a floating
-    IP."""
+    """A lease, an offer and a subscription of each of two projects, two hosts that they reserve, a free host,
+    and a floating IP."""
 
     at: Sandboxed
     url: str
@@ -212,7 +227,7 @@ class Scene:
     """By the name in the path, and the target."""
     bodies: dict[tuple[str, str], Any] = field(default_factory=dict)
     secrets: dict[str, set[str]] = field(default_factory=dict)
-    """The name and all ids of each lease and offer, by target."""
+    """The name and all ids of each lease, offer and subscription, by target."""
 
     def set_up(self) -> None:
         """Make all objects, and the bodies of the requests."""
@@ -225,6 +240,7 @@ class Scene:
             self.make("/v1/quotas/{project_id}", target)
         for target in USERS:
             self.make("/v1/offers/{offer_id}", target)
+            self.make("/v1/subscriptions/{subscription_id}", target)
         for path in ("/v1/os-hosts/{host_id}", "/v1/maintenances/{maintenance_id}"):
             self.make(path, "there")
         self.make("/v1/floatingips/{floatingip_id}", "there")
@@ -236,6 +252,8 @@ class Scene:
                 "start_date": "2050-01-01 16:00",
                 "end_date": "2050-01-01 17:00",
             },
+            ("POST", "/v1/subscriptions"): SUBSCRIPTION,
+            ("PUT", "/v1/subscriptions/{subscription_id}"): {"name": "changed"},
             ("POST", "/v1/maintenances"): {
                 **AWAY,
                 "hosts": ["compute-02"],
@@ -267,13 +285,14 @@ class Scene:
         body = {
             "lease_id": {"name": f"{target}: layoffs", **LEASE, "reservations": [RESERVATION]},
             "offer_id": OFFER,
+            "subscription_id": SUBSCRIPTION,
             "host_id": {"name": "compute-03", "rack": "r3", "gpu": "1"},
             "maintenance_id": AWAY,
             "floatingip_id": self.address(150),
         }[name]
         made = self.expect("POST", listed, user, json=body)[name.removesuffix("_id")]
         self.ids[name, target] = made["id"]
-        if name == "offer_id":
+        if name in ("offer_id", "subscription_id"):
             self.secrets[target].add(made["id"])
         if name == "lease_id":
             self.ids["project_id", target] = made["project_id"]
@@ -296,6 +315,8 @@ class Scene:
             self.make(row.path, row.target)
         elif row.path == "/v1/leases/{lease_id}":
             self.expect("PUT", path, json={"name": f"{row.target}: layoffs"})
+        elif row.path == "/v1/subscriptions/{subscription_id}":
+            self.expect("PUT", path, json={"name": ""})
         elif row.path == "/v1/os-hosts/{host_id}":
             self.expect("PUT", path, json={"rack": "r3"})
         elif row.path == "/v1/os-hosts/properties/{property_name}":

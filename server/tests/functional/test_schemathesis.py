@@ -96,6 +96,7 @@ def test_described_requests(
         "lease_id": lease["id"],
         "offer_id": offer_id(described_house),
         "maintenance_id": maintenance_id(described_house),
+        "subscription_id": subscription_id(described_house),
         "host_id": "1",
         "project_id": "a-project-without-leases",
         "property_name": "gpu",
@@ -140,6 +141,17 @@ def maintenance_id(house: House) -> str:
         made = house.send("POST", "/v1/maintenances", "admin", json=body, headers=newest)
         planned = [made.json["maintenance"]]
     return str(planned[0]["id"])
+
+
+def subscription_id(house: House) -> str:
+    """Return the id of a subscription that is there."""
+    newest = {HEADER: f"reservation {text(MAXIMUM)}"}
+    there = house.send("GET", "/v1/subscriptions", "admin", headers=newest).json["subscriptions"]
+    if not there:
+        body = {"url": "https://receiver.example.com/", "events": ["failed"]}
+        made = house.send("POST", "/v1/subscriptions", "admin", json=body, headers=newest)
+        there = [made.json["subscription"]]
+    return str(there[0]["id"])
 
 
 def least(path: str) -> int:

@@ -50,6 +50,8 @@ METHODS: dict[str, tuple[Any, ...]] = {
     "hosts_seen": (1, 1, True),
     "healed": (1, 1),
     "line_seen": (1, 60.0),
+    "webhook_sent": ("ok", 0.1),
+    "webhooks_waiting": (1, 1),
     "drift_seen": ({"flavor": 1}, datetime(2030, 1, 1, tzinfo=UTC)),
 }
 

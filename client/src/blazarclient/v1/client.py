@@ -17,6 +17,7 @@ from blazarclient.v1.maintenances import Maintenances
 from blazarclient.v1.offers import Offers
 from blazarclient.v1.quotas import Quotas
 from blazarclient.v1.services import Services
+from blazarclient.v1.subscriptions import Subscriptions
 from blazarclient.v1.waitlist import Waitlist
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _LOG = logging.getLogger(__name__)
 
 class Client:
     """The calls of the API, in groups: `lease`, `allocation`, `capacity`, `availability`, `offer`,
-    `waitlist`, `maintenance`, `quota`, `service`, and those of the installed kinds.
+    `waitlist`, `maintenance`, `subscription`, `quota`, `service`, and those of the installed kinds.
 
     The client takes a keystoneauth `session`; further arguments (`interface`, `region_name`,
     `endpoint_override`, ...) choose the endpoint. The deprecated arguments `blazar_url` and `auth_token`
@@ -58,6 +59,7 @@ class Client:
         self.offer = Offers(transport)
         self.waitlist = Waitlist(transport)
         self.maintenance = Maintenances(transport)
+        self.subscription = Subscriptions(transport)
         self.service = Services(transport)
 
     if TYPE_CHECKING:

@@ -86,6 +86,7 @@ _NOUNS = (
     "availability",
     "offer",
     "waitlist",
+    "subscription",
     "quota",
     "usage",
     "service",

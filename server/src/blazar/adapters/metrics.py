@@ -101,6 +101,12 @@ class PrometheusMetrics:
         self._reports = gauge("usage_reports", "Reports to usage filters that wait to be delivered")
         self._waiting = gauge("waiting_leases", "Leases that wait in line for resources")
         self._waiting_longest = gauge("waiting_longest_seconds", "How long the oldest of them has waited")
+        self._webhooks = counter("webhooks", "Attempts to send messages to subscribers", "outcome")
+        self._webhook_seconds = seconds("webhook_seconds", "How long such attempts took", LONG)
+        self._messages = gauge("webhook_messages", "Messages to subscribers that wait to be delivered")
+        self._suspended = gauge(
+            "subscriptions_suspended", "Subscriptions whose receiver has failed for too long"
+        )
         gauge("build_info", "Always 1; the label is of interest", "livemax", "version").labels(VERSION).set(1)
 
     def show_health(
@@ -185,6 +191,14 @@ class PrometheusMetrics:
     def line_seen(self, waiting: int, oldest: float) -> None:
         self._waiting.set(waiting)
         self._waiting_longest.set(oldest)
+
+    def webhook_sent(self, outcome: str, seconds: float) -> None:
+        self._webhooks.labels(outcome).inc()
+        self._webhook_seconds.observe(seconds)
+
+    def webhooks_waiting(self, messages: int, suspended: int) -> None:
+        self._messages.set(messages)
+        self._suspended.set(suspended)
 
 
 class _HealthCollector(Collector):

@@ -37,13 +37,16 @@ from blazar.api.schemas.lists import LeasesQuery
 from blazar.api.schemas.maintenances import MaintenanceCreate
 from blazar.api.schemas.offers import OfferCreate
 from blazar.api.schemas.quotas import QuotaUpdate
+from blazar.api.schemas.subscriptions import SubscriptionCreate, SubscriptionUpdate
 from blazar.api.schemas.timeline import TimelineQuery
 from blazar.api.services import ServiceActions
+from blazar.api.subscriptions import SubscriptionActions
 from blazar.api.timeline import IF_NONE_MATCH, TimelineActions
 from blazar.api.views import capacity as capacity_views
 from blazar.api.views import leases as lease_views
 from blazar.api.views import maintenances as maintenance_views
 from blazar.api.views import quotas as quota_views
+from blazar.api.views import subscriptions as subscription_views
 from blazar.api.views.availability import AvailabilityReply
 from blazar.api.views.offers import OfferReply, OffersReply
 from blazar.api.views.services import ServicesReply
@@ -75,6 +78,8 @@ USAGE = TypeAdapter(quota_views.UsageReply)
 CAPACITY = TypeAdapter(capacity_views.CapacityReply)
 WAITLIST = TypeAdapter(WaitlistReply)
 TIMELINE = TypeAdapter(TimelineReply)
+SUBSCRIPTION = TypeAdapter(subscription_views.SubscriptionReply)
+SUBSCRIPTIONS = TypeAdapter(subscription_views.SubscriptionsReply)
 SERVICES = TypeAdapter(ServicesReply)
 
 
@@ -94,6 +99,7 @@ def routes(
     quotas = QuotaActions(service, authorizer)
     offers = OfferActions(service, kinds, authorizer, explanations)
     maintenances = MaintenanceActions(service, authorizer)
+    subscriptions = SubscriptionActions(service, authorizer)
     ask = AvailabilityActions(service, authorizer, tells_shortages).ask
     # fmt: off
     core = (
@@ -128,6 +134,15 @@ def routes(
         Route("GET",    "/v1/maintenances/{maintenance_id}", maintenances.show, reply=MAINTENANCE,
               since=(1, 8)),
         Route("DELETE", "/v1/maintenances/{maintenance_id}", maintenances.delete, 204, since=(1, 8)),
+
+        Route("GET",    "/v1/subscriptions", subscriptions.list, reply=SUBSCRIPTIONS, since=(1, 11)),
+        Route("POST",   "/v1/subscriptions", subscriptions.create, 201, body=SubscriptionCreate,
+              reply=SUBSCRIPTION, since=(1, 11)),
+        Route("GET",    "/v1/subscriptions/{subscription_id}", subscriptions.show, reply=SUBSCRIPTION,
+              since=(1, 11)),
+        Route("PUT",    "/v1/subscriptions/{subscription_id}", subscriptions.update,
+              body=SubscriptionUpdate, reply=SUBSCRIPTION, since=(1, 11)),
+        Route("DELETE", "/v1/subscriptions/{subscription_id}", subscriptions.delete, 204, since=(1, 11)),
 
         Route("GET",    "/v1/quotas", quotas.list, reply=QUOTAS),
         Route("GET",    "/v1/quotas/{project_id}", quotas.show, reply=QUOTA),

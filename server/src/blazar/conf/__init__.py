@@ -22,6 +22,7 @@ from blazar.conf import (
     nova,
     physical_host,
     quota,
+    subscriptions,
     tracing,
 )
 
@@ -38,6 +39,7 @@ MODULES = (
     nova,
     physical_host,
     quota,
+    subscriptions,
     tracing,
 )
 

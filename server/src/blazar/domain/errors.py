@@ -169,6 +169,13 @@ class MaintenanceNotFound(NotFound):
     template = "There is no maintenance {maintenance}: it is over, was deleted, or never was."
 
 
+class SubscriptionNotFound(NotFound):
+    """No subscription has this id. What the caller may not see is answered in the same words."""
+
+    code = "subscription_not_found"
+    template = "There is no subscription {subscription}."
+
+
 # What is asked for collides with the state of things.
 
 
@@ -194,6 +201,11 @@ class OfferClaimed(Conflict):
 class WaitlistFull(Conflict):
     code = "waitlist_full"
     template = "The waitlist is full: {places} leases wait already. Try again later."
+
+
+class TooManySubscriptions(Conflict):
+    code = "too_many_subscriptions"
+    template = "The project has {most} subscriptions already, which is as many as it may have."
 
 
 class MaintenanceConflict(Conflict):
@@ -288,3 +300,10 @@ class CloudRefused(BlazarError):
 
     code = "cloud_refused"
     template = "{service} refused the request: {reason}"
+
+
+class NotDelivered(BlazarError):
+    """A receiver has not taken a message; the reason is told to its subscriber."""
+
+    code = "not_delivered"
+    template = "{reason}"

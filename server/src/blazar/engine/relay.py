@@ -4,13 +4,14 @@ delivered."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from blazar.domain.errors import Stale
 from blazar.engine.threads import LongLivedThread
 from blazar.service.health import ThreadHealth
 from blazar.service.metrics import NO_METRICS, Metrics
-from blazar.service.ports import Clock, Database, Notifier, UnitOfWork
+from blazar.service.ports import Clock, Database, Notification, Notifier, UnitOfWork
+from blazar.service.webhooks import match
 
 BATCH = 100
 HOLD = timedelta(seconds=30)
@@ -60,7 +61,7 @@ class Relay:
             if not uow.outbox.peek(1):
                 return 0
         now = self._clock.now()
-        waiting = list(self._database.transact(lambda uow: uow.outbox.take(BATCH, now, now + HOLD)))
+        waiting = list(self._database.transact(lambda uow: self._take(uow, now)))
         delivered: list[int] = []
         try:
             while waiting and self._clock.now() < now + HOLD:
@@ -70,6 +71,13 @@ class Relay:
         finally:
             self._record(delivered, [notification.id for notification in waiting])
         return len(delivered)
+
+    def _take(self, uow: UnitOfWork, now: datetime) -> Sequence[Notification]:
+        taken = uow.outbox.take(BATCH, now, now + HOLD)
+        if taken:
+            # What is delivered is gone, so it is compared with the subscriptions before.
+            match(uow, taken, now)
+        return taken
 
     def _record(self, delivered: Sequence[int], waiting: Sequence[int]) -> None:
         def commit(uow: UnitOfWork) -> None:

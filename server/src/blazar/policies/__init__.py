@@ -17,6 +17,7 @@ from blazar.policies import (
     properties,
     quotas,
     services,
+    subscriptions,
     timeline,
     waitlist,
 )
@@ -28,6 +29,7 @@ RULES: tuple[policy.RuleDefault, ...] = (
     *offers.RULES,
     *waitlist.RULES,
     *maintenances.RULES,
+    *subscriptions.RULES,
     *quotas.RULES,
     *services.RULES,
     *capacity.RULES,

@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any
 
+from blazar.domain.subscription import LeaseEvent
+
 
 class Unset(Enum):
     """The field was not sent, so it stays as it is (which differs from null)."""
@@ -71,6 +73,27 @@ class CreateMaintenance:
     name: str
     reason: str | None = None
     force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSubscription:
+    """Tell these events of leases to an address. A filter that is None leaves all through."""
+
+    name: str
+    url: str
+    events: tuple[LeaseEvent, ...]
+    watched_project: str | None = None
+    lease_id: str | None = None
+    resource_type: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateSubscription:
+    name: str | Unset = UNSET
+    url: str | Unset = UNSET
+    events: tuple[LeaseEvent, ...] | Unset = UNSET
+    resume: bool = False
+    renew_secret: bool = False
 
 
 @dataclass(frozen=True, slots=True)

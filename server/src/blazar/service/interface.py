@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 from blazar.domain.lease.lease import Lease
 from blazar.domain.lease.maintenance import Maintenance
 from blazar.domain.lease.offer import Offer
+from blazar.domain.subscription import Subscription
 from blazar.service.availability import Availability
 from blazar.service.capacity import CapacityQuestion, CapacityReport
 from blazar.service.commands import (
@@ -21,8 +22,10 @@ from blazar.service.commands import (
     ClaimOffer,
     CreateLease,
     CreateMaintenance,
+    CreateSubscription,
     RequestKey,
     UpdateLease,
+    UpdateSubscription,
 )
 from blazar.service.context import Caller
 from blazar.service.explanations import Explanation
@@ -31,6 +34,7 @@ from blazar.service.maintenances import MaintenanceDecision
 from blazar.service.ports import LeasePage, LeaseQuery, ListPage
 from blazar.service.quotas import LimitUse, Quota, QuotaList
 from blazar.service.services import ServiceState
+from blazar.service.subscriptions import NewSubscription
 from blazar.service.timeline import Timeline, TimelineQuestion
 from blazar.service.waitlist import WaitingLease
 
@@ -261,6 +265,33 @@ class MaintenancesInterface(Protocol):
         ...
 
 
+class SubscriptionsInterface(Protocol):
+    @call_options(repeatable=False, once=True)
+    def create(self, command: CreateSubscription, caller: Caller) -> NewSubscription:
+        """Return the new subscription of the caller's project with its secret, which is never told again.
+        Raises InvalidInput, TooManySubscriptions."""
+        ...
+
+    def get(self, subscription_id: str) -> Subscription:
+        """Return the subscription. Raises SubscriptionNotFound."""
+        ...
+
+    def list(self, project_id: str | None) -> Sequence[Subscription]:
+        """Return the subscriptions of a project, of all projects with None, oldest first."""
+        ...
+
+    @call_options(repeatable=False, once=True)
+    def update(self, subscription_id: str, command: UpdateSubscription, caller: Caller) -> NewSubscription:
+        """Return the changed subscription, with its secret where that is made anew. Raises InvalidInput,
+        SubscriptionNotFound."""
+        ...
+
+    @call_options(once=True)
+    def delete(self, subscription_id: str, caller: Caller) -> None:
+        """Remove the subscription, and what it was to be told. Raises SubscriptionNotFound."""
+        ...
+
+
 class HealthInterface(Protocol):
     @call_options(patience=3.0)
     def read(self) -> ManagerHealth:
@@ -343,6 +374,7 @@ INTERFACES: Mapping[str, type] = {
     "offers": OffersInterface,
     "waitlist": WaitlistInterface,
     "maintenances": MaintenancesInterface,
+    "subscriptions": SubscriptionsInterface,
     "quotas": QuotasInterface,
     "capacity": CapacityInterface,
     "timeline": TimelineInterface,

@@ -63,6 +63,12 @@ class Metrics(Protocol):
     def line_seen(self, waiting: int, oldest: float) -> None:
         """So many leases wait in line, one of them for ``oldest`` seconds already."""
 
+    def webhook_sent(self, outcome: str, seconds: float) -> None:
+        """An attempt to send a message to a subscriber was ``ok`` or ``failed``."""
+
+    def webhooks_waiting(self, messages: int, suspended: int) -> None:
+        """So many messages to subscribers wait, and so many subscriptions are suspended."""
+
 
 class NoMetrics:
     """The Metrics where no metrics are wanted."""
@@ -100,6 +106,10 @@ class NoMetrics:
     def drift_seen(self, differences: Mapping[str, int], at: datetime | None) -> None: ...
 
     def line_seen(self, waiting: int, oldest: float) -> None: ...
+
+    def webhook_sent(self, outcome: str, seconds: float) -> None: ...
+
+    def webhooks_waiting(self, messages: int, suspended: int) -> None: ...
 
 
 NO_METRICS = NoMetrics()

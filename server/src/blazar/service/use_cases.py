@@ -30,6 +30,7 @@ from blazar.service.preparation import Preparation
 from blazar.service.private_properties import PrivateProperties
 from blazar.service.quotas import Quotas, QuotaSettings, QuotaUseCases
 from blazar.service.services import Services
+from blazar.service.subscriptions import Subscriptions, SubscriptionSettings
 from blazar.service.timeline import TimelineUseCases
 from blazar.service.unified_limits import KeystoneLimits
 from blazar.service.update_suggestions import UpdateSuggestions
@@ -59,6 +60,7 @@ class UseCases:
         offers: OfferSettings | None = None,
         waiting: WaitSettings | None = None,
         healing: HealingSettings | None = None,
+        subscriptions: SubscriptionSettings | None = None,
     ) -> None:
         database, cloud = dependencies.database, dependencies.cloud
         kinds, clock = dependencies.kinds, dependencies.clock
@@ -124,6 +126,7 @@ class UseCases:
             "capacity": CapacityUseCases(calendars, kinds, private, cloud, clock, planning.cleaning),
             "timeline": TimelineUseCases(calendars, kinds, database, clock),
             "maintenances": self.maintenances,
+            "subscriptions": Subscriptions(database, kinds, clock, subscriptions or SubscriptionSettings()),
             "services": Services(database, clock),
             "availability": availability,
             "waitlist": self.waitlist,

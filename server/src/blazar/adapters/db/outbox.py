@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, Row, delete, func, insert, or_, select, update
 
 from blazar.adapters.db.selections import chunks
 from blazar.adapters.db.tables import outbox
@@ -27,7 +27,7 @@ class SqlOutbox:
 
     def peek(self, limit: int) -> Sequence[Notification]:
         found = self._connection.execute(select(outbox).order_by(outbox.c.id).limit(limit))
-        return [Notification(row.id, row.event_type, row.payload, row.created_at) for row in found]
+        return [_notification(row) for row in found]
 
     def take(self, limit: int, now: datetime, until: datetime) -> Sequence[Notification]:
         found = list(self._connection.execute(select(outbox).order_by(outbox.c.id).limit(limit)))
@@ -41,7 +41,17 @@ class SqlOutbox:
         held = update(outbox).where(outbox.c.id.in_(ids), is_free).values(held_until=until)
         if self._connection.execute(held).rowcount != len(ids):
             raise Stale()  # another relay was faster: nothing is held, and nothing is lost
-        return [Notification(row.id, row.event_type, row.payload, row.created_at) for row in found]
+        return [_notification(row) for row in found]
+
+    def unmatched(self, limit: int) -> Sequence[Notification]:
+        waiting = select(outbox).where(outbox.c.matched.is_(None)).order_by(outbox.c.id).limit(limit)
+        return [_notification(row) for row in self._connection.execute(waiting)]
+
+    def mark_matched(self, ids: Sequence[int]) -> None:
+        for some in chunks(ids):
+            these = update(outbox).where(outbox.c.id.in_(some), outbox.c.matched.is_(None))
+            if self._connection.execute(these.values(matched=True)).rowcount != len(some):
+                raise Stale()
 
     def give_back(self, ids: Sequence[int]) -> None:
         for some in chunks(ids):
@@ -53,3 +63,7 @@ class SqlOutbox:
 
     def depth(self) -> int:
         return self._connection.scalar(select(func.count()).select_from(outbox)) or 0
+
+
+def _notification(row: Row[Any]) -> Notification:
+    return Notification(row.id, row.event_type, row.payload, row.created_at, row.matched is not None)

@@ -244,6 +244,51 @@ outbox = _table(
     Column("payload", Json, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("held_until", UtcDateTime),
+    Column("matched", Boolean),  # NULL until it was compared with the subscriptions
+    Index(None, "matched", "id"),
+    sqlite_autoincrement=True,
+)
+
+# Who is told what becomes of leases. A filter that leaves all through is "".
+subscriptions = _table(
+    "subscriptions",
+    _id(),
+    Column("name", String(255), nullable=False),
+    Column("project_id", String(255), nullable=False),
+    Column("user_id", String(255), nullable=False),
+    Column("url", Text, nullable=False),
+    Column("secret", String(128), nullable=False),
+    Column("events", Json, nullable=False),
+    Column("watched_project", String(255), nullable=False),
+    Column("lease_id", String(36), nullable=False),
+    Column("resource_type", String(66)),
+    Column("status", String(16), nullable=False),
+    Column("waiting", Integer, nullable=False),  # messages
+    Column("is_prompt", Boolean, nullable=False),  # whether the last message was taken at once
+    Column("token", String(64)),  # of the manager that has a message under way
+    Column("attempts", Integer, nullable=False),
+    Column("due", UtcDateTime, nullable=False),
+    Column("failing_since", UtcDateTime),
+    Column("last_error", Text),
+    Column("delivered_at", UtcDateTime),
+    Column("suspended_at", UtcDateTime),
+    _created(),
+    _updated(),
+    Index(None, "project_id", "created_at", "id"),
+    Index(None, "watched_project", "lease_id"),
+    Index(None, "waiting", "status"),
+    Index(None, "status"),
+)
+
+# What waits to be sent to subscribers.
+webhook_messages = _table(
+    "webhook_messages",
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("subscription_id", String(36), ForeignKey("subscriptions.id", ondelete="CASCADE"), nullable=False),
+    Column("event", String(16), nullable=False),
+    Column("document", Json, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Index(None, "subscription_id", "id"),
     sqlite_autoincrement=True,
 )
 

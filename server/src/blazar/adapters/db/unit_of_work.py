@@ -16,6 +16,7 @@ from blazar.adapters.db.presences import SqlPresences
 from blazar.adapters.db.quotas import SqlQuotas
 from blazar.adapters.db.reports import SqlReports
 from blazar.adapters.db.resources import SqlResources
+from blazar.adapters.db.subscriptions import SqlSubscriptions
 from blazar.adapters.db.waitlist import SqlWaitlist
 
 
@@ -35,4 +36,5 @@ class SqlUnitOfWork:
         self.imports = SqlImports(connection)
         self.presences = SqlPresences(connection)
         self.quotas = SqlQuotas(connection)
+        self.subscriptions = SqlSubscriptions(connection, self.quotas)
         self.waitlist = SqlWaitlist(connection, self.quotas)

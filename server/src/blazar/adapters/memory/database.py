@@ -20,6 +20,7 @@ from blazar.adapters.memory.quotas import MemoryQuotas
 from blazar.adapters.memory.reports import MemoryReports
 from blazar.adapters.memory.resources import MemoryResources
 from blazar.adapters.memory.state import State
+from blazar.adapters.memory.subscriptions import MemorySubscriptions
 from blazar.adapters.memory.waitlist import MemoryWaitlist
 from blazar.service.ports import UnitOfWork
 
@@ -42,6 +43,7 @@ class MemoryUnitOfWork:
         self.imports = MemoryImports(state)
         self.presences = MemoryPresences(state)
         self.quotas = MemoryQuotas(state)
+        self.subscriptions = MemorySubscriptions(state)
         self.waitlist = MemoryWaitlist(state)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from blazar.adapters.memory.state import State
 from blazar.adapters.stored import through_json
+from blazar.domain.errors import Stale
 from blazar.service.ports import Notification
 
 
@@ -35,6 +37,17 @@ class MemoryOutbox:
             return []
         self._state.notices_held.update({notification.id: until for notification in oldest})
         return oldest
+
+    def unmatched(self, limit: int) -> Sequence[Notification]:
+        waiting = [each for _, each in sorted(self._state.notifications.items()) if not each.matched]
+        return waiting[:limit]
+
+    def mark_matched(self, ids: Sequence[int]) -> None:
+        for id_ in ids:
+            notification = self._state.notifications.get(id_)
+            if notification is None or notification.matched:
+                raise Stale()
+            self._state.notifications[id_] = replace(notification, matched=True)
 
     def give_back(self, ids: Sequence[int]) -> None:
         for id_ in ids:

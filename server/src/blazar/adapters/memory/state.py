@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.lease.maintenance import Maintenance
 from blazar.domain.lease.offer import Offer
 from blazar.domain.quota import Use
 from blazar.domain.resource import Allocation, Registration
+from blazar.domain.subscription import Subscription
 from blazar.service.ports import KeptKey, Notification, Presence, PropertyRecord, Report
 
 
@@ -38,6 +40,24 @@ class HeldReport:
 
     report: Report
     due: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class HeldLane:
+    """A subscription, its secret, and which manager has a message of it under way."""
+
+    subscription: Subscription
+    secret: str
+    token: str | None = None
+    is_prompt: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HeldMessage:
+    """A message that waits to be sent."""
+
+    subscription_id: str
+    document: Mapping[str, Any]
 
 
 @dataclass
@@ -70,6 +90,9 @@ class State:
     spent: dict[tuple[str, int], tuple[str, Use]] = field(
         default_factory=dict
     )  # with the project, by lease and number
+    subscriptions: dict[str, HeldLane] = field(default_factory=dict)  # by id
+    messages: dict[int, HeldMessage] = field(default_factory=dict)  # to subscribers, by id
+    last_message: int = 0
 
     def leases_and_offers(self) -> Iterator[Lease]:
         """Return the leases, and those that offers would become."""
@@ -112,4 +135,7 @@ class State:
             limits=dict(self.limits),
             quota_turns=dict(self.quota_turns),
             spent=dict(self.spent),
+            subscriptions=dict(self.subscriptions),
+            messages=dict(self.messages),
+            last_message=self.last_message,
         )

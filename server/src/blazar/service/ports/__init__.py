@@ -52,6 +52,14 @@ from blazar.service.ports.lease_lists import LeasePage, LeasePlace, LeaseQuery, 
 from blazar.service.ports.maintenances import MaintenanceRepository
 from blazar.service.ports.offers import OfferRepository
 from blazar.service.ports.quotas import QuotaRepository
+from blazar.service.ports.subscriptions import (
+    FailedAttempt,
+    Match,
+    ReadyLane,
+    SubscriptionRepository,
+    WebhookMessage,
+    WebhookSender,
+)
 from blazar.service.ports.surroundings import Announcements, Clock, Notifier, Nudge
 from blazar.service.ports.waitlist import PlaceInLine, WaitlistRepository
 
@@ -71,6 +79,7 @@ __all__ = [
     "Difference",
     "DutyRepository",
     "EventRepository",
+    "FailedAttempt",
     "Flavor",
     "FloatingIP",
     "Hypervisor",
@@ -88,6 +97,7 @@ __all__ = [
     "Look",
     "MaintenanceRepository",
     "MarkedObject",
+    "Match",
     "Network",
     "Notification",
     "Notifier",
@@ -101,6 +111,7 @@ __all__ = [
     "PropertyRecord",
     "Provider",
     "QuotaRepository",
+    "ReadyLane",
     "Repair",
     "Report",
     "ReportRepository",
@@ -110,8 +121,11 @@ __all__ = [
     "ServerGroup",
     "StandingClaim",
     "Subnet",
+    "SubscriptionRepository",
     "UnifiedLimits",
     "UnitOfWork",
     "WaitlistRepository",
+    "WebhookMessage",
+    "WebhookSender",
     "is_reservation_id",
 ]

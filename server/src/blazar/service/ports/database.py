@@ -18,6 +18,7 @@ from blazar.service.ports.lease_lists import LeasePage, LeaseQuery, ListPage
 from blazar.service.ports.maintenances import MaintenanceRepository
 from blazar.service.ports.offers import OfferRepository
 from blazar.service.ports.quotas import QuotaRepository
+from blazar.service.ports.subscriptions import SubscriptionRepository
 from blazar.service.ports.waitlist import WaitlistRepository
 
 T = TypeVar("T")
@@ -385,6 +386,8 @@ class Notification:
     event_type: str
     payload: Mapping[str, Any]
     created_at: datetime
+    matched: bool = False
+    """It was compared with the subscriptions."""
 
 
 class Outbox(Protocol):
@@ -403,6 +406,15 @@ class Outbox(Protocol):
         has some of them, so that they are delivered in order, and twice only where a relay died or was too
         slow. A relay that has them for more than twice as long as the caller would took them by a clock that
         was ahead, and does not count."""
+        ...
+
+    def unmatched(self, limit: int) -> Sequence[Notification]:
+        """Return the oldest ones that were not compared with the subscriptions, by id, taken or not."""
+        ...
+
+    def mark_matched(self, ids: Sequence[int]) -> None:
+        """Remember that these were compared with the subscriptions. Raises Stale where one of them was
+        already, or is gone: what was found by the comparison must then be given up."""
         ...
 
     def give_back(self, ids: Sequence[int]) -> None:
@@ -600,6 +612,8 @@ class UnitOfWork(Protocol):
     def presences(self) -> PresenceRepository: ...
     @property
     def quotas(self) -> QuotaRepository: ...
+    @property
+    def subscriptions(self) -> SubscriptionRepository: ...
     @property
     def waitlist(self) -> WaitlistRepository: ...
 

@@ -1,0 +1,141 @@
+"""Subscriptions: who is told what becomes of leases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from blazar.domain.errors import InvalidInput, Stale, SubscriptionNotFound, TooManySubscriptions
+from blazar.domain.subscription import Subscription, Target
+from blazar.service.commands import UNSET, CreateSubscription, UpdateSubscription
+from blazar.service.context import Caller
+from blazar.service.ids import new_id
+from blazar.service.ports import Clock, Database, UnitOfWork
+from blazar.service.ports.kind import Kinds
+from blazar.service.webhooks import new_secret
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionSettings:
+    """What users may ask for."""
+
+    most: int = 10
+    """Subscriptions of a project."""
+    allows_http: bool = False
+    require_allowed: Callable[[str], None] = lambda url: None
+    """Raises InvalidInput for an address that no message is ever sent to."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewSubscription:
+    """A subscription with its secret, which is told once: where it is made, or made anew."""
+
+    subscription: Subscription
+    secret: str | None = field(default=None, repr=False)
+
+
+class Subscriptions:
+    """The use cases of subscriptions."""
+
+    def __init__(
+        self,
+        database: Database,
+        kinds: Kinds,
+        clock: Clock,
+        settings: SubscriptionSettings,
+    ) -> None:
+        self._database = database
+        self._kinds = kinds
+        self._clock = clock
+        self._settings = settings
+
+    def create(self, command: CreateSubscription, caller: Caller) -> NewSubscription:
+        """Raises InvalidInput, TooManySubscriptions, and TooLate where the caller has stopped to wait."""
+        self._require_sendable(command.url)
+        if command.resource_type is not None and command.resource_type not in self._kinds:
+            raise InvalidInput(f"There is no resource type {command.resource_type}.")
+        subscription = Subscription(
+            id=new_id(),
+            name=command.name,
+            project_id=str(caller.project_id),
+            user_id=caller.user_id,
+            url=command.url,
+            events=command.events,
+            watched_project=command.watched_project,
+            lease_id=command.lease_id,
+            resource_type=command.resource_type,
+        )
+        secret = new_secret()
+        stored = self._database.transact(lambda uow: self._add(uow, subscription, secret, caller))
+        return NewSubscription(stored, secret)
+
+    def _add(self, uow: UnitOfWork, subscription: Subscription, secret: str, caller: Caller) -> Subscription:
+        uow.subscriptions.queue_up(subscription.project_id)
+        if uow.subscriptions.count(subscription.project_id) >= self._settings.most:
+            raise TooManySubscriptions(most=self._settings.most)
+        self._require_lease(uow, subscription)
+        stored = uow.subscriptions.add(subscription, secret, self._clock.now())
+        caller.require_time(self._clock.now())  # as late as possible
+        return stored
+
+    def _require_lease(self, uow: UnitOfWork, subscription: Subscription) -> None:
+        if subscription.lease_id is None:
+            return
+        lease = uow.leases.get(subscription.lease_id)
+        if lease is None or subscription.watched_project not in (None, lease.project_id):
+            raise InvalidInput(f"There is no lease {subscription.lease_id}.")
+
+    def get(self, subscription_id: str) -> Subscription:
+        with self._database.read() as uow:
+            return _found(uow, subscription_id)
+
+    def list(self, project_id: str | None) -> Sequence[Subscription]:
+        with self._database.read() as uow:
+            return uow.subscriptions.list(project_id)
+
+    def update(self, subscription_id: str, command: UpdateSubscription, caller: Caller) -> NewSubscription:
+        if command.url is not UNSET:
+            self._require_sendable(str(command.url))
+        secret = new_secret() if command.renew_secret else None
+
+        def work(uow: UnitOfWork) -> Subscription:
+            now = self._clock.now()
+            old = _found(uow, subscription_id)
+            changed = replace(
+                old,
+                name=old.name if command.name is UNSET else command.name,
+                url=old.url if command.url is UNSET else command.url,
+                events=old.events if command.events is UNSET else command.events,
+            )
+            # Another receiver has not failed yet.
+            if command.resume or changed.url != old.url:
+                uow.subscriptions.restart(changed.resumed(now), now)
+            uow.subscriptions.save(changed, now)
+            if secret is not None:
+                uow.subscriptions.set_secret(subscription_id, secret)
+            caller.require_time(self._clock.now())
+            return _found(uow, subscription_id)
+
+        return NewSubscription(self._database.transact(work), secret)
+
+    def delete(self, subscription_id: str, caller: Caller) -> None:
+        def work(uow: UnitOfWork) -> None:
+            try:
+                uow.subscriptions.remove(subscription_id)
+            except Stale:
+                raise SubscriptionNotFound(subscription=subscription_id) from None
+
+        self._database.transact(work)
+
+    def _require_sendable(self, url: str) -> None:
+        """Raises InvalidInput for an address that nothing is ever sent to."""
+        if Target.parse(url).scheme != "https" and not self._settings.allows_http:
+            raise InvalidInput("The url must begin with https://.")
+        self._settings.require_allowed(url)
+
+
+def _found(uow: UnitOfWork, subscription_id: str) -> Subscription:
+    found = uow.subscriptions.get(subscription_id)
+    if found is None:
+        raise SubscriptionNotFound(subscription=subscription_id)
+    return found

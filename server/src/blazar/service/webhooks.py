@@ -1,0 +1,131 @@
+"""What subscribers are told: which notification concerns which subscription, and the signed message.
+
+Notifications are compared with the subscriptions after the commit that made them, so that no change of a
+lease waits for it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from blazar.domain.lease.event import EventType
+from blazar.domain.lease.lease import LeaseStatus
+from blazar.domain.subscription import LeaseEvent, Subscription
+from blazar.service.notifications import (
+    LEASE_CREATE,
+    LEASE_DELETE,
+    LEASE_PROMOTED,
+    LEASE_UPDATE,
+    LEASE_WAIT_CANCELLED,
+    LEASE_WAIT_TIMED_OUT,
+    LEASE_WAITLISTED,
+    event_notification,
+)
+from blazar.service.ports import Match, Notification, UnitOfWork, WebhookMessage
+
+MOST_WAITING = 1000
+"""Messages that may wait for one subscription. It is suspended at the next one."""
+START = event_notification(EventType.START)
+EVENTS: Mapping[str, LeaseEvent] = {
+    LEASE_CREATE: LeaseEvent.CREATED,
+    LEASE_UPDATE: LeaseEvent.UPDATED,
+    LEASE_WAITLISTED: LeaseEvent.WAITLISTED,
+    LEASE_PROMOTED: LeaseEvent.PROMOTED,
+    LEASE_WAIT_TIMED_OUT: LeaseEvent.EXPIRED,
+    LEASE_WAIT_CANCELLED: LeaseEvent.DELETED,
+    LEASE_DELETE: LeaseEvent.DELETED,
+    START: LeaseEvent.STARTED,
+    event_notification(EventType.BEFORE_END): LeaseEvent.END_SOON,
+    event_notification(EventType.END): LeaseEvent.ENDED,
+}
+LEFT_OUT = frozenset({"trust_id"})
+"""What only the service itself needs to know of a lease."""
+SECRET_PREFIX = "whsec_"  # noqa: S105 - it shows what the text is, and is no secret
+SECRET_BYTES = 32
+
+
+def event_of(notification: Notification) -> LeaseEvent | None:
+    """Return what a notification tells, in the words of subscriptions; None for what they do not tell."""
+    has_failed = notification.payload.get("status") == LeaseStatus.ERROR.value
+    if notification.event_type == START and has_failed:
+        return LeaseEvent.FAILED
+    return EVENTS.get(notification.event_type)
+
+
+def match(uow: UnitOfWork, notifications: Sequence[Notification], now: datetime) -> int:
+    """Store a message for each subscription that one of these notifications concerns, and return how many.
+
+    Raises Stale where another manager has done so."""
+    new = [each for each in notifications if not each.matched]
+    uow.outbox.mark_matched([each.id for each in new])
+    told = [(each, event) for each in new if (event := event_of(each)) is not None]
+    projects = {str(each.payload["project_id"]) for each, _ in told}
+    leases = {str(each.payload["lease_id"]) for each, _ in told}
+    watching = uow.subscriptions.watching(projects, leases) if told else ()
+    matches = [
+        Match(subscription.id, event, _document(notification, event))
+        for notification, event in told
+        for subscription in watching
+        if _wants(subscription, notification, event)
+    ]
+    uow.subscriptions.put(matches, now)
+    _suspend_full(uow, watching, matches, now)
+    return len(matches)
+
+
+def _wants(subscription: Subscription, notification: Notification, event: LeaseEvent) -> bool:
+    lease = notification.payload
+    kinds = {each["resource_type"] for each in lease["reservations"]}
+    return subscription.wants(event, lease["project_id"], lease["lease_id"], kinds)
+
+
+def _document(notification: Notification, event: LeaseEvent) -> dict[str, Any]:
+    lease = {name: value for name, value in notification.payload.items() if name not in LEFT_OUT}
+    return {
+        "event": event.value,
+        "occurred_at": notification.created_at.replace(tzinfo=None).isoformat(timespec="microseconds"),
+        "lease": {"id": lease.pop("lease_id"), **lease},
+    }
+
+
+def _suspend_full(
+    uow: UnitOfWork, watching: Sequence[Subscription], matches: Sequence[Match], now: datetime
+) -> None:
+    """Suspend those for which more messages wait than may."""
+    reason = f"More than {MOST_WAITING} messages wait to be delivered."
+    for each in watching:
+        new = sum(match.subscription_id == each.id for match in matches)
+        if new and each.waiting + new > MOST_WAITING:
+            uow.subscriptions.suspend(each.id, reason, now)
+
+
+def new_secret() -> str:
+    """Return a new secret, in the form in which receivers are given it."""
+    return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
+
+
+def signed(message: WebhookMessage, now: datetime) -> tuple[dict[str, str], bytes]:
+    """Return the headers and the body of a message that is sent ``now``.
+
+    The signature is the HMAC-SHA256 of id, timestamp and body with a dot between them, as the Standard
+    Webhooks specification has it, so that its libraries verify it."""
+    document = {"id": message.name, "subscription_id": message.subscription_id, **message.document}
+    body = json.dumps(document).encode()
+    stamp = str(int(now.timestamp()))
+    key = base64.b64decode(message.secret.removeprefix(SECRET_PREFIX))
+    content = b".".join((message.name.encode(), stamp.encode(), body))
+    digest = base64.b64encode(hmac.new(key, content, hashlib.sha256).digest()).decode()
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": "blazar",
+        "webhook-id": message.name,
+        "webhook-timestamp": stamp,
+        "webhook-signature": f"v1,{digest}",
+    }
+    return headers, body

@@ -1,0 +1,363 @@
+"""Subscribers are told what becomes of leases: at least once, in order, whatever other receivers do."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import threading
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from blazar.adapters.memory import MemoryDatabase
+from blazar.domain.errors import CloudUnavailable, InvalidInput, NotDelivered, Stale, TooManySubscriptions
+from blazar.domain.subscription import LeaseEvent, Subscription, SubscriptionStatus
+from blazar.engine.relay import Relay
+from blazar.engine.webhooks import HOLD, WORKERS_OF_PROJECT, Webhooks
+from blazar.service.commands import CreateSubscription, UpdateSubscription
+from blazar.service.context import Caller
+from blazar.service.ports import Notification
+from blazar.service.subscriptions import NewSubscription, Subscriptions, SubscriptionSettings
+from blazar.service.webhooks import MOST_WAITING, event_of
+
+from .world import START, MovedClock
+
+ALL = tuple(LeaseEvent)
+URL = "https://receiver.example.com/"
+LEASE = {
+    "project_id": "p1",
+    "status": "PENDING",
+    "trust_id": "t",
+    "reservations": [{"resource_type": "physical:host"}],
+}
+
+
+class Receivers:
+    """All receivers: what they were sent, and what they do."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, Mapping[str, str], bytes]] = []
+        self.failing: set[str] = set()
+        self.meanwhile = lambda: None
+        self.hanging: dict[str, threading.Event] = {}
+
+    def require_allowed(self, url: str) -> None: ...
+
+    def post(self, url: str, headers: Mapping[str, str], body: bytes) -> None:
+        if url in self.hanging:
+            self.hanging[url].wait(10)
+        self.meanwhile()
+        if url in self.failing:
+            raise NotDelivered(reason="The answer is 500, and not 2xx.")
+        self.heard.append((url, headers, body))
+
+    def told(self, url: str = URL) -> list[tuple[str, str]]:
+        found = [json.loads(body) for each, _, body in self.heard if each == url]
+        return [(each["lease"]["id"], each["event"]) for each in found]
+
+
+class Site:
+    """A database, some use cases, and a manager's webhooks."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.database = MemoryDatabase()
+        self.clock = MovedClock()
+        self.receivers = Receivers()
+        kinds: Any = {"physical:host": None}
+        self.use_cases = Subscriptions(self.database, kinds, self.clock, SubscriptionSettings(**settings))
+        self.webhooks = self.manager()
+
+    def manager(self) -> Webhooks:
+        return Webhooks(self.database, self.receivers, self.clock)
+
+    def subscribe(self, project: str = "p1", **fields: Any) -> NewSubscription:
+        command = {"name": "ops", "url": URL, "events": ALL, "watched_project": project, **fields}
+        return self.use_cases.create(CreateSubscription(**command), Caller("u1", project))
+
+    def happens(self, lease_id: str = "l1", event_type: str = "lease.create", **fields: Any) -> None:
+        payload = {**LEASE, "lease_id": lease_id, **fields}
+        self.database.transact(lambda u: u.outbox.put(event_type, payload, self.clock.now()))
+
+    def send_all(self, made: NewSubscription) -> int:
+        """Return how many messages were taken."""
+        self.webhooks.match()
+        number = 0
+        while self.webhooks.send(made.subscription.id):
+            number += 1
+        return number
+
+    def get(self, made: NewSubscription) -> Subscription:
+        return self.use_cases.get(made.subscription.id)
+
+
+@pytest.fixture
+def site() -> Site:
+    return Site()
+
+
+def test_a_message_is_signed_and_tells_what_was_committed(site: Site) -> None:
+    made = site.subscribe()
+    site.happens()
+    assert site.send_all(made) == 1
+    _, headers, body = site.receivers.heard[0]
+    document = json.loads(body)
+    assert document["lease"] == {"id": "l1", **{k: v for k, v in LEASE.items() if k != "trust_id"}}
+    assert (document["event"], document["subscription_id"]) == ("created", made.subscription.id)
+    assert document["id"] == headers["webhook-id"]
+    assert headers["webhook-timestamp"] == str(int(site.clock.now().timestamp()))
+    key = base64.b64decode(str(made.secret).removeprefix("whsec_"))
+    assert len(key) == 32
+    content = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
+    signature = base64.b64encode(hmac.new(key, content, hashlib.sha256).digest()).decode()
+    assert headers["webhook-signature"] == f"v1,{signature}"
+    assert str(made.secret) not in repr(made)
+
+
+def test_the_words_of_notifications() -> None:
+    def word(event_type: str, status: str = "ACTIVE") -> LeaseEvent | None:
+        return event_of(Notification(1, event_type, {"status": status}, START))
+
+    words = {
+        "lease.create": "created",
+        "lease.update": "updated",
+        "lease.delete": "deleted",
+        "lease.waitlisted": "waitlisted",
+        "lease.promoted": "promoted",
+        "lease.wait_timed_out": "expired",
+        "lease.wait_cancelled": "deleted",
+        "lease.event.start_lease": "started",
+        "lease.event.before_end_lease": "end_soon",
+        "lease.event.end_lease": "ended",
+    }
+    assert {name: word(name) for name in words} == words
+    assert word("lease.event.start_lease", "ERROR") is LeaseEvent.FAILED
+    assert word("lease.event.before_end_lease.stop") is None
+    assert {LeaseEvent(each) for each in words.values()} | {LeaseEvent.FAILED} == set(LeaseEvent)
+
+
+def test_filters_leave_out_what_was_not_asked_for(site: Site) -> None:
+    wanted = {
+        "https://all.example.com/": {"watched_project": None},
+        "https://kind.example.com/": {"resource_type": "physical:host"},
+        "https://ended.example.com/": {"events": (LeaseEvent.ENDED,)},
+        "https://other.example.com/": {"watched_project": "p2"},
+    }
+    made = {url: site.subscribe(url=url, **fields) for url, fields in wanted.items()}
+    site.happens("l1")
+    site.happens("l2", reservations=[{"resource_type": "virtual:floatingip"}])
+    site.happens("l3", "lease.event.end_lease", project_id="p2")
+    for each in made.values():
+        site.send_all(each)
+    assert {url: site.receivers.told(url) for url in wanted} == {
+        "https://all.example.com/": [("l1", "created"), ("l2", "created"), ("l3", "ended")],
+        "https://kind.example.com/": [("l1", "created")],
+        "https://ended.example.com/": [],
+        "https://other.example.com/": [("l3", "ended")],
+    }
+
+
+def test_a_failure_is_told_tried_again_and_given_up(site: Site) -> None:
+    made = site.subscribe()
+    site.happens("l1")
+    site.happens("l2")
+    site.receivers.failing = {URL}
+    assert site.send_all(made) == 0
+    failing = site.get(made)
+    assert (failing.attempts, failing.last_error) == (1, "The answer is 500, and not 2xx.")
+    assert site.send_all(made) == 0
+    assert site.get(made).attempts == 1  # it is not time yet
+    pauses = []
+    while site.get(made).status is SubscriptionStatus.ACTIVE:
+        due = site.get(made).due
+        assert due is not None
+        pauses.append((due - site.clock.now()).total_seconds())
+        site.clock.move_to(due)
+        site.webhooks.send(made.subscription.id)
+    assert pauses[:3] == [5, 10, 20]
+    assert max(pauses) == 3600
+    assert timedelta(hours=24) <= site.clock.now() - START < timedelta(hours=26)
+    site.happens("missed")
+    site.receivers.failing = set()
+    assert site.send_all(made) == 0
+    site.use_cases.update(made.subscription.id, UpdateSubscription(resume=True), Caller("u1", "p1"))
+    assert site.send_all(made) == 2
+    assert site.receivers.told() == [("l1", "created"), ("l2", "created")]
+    assert (site.get(made).last_error, site.get(made).waiting) == (None, 0)
+
+
+def test_a_manager_that_dies_between_sending_and_settling_sends_twice(site: Site) -> None:
+    made = site.subscribe()
+    site.happens("l1")
+    site.happens("l2")
+    site.webhooks.match()
+
+    original = site.receivers.post
+
+    def post_and_die(url: str, headers: Mapping[str, str], body: bytes) -> None:
+        original(url, headers, body)
+        raise SystemExit
+
+    site.receivers.post = post_and_die  # type: ignore[method-assign]
+    with pytest.raises(SystemExit):
+        site.webhooks.send(made.subscription.id)
+    site.receivers.post = original  # type: ignore[method-assign]
+    other = site.manager()
+    assert not other.send(made.subscription.id)  # it may still be at it
+    site.clock.pause(HOLD.total_seconds())
+    while other.send(made.subscription.id):
+        pass
+    assert [each for each, _ in site.receivers.told()] == ["l1", "l1", "l2"]
+    ids = [headers["webhook-id"] for _, headers, _ in site.receivers.heard]
+    assert ids[0] == ids[1] != ids[2]
+
+
+def test_two_managers_send_each_message_once(site: Site) -> None:
+    made = site.subscribe()
+    for number in range(5):
+        site.happens(f"l{number}")
+    other = site.manager()
+    site.webhooks.match()
+    assert other.match() == 0
+    site.receivers.meanwhile = lambda: _none(other.send(made.subscription.id))
+    while site.webhooks.send(made.subscription.id):
+        pass
+    assert [each for each, _ in site.receivers.told()] == [f"l{number}" for number in range(5)]
+
+
+def _none(taken: bool) -> None:
+    assert not taken
+
+
+def test_a_subscription_deleted_under_way_is_no_failure(site: Site) -> None:
+    made = site.subscribe()
+    site.happens()
+    site.webhooks.match()
+    site.receivers.meanwhile = lambda: site.use_cases.delete(made.subscription.id, Caller("u1", "p1"))
+    assert site.webhooks.send(made.subscription.id)
+    assert not site.webhooks.send(made.subscription.id)
+
+
+def test_one_changed_under_way_sends_the_rest_to_the_new_address(site: Site) -> None:
+    made, new = site.subscribe(), "https://new.example.com/"
+    site.happens("l1")
+    site.happens("l2")
+    site.webhooks.match()
+    change = UpdateSubscription(url=new, renew_secret=True)
+
+    def move() -> None:
+        site.receivers.meanwhile = lambda: None
+        renewed = site.use_cases.update(made.subscription.id, change, Caller("u1", "p1"))
+        assert renewed.secret not in (None, made.secret)
+
+    site.receivers.meanwhile = move
+    site.receivers.failing = {URL}
+    site.webhooks.send(made.subscription.id)
+    assert site.get(made).last_error is None
+    assert site.send_all(made) == 2
+    assert [each for each, _ in site.receivers.told(new)] == ["l1", "l2"]
+
+
+def test_too_much_that_waits_suspends(site: Site) -> None:
+    made = site.subscribe()
+    for number in range(MOST_WAITING + 1):
+        site.happens(f"l{number}")
+    while site.webhooks.match():
+        pass
+    full = site.get(made)
+    assert (full.status, full.waiting) == (SubscriptionStatus.SUSPENDED, MOST_WAITING + 1)
+    assert full.last_error == f"More than {MOST_WAITING} messages wait to be delivered."
+    site.happens("more")
+    site.webhooks.match()
+    assert site.get(made).waiting == MOST_WAITING + 1
+
+
+def test_the_relay_lets_nothing_go_that_was_not_compared(site: Site) -> None:
+    made = site.subscribe()
+    site.happens()
+
+    class Broker:
+        def send(self, notification: Notification) -> None: ...
+
+    assert Relay(site.database, Broker(), site.clock).deliver() == 1
+    assert site.send_all(made) == 1
+    assert site.receivers.told() == [("l1", "created")]
+
+
+def test_a_broker_that_is_away_delays_no_message(site: Site) -> None:
+    made = site.subscribe()
+    site.happens()
+
+    class Away:
+        def send(self, notification: Notification) -> None:
+            raise CloudUnavailable(service="the message broker", reason="away")
+
+    relay = Relay(site.database, Away(), site.clock)
+    for _ in range(2):
+        with pytest.raises(CloudUnavailable):
+            relay.deliver()
+    assert site.send_all(made) == 1
+
+
+def test_receivers_that_hang_cost_others_nothing() -> None:
+    site = Site(most=100)
+    hang = threading.Event()
+    for project in range(6):
+        for number in range(4):
+            url = f"https://hang-{project}-{number}.example.com/"
+            site.receivers.hanging[url] = hang
+            site.subscribe(f"h{project}", url=url)
+    good = site.subscribe("good", url=URL)
+    site.happens("l0", project_id="good")
+    site.send_all(good)  # it is known to take messages at once
+    for project in range(6):
+        site.happens("lh", project_id=f"h{project}")
+    site.happens("l1", project_id="good")
+    arrived = threading.Event()
+    site.receivers.meanwhile = lambda: arrived.set() if not hang.is_set() else None
+    try:
+        site.webhooks.start()
+        assert arrived.wait(10)
+        assert site.receivers.told() == [("l0", "created"), ("l1", "created")]
+        busy = [list(each.busy.values()) for each in site.webhooks._workers]
+        assert all(each.count(p) <= WORKERS_OF_PROJECT for each in busy for p in each)
+        hang.set()
+        assert _soon(lambda: len(site.receivers.heard) == 26)
+    finally:
+        hang.set()
+        site.webhooks.stop()
+
+
+def _soon(is_so: Any) -> bool:
+    pause = threading.Event()
+    return any(is_so() or pause.wait(0.05) for _ in range(400))
+
+
+def test_limits_and_bad_input(site: Site) -> None:
+    site = Site(most=2)
+    site.subscribe()
+    site.subscribe()
+    site.subscribe("p2")
+    with pytest.raises(TooManySubscriptions, match="has 2 subscriptions already"):
+        site.subscribe()
+    for fields in (
+        {"url": "http://receiver.example.com/"},
+        {"lease_id": "none"},
+        {"resource_type": "none"},
+    ):
+        with pytest.raises(InvalidInput):
+            site.subscribe("p3", **fields)
+    assert Site(allows_http=True).subscribe(url="http://receiver.example.com/")
+
+
+def test_another_manager_may_be_faster(site: Site) -> None:
+    site.happens()
+    with site.database.read() as uow:
+        seen = uow.outbox.unmatched(9)
+    site.webhooks.match()
+    with pytest.raises(Stale):
+        site.database.transact(lambda u: u.outbox.mark_matched([each.id for each in seen]))
+    assert site.webhooks.round() == 1.0
