@@ -31,6 +31,7 @@ export class Timeline extends HTMLElement {
     /** The row and the bar that the keys act on. */
     this._active = { row: 0, bar: NAME };
     this._wantsFocus = false;
+    this._isStale = false;
     this._width = 0;
     this._frame = 0;
     /** @type {Map<number, Drawn>} */
@@ -90,9 +91,9 @@ export class Timeline extends HTMLElement {
     });
   }
 
-  /** Forget what is drawn: the rows have changed. */
+  /** Draw all rows anew at the next frame: they have changed. */
   redraw() {
-    this._forget();
+    this._isStale = true;
     this.draw();
   }
 
@@ -126,6 +127,11 @@ export class Timeline extends HTMLElement {
   _draw() {
     const rows = this.rows;
     if (!rows || !this.isConnected) return;
+    if (this._isStale) {
+      this._isStale = false;
+      this._wantsFocus ||= this._body.contains(document.activeElement);
+      this._forget();
+    }
     const lines = rows.total + rows.groups.length;
     const [first, last] = this.inSight;
     this._grid.setAttribute("aria-rowcount", String(lines));
@@ -156,13 +162,14 @@ export class Timeline extends HTMLElement {
   _drawAxis() {
     // Read once a frame, before anything is written: each later look would lay out all rows again.
     const width = (this._width = this._axis.clientWidth);
-    const ticks = this.scale.ticks(width).map((tick) => {
+    const ticks = this.scale.ticks(width);
+    const labels = ticks.map((tick) => {
       const node = element("span", { class: tick.isMajor ? "tick major" : "tick" }, tick.text);
       node.style.left = percent(this.scale.place(tick.at));
       return node;
     });
-    this._axis.replaceChildren(...ticks);
-    this.style.setProperty("--ticks", lines(this.scale, width));
+    this._axis.replaceChildren(...labels);
+    this.style.setProperty("--ticks", lines(this.scale, ticks));
     const now = this.scale.place(Date.now());
     this._now.hidden = now < 0 || now > 1;
     this._now.style.left = `${this._axis.offsetLeft + now * width}px`;
@@ -409,9 +416,9 @@ function percent(place) {
   return `${(place * 100).toFixed(4)}%`;
 }
 
-/** The ticks as a background, which costs no element. @param {Scale} scale @param {number} width */
-function lines(scale, width) {
-  const stops = scale.ticks(width).flatMap((tick) => {
+/** The ticks as a background, which costs no element. @param {Scale} scale @param {import("./scale.js").Tick[]} ticks */
+function lines(scale, ticks) {
+  const stops = ticks.flatMap((tick) => {
     const at = percent(scale.place(tick.at));
     const color = tick.isMajor ? "var(--line-strong)" : "var(--line)";
     return [`transparent ${at}`, `${color} ${at}`, `${color} calc(${at} + 1px)`, `transparent calc(${at} + 1px)`];
