@@ -22,7 +22,8 @@ from .scheduler import SECOND, Process, Task
 from .world import World, unforeseen
 
 T = TypeVar("T")
-TABLES = tuple(field.name for field in fields(State) if field.name not in ("last_notice", "last_report"))
+COUNTERS = ("last_notice", "last_report", "last_message")
+TABLES = tuple(field.name for field in fields(State) if field.name not in COUNTERS)
 ROW_OF = {
     "claims": "leases",
     "reconciled": "leases",
@@ -52,6 +53,7 @@ REPOSITORIES = (
     "offers",
     "waitlist",
     "maintenances",
+    "subscriptions",
 )
 Key = tuple[str, Any]
 
@@ -182,8 +184,9 @@ class Transaction:
             draft = self._server.view(self._written)
             known = draft.copy()
             result = called(draft, repository, method, args, kwargs)
-            self._server.committed.last_notice = max(self._server.committed.last_notice, draft.last_notice)
-            self._server.committed.last_report = max(self._server.committed.last_report, draft.last_report)
+            for name in COUNTERS:
+                counted = max(getattr(self._server.committed, name), getattr(draft, name))
+                setattr(self._server.committed, name, counted)
             changes = differences(known, draft)
             holder = next(filter(None, (self._holder(key) for key in changes)), None)
             if holder is None:

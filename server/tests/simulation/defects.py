@@ -155,7 +155,7 @@ def bound(lease: Lease) -> Lease:
 
 DEFECTS: Mapping[str, Defect] = {
     "a commit compares no generations": Defect(
-        "never more than there is", MemoryResources, "bump", _no_comparison, seed=2
+        "never more than there is", MemoryResources, "bump", _no_comparison, seed=3
     ),
     "allocations are bound before they are taken": Defect(
         "no host is given while the last tenant's servers are on it",
@@ -163,7 +163,7 @@ DEFECTS: Mapping[str, Defect] = {
         "get",
         _all_bound,
         ("physical:host", "virtual:instance"),
-        5,
+        7,
     ),
     "aggregates are never removed": Defect(
         "nothing is left behind", MemoryCompute, "delete_aggregate", _nothing
@@ -175,7 +175,7 @@ DEFECTS: Mapping[str, Defect] = {
         "no provider is taken from nova-compute", Hosts, "unregister", _with_provider
     ),
     "health calls dead threads alive": Defect(
-        "health tells of dead threads", LongLivedThread, "health", _all_well, seed=12
+        "health tells of dead threads", LongLivedThread, "health", _all_well, seed=22
     ),
     "an end in this minute is refused": Defect(
         "a lease that has begun can be ended", change, "end_now", _in_this_minute, seed=29
@@ -197,9 +197,9 @@ DEFECTS: Mapping[str, Defect] = {
     "offers are taken for expired before they are": Defect(
         "a claim in time succeeds", MemoryOffers, "overdue", _overdue_soon, seed=31
     ),
-    "no wait ends": Defect("none waits past its deadline", Waitlist, "_end", _nothing, seed=6),
+    "no wait ends": Defect("none waits past its deadline", Waitlist, "_end", _nothing, seed=11),
     "what waits has a start": Defect(
-        "a lease that waits has nothing", MemoryLeases, "add", _with_a_start, seed=6
+        "a lease that waits has nothing", MemoryLeases, "add", _with_a_start, seed=11
     ),
     "nothing is promoted": Defect(
         "the first in line waits for what is not there", admission, "promotion", _never_promoted, seed=36
