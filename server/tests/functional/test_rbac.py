@@ -208,7 +208,7 @@ OFFER = {
 AWAY = {"hosts": ["compute-01"], "start_date": "2050-02-01 10:00", "end_date": "2050-02-01 11:00"}
 USERS = {"ours": "demo", "theirs": "alt"}
 """Who makes the leases and the offers."""
-SUBSCRIPTION = {"url": "https://receiver.example.com/", "events": ["failed"]}
+SUBSCRIPTION = {"name": "failures", "url": "https://receiver.example.com/", "events": ["failed"]}
 SHAPE = ["error_message", "error_code", "error_name"]
 SHAPES = {401: ["error_message", "error"], 403: SHAPE, 404: SHAPE}
 """The keys of refusals, in this order."""
@@ -316,7 +316,7 @@ class Scene:
         elif row.path == "/v1/leases/{lease_id}":
             self.expect("PUT", path, json={"name": f"{row.target}: layoffs"})
         elif row.path == "/v1/subscriptions/{subscription_id}":
-            self.expect("PUT", path, json={"name": ""})
+            self.expect("PUT", path, json={"name": SUBSCRIPTION["name"]})
         elif row.path == "/v1/os-hosts/{host_id}":
             self.expect("PUT", path, json={"rack": "r3"})
         elif row.path == "/v1/os-hosts/properties/{property_name}":

@@ -154,7 +154,8 @@ def test_the_shortest_bars_are_left_out_where_there_are_too_many(
 def test_a_resource_that_no_lease_may_get_tells_why(house: House) -> None:
     with house.database.read() as uow:
         (host,) = uow.resources.list(POOL, ["2"])
-    house.database.transact(lambda uow: uow.resources.save(replace(host, reservable=False), NOW))
+    now = SystemClock().now()
+    house.database.transact(lambda uow: uow.resources.save(replace(host, reservable=False), now))
     assert show(house)["rows"]["trouble"] == ["", "not reservable", ""]
 
 
