@@ -303,7 +303,7 @@ def test_a_service_without_an_answer_allows_all_where_the_operator_wants_it(
 
 def test_a_service_that_hangs_holds_up_no_other_request(tmp_path: Path, service: Deciding) -> None:
     cloud = section("cloud", calls_at_once=2)
-    with asking(tmp_path, service, cloud=cloud, external_service_timeout=3) as house:
+    with asking(tmp_path, service, cloud=cloud, external_service_timeout=6) as house:
         calls = RpcThreads(build_dispatcher(house.manager, PrometheusMetrics()))
         app = make_app(
             remote_service(calls, house.manager.codec),
@@ -323,7 +323,7 @@ def test_a_service_that_hangs_holds_up_no_other_request(tmp_path: Path, service:
             began = time.monotonic()
             assert len(leases(house)) == 1
             assert house.send("DELETE", f"/v1/leases/{made.json['lease']['id']}").status_code == 204
-            assert time.monotonic() - began < 1.5
+            assert time.monotonic() - began < 4
             assert any(not each.done() for each in waiting), "the service was to hang meanwhile"
             assert {each.result().status_code for each in waiting} == {503}
         assert len(service.asked) < 3 * RPC_THREADS
