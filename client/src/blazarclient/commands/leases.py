@@ -9,10 +9,7 @@ from typing import Any
 
 from blazarclient.commands import lookup
 from blazarclient.commands.base import DeleteCommand, ListCommand, Row, ShowCommand
-from blazarclient.exception import BlazarClientException
 from blazarclient.parsing.times import TimeParser
-from blazarclient.v1.leases import Leases
-from blazarclient.v1.paging import NOT_ACCEPTABLE
 from blazarclient.wire_time import to_wire
 
 WINDOW = {
@@ -21,7 +18,7 @@ WINDOW = {
     "ends_after": "Only leases that end after this time",
     "ends_before": "Only leases that end at this time or earlier",
 }
-CLAIM_BY_FIELDS = ("claim_by", "claim_by_date")
+CLAIM_BY_FIELDS = frozenset({"claim_by", "claim_by_date"})
 SORTS = tuple(
     key + direction
     for key in ("created_at", "start_date", "end_date", "name")
@@ -116,21 +113,11 @@ class ShowLease(ShowCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Sequence[Any]]:
         leases = self.reservation.lease
-        lease = _with_claim_by(leases, lookup.lease_id(parsed_args.lease, leases))
+        lease_id = lookup.lease_id(parsed_args.lease, leases)
+        # Without these columns the request is that of all versions.
+        is_of_1_9 = not CLAIM_BY_FIELDS.isdisjoint(parsed_args.columns)
+        lease = leases.get_since_1_9(lease_id) if is_of_1_9 else leases.get(lease_id)
         return self.format_row(lease, parsed_args)
-
-
-def _with_claim_by(leases: Leases, lease_id: str) -> dict[str, Any]:
-    """Return the lease, with the time in which it has to be used where there is one and the service tells
-    it."""
-    try:
-        lease = leases.get_since_1_9(lease_id)
-    except BlazarClientException as error:
-        if error.kwargs.get("code") != NOT_ACCEPTABLE:
-            raise
-        return leases.get(lease_id)
-    has_to_be_used = lease.get("claim_by") is not None
-    return {key: value for key, value in lease.items() if has_to_be_used or key not in CLAIM_BY_FIELDS}
 
 
 class DeleteLease(DeleteCommand):
