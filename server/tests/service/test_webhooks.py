@@ -287,6 +287,15 @@ def test_the_relay_lets_nothing_go_that_was_not_compared(site: Site) -> None:
     assert site.receivers.told() == [("l1", "created")]
 
 
+def test_a_notification_that_is_not_understood_holds_up_none(site: Site) -> None:
+    made = site.subscribe()
+    site.database.transact(lambda uow: uow.outbox.put("lease.create", {"number": 1}, START))
+    site.happens()
+    assert site.webhooks.match() == 2
+    assert site.send_all(made) == 1
+    assert site.receivers.told() == [("l1", "created")]
+
+
 def test_a_broker_that_is_away_delays_no_message(site: Site) -> None:
     made = site.subscribe()
     site.happens()

@@ -46,6 +46,8 @@ EVENTS: Mapping[str, LeaseEvent] = {
 }
 LEFT_OUT = frozenset({"trust_id"})
 """What only the service itself needs to know of a lease."""
+OF_A_LEASE = frozenset({"project_id", "lease_id", "reservations"})
+"""What the payload of a notification of a lease has, of whatever version it is."""
 SECRET_PREFIX = "whsec_"  # noqa: S105 - it shows what the text is, and is no secret
 SECRET_BYTES = 32
 
@@ -64,7 +66,8 @@ def match(uow: UnitOfWork, notifications: Sequence[Notification], now: datetime)
     Raises Stale where another manager has done so."""
     new = [each for each in notifications if not each.matched]
     uow.outbox.mark_matched([each.id for each in new])
-    told = [(each, event) for each in new if (event := event_of(each)) is not None]
+    of_leases = [each for each in new if each.payload.keys() >= OF_A_LEASE]
+    told = [(each, event) for each in of_leases if (event := event_of(each)) is not None]
     projects = {str(each.payload["project_id"]) for each, _ in told}
     leases = {str(each.payload["lease_id"]) for each, _ in told}
     watching = uow.subscriptions.watching(projects, leases) if told else ()
@@ -81,7 +84,7 @@ def match(uow: UnitOfWork, notifications: Sequence[Notification], now: datetime)
 
 def _wants(subscription: Subscription, notification: Notification, event: LeaseEvent) -> bool:
     lease = notification.payload
-    kinds = {each["resource_type"] for each in lease["reservations"]}
+    kinds = {str(each.get("resource_type")) for each in lease["reservations"]}
     return subscription.wants(event, lease["project_id"], lease["lease_id"], kinds)
 
 
