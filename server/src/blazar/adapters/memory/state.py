@@ -47,7 +47,7 @@ class HeldLane:
     """A subscription, its secret, and which manager has a message of it under way."""
 
     subscription: Subscription
-    secret: str
+    secret: str = field(repr=False)
     token: str | None = None
     is_prompt: bool = False
 
