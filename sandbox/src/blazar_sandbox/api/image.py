@@ -19,6 +19,10 @@ _BASE = frozenset(
     {"id", "name", "owner", "status", "visibility", "disk_format", "container_format", "size", "checksum",
      "min_disk", "min_ram", "protected", "tags", "created_at", "updated_at"}
 )  # fmt: skip
+_NO_PROPERTIES = frozenset(
+    {"limit", "marker", "sort", "sort_key", "sort_dir", "tag", "member_status", "os_hidden", "size_min",
+     "size_max"}
+)  # fmt: skip
 _LARGEST = 25
 
 
@@ -75,6 +79,8 @@ def index(request: Request) -> Response:
                 else [wanted]
             )
             bodies = [body for body in bodies if body[key] in choices]
+    others = request.query.keys() - {*_BASE, *_NO_PROPERTIES}
+    bodies = [body for body in bodies if all(body.get(key) == request.param(key) for key in others)]
     tags = set(request.query.get("tag", ()))
     bodies = [body for body in bodies if tags <= set(body["tags"])]
     bodies.sort(key=lambda body: (body["created_at"], body["id"]), reverse=True)

@@ -97,6 +97,8 @@ class Status(StrEnum):
     SHUTOFF = "SHUTOFF"
     PAUSED = "PAUSED"
     SUSPENDED = "SUSPENDED"
+    SHELVED = "SHELVED"
+    SHELVED_OFFLOADED = "SHELVED_OFFLOADED"
 
 
 class Pending(StrEnum):
@@ -104,6 +106,8 @@ class Pending(StrEnum):
 
     ACTIVE = "active"
     DELETED = "gone"
+    SHELVED = "shelved"
+    OFFLOADED = "offloaded"
 
 
 @dataclass(frozen=True, slots=True)

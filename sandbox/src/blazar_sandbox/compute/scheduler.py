@@ -35,6 +35,8 @@ class BootRequest:
     """A host that an administrator named in the availability zone; filters do not apply."""
     wanted_host: str | None = None
     """A host that an administrator requests; filters apply."""
+    server_id: str = ""
+    """The server, where it exists already and comes back from being shelved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +151,10 @@ class Scheduler:
 
     def _passes_reservation_filter(self, boot: BootRequest, rows: list[Aggregate]) -> bool:
         request = rule.RequestSpec(
-            boot.project_id, rule.hinted_ids(boot.hints.get(rule.RESERVATION_HINT)), boot.flavor.extra_specs
+            boot.project_id,
+            rule.hinted_ids(boot.hints.get(rule.RESERVATION_HINT)),
+            boot.flavor.extra_specs,
+            boot.server_id,
         )
         seen = [rule.Aggregate(row.name, row.zone, row.metadata) for row in rows]
         return rule.decide(request, seen, self.settings).accepted

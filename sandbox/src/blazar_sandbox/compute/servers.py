@@ -20,10 +20,14 @@ _STUCK_RETRY = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Delays:
-    """The durations of a boot and of a deletion, in seconds."""
+    """The durations of a boot, of a deletion, and of each half of shelving, in seconds.
+
+    A negative ``offload`` leaves shelved servers on their hosts, as Nova's ``shelved_offload_time`` of -1."""
 
     boot: float = 0.2
     delete: float = 0.2
+    shelve: float = 0.1
+    offload: float = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +118,30 @@ class Servers:
             return
         self._later(replace(server, task_state="deleting"), Pending.DELETED, self.delays.delete)
 
+    def shelve(self, server: Server) -> Server:
+        """Shelve a server after the delay, and offload it then as Nova is configured to."""
+        return self._later(replace(server, task_state="shelving"), Pending.SHELVED, self.delays.shelve)
+
+    def offload(self, server: Server) -> Server:
+        """Take a shelved server from its host after the delay."""
+        return self._later(
+            replace(server, task_state="shelving_offloading"), Pending.OFFLOADED, max(self.delays.offload, 0)
+        )
+
+    def unshelve(self, server: Server, boot: BootRequest) -> Server:
+        """Bring a shelved server back: where it is, or, once it is offloaded, on the host that the scheduler
+        chooses. As in Nova, it stays offloaded if no host fits."""
+        if server.status is Status.SHELVED:
+            return self._later(replace(server, task_state="unshelving"), Pending.ACTIVE, self.delays.boot)
+        found = self._scheduler.select(boot)
+        if isinstance(found, NoValidHost):
+            return self.change(replace(server, pinned_zone=boot.zone))
+        self._placement.allocate(
+            Consumer(server.id, server.project_id, server.user_id, found.allocations, type="INSTANCE")
+        )
+        landed = replace(server, host=found.host.name, pinned_zone=boot.zone, task_state="spawning")
+        return self._later(landed, Pending.ACTIVE, self.delays.boot)
+
     def set_status(self, server: Server, status: Status, task_state: str | None = None) -> Server:
         """Set the status of a server at once."""
         server = replace(server, status=status, task_state=task_state, updated=self._clock.now())
@@ -149,6 +177,9 @@ class Servers:
             else:
                 self._forget(server)
             return
+        if server.pending in (Pending.SHELVED, Pending.OFFLOADED):
+            self._put_away(server)
+            return
         launched = server.launched_at or self._clock.now()
         self._put(
             replace(
@@ -161,6 +192,24 @@ class Servers:
                 updated=self._clock.now(),
             )
         )
+
+    def _put_away(self, server: Server) -> None:
+        """Complete a half of shelving. A server that is offloaded gives its allocations back."""
+        is_offloaded = server.pending is Pending.OFFLOADED
+        if is_offloaded:
+            self._placement.consumers.drop(server.id)
+        done = replace(
+            server,
+            status=Status.SHELVED_OFFLOADED if is_offloaded else Status.SHELVED,
+            host="" if is_offloaded else server.host,
+            task_state=None,
+            pending=None,
+            due=None,
+            updated=self._clock.now(),
+        )
+        self._put(done)
+        if not is_offloaded and self.delays.offload >= 0:
+            self.offload(done)
 
     def _later(self, server: Server, pending: Pending, delay: float) -> Server:
         now = self._clock.now()

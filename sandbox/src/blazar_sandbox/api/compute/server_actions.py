@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from blazar_sandbox import fields
-from blazar_sandbox.api.compute.servers import found
+from blazar_sandbox.api.compute.servers import found, must_be_unlocked
 from blazar_sandbox.compute.model import Pending, Server, Status
+from blazar_sandbox.compute.scheduler import BootRequest
 from blazar_sandbox.errors import bad_request, conflict, forbidden
 from blazar_sandbox.fields import Json
 from blazar_sandbox.image.state import Image
@@ -38,6 +39,7 @@ def _must_be(row: Server, verb: str, *allowed: Status) -> None:
 
 def _to(status: Status, verb: str, *allowed: Status) -> Action:
     def settle(request: Request, row: Server, _detail: Any) -> Response:
+        must_be_unlocked(request, row)
         _must_be(row, verb, *allowed)
         request.cloud.compute.servers.set_status(row, status)
         return Response(202)
@@ -54,6 +56,7 @@ def _lock(locked: bool) -> Action:
 
 
 def _force_delete(request: Request, row: Server, _detail: Any) -> Response:
+    must_be_unlocked(request, row)
     request.cloud.compute.servers.delete(row)
     return Response(204)
 
@@ -104,6 +107,71 @@ def _console_output(_request: Request, _row: Server, _detail: Any) -> Response:
 
 
 _RUNNING = (Status.ACTIVE, Status.ERROR)
+_TO_SHELVE = (Status.ACTIVE, Status.SHUTOFF, Status.PAUSED, Status.SUSPENDED)
+
+
+def _must_be_idle(row: Server, verb: str, *allowed: Status) -> None:
+    _must_be(row, verb, *allowed)
+    if row.task_state is not None:
+        raise conflict(f"Cannot '{verb}' instance {row.id} while it is in task_state {row.task_state}")
+
+
+def _shelve(request: Request, row: Server, _detail: Any) -> Response:
+    must_be_unlocked(request, row)
+    _must_be_idle(row, "shelve", *_TO_SHELVE)
+    request.cloud.compute.servers.shelve(row)
+    return Response(202)
+
+
+def _offload(request: Request, row: Server, _detail: Any) -> Response:
+    request.caller.must_be_admin("os_compute_api:os-shelve:shelve_offload")
+    _must_be_idle(row, "shelveOffload", Status.SHELVED)
+    request.cloud.compute.servers.offload(row)
+    return Response(202)
+
+
+def _unshelve(request: Request, row: Server, detail: Any) -> Response:
+    """Unshelve a server: from 2.77 on in a zone, from 2.91 on onto a host, both once it is offloaded."""
+    body: Json = detail if isinstance(detail, dict) else {}
+    known = {"availability_zone"} if request.version >= (2, 77) else set()
+    known |= {"host"} if request.version >= (2, 91) else set()
+    is_older = request.version < (2, 77)
+    if (not is_older and set(body) - known) or (request.version < (2, 91) and body.get("host") is not None):
+        raise bad_request(
+            "Invalid input for field/attribute unshelve. Additional properties are not allowed."
+        )
+    if is_older:
+        body = {}
+    must_be_unlocked(request, row)
+    _must_be_idle(row, "unshelve", Status.SHELVED, Status.SHELVED_OFFLOADED)
+    host = fields.string_or_none(body, "host")
+    if host is not None:
+        request.caller.must_be_admin("os_compute_api:os-shelve:unshelve_to_host")
+    if body and row.status is not Status.SHELVED_OFFLOADED:
+        raise conflict(f"Cannot 'unshelve' instance {row.id} while it is in vm_state shelved")
+    zone = (
+        fields.string_or_none(body, "availability_zone") if "availability_zone" in body else row.pinned_zone
+    )
+    _check_place(request, zone, host)
+    servers = request.cloud.compute
+    group = servers.groups.get(row.group_id) if row.group_id is not None else None
+    boot = BootRequest(row.project_id, row.flavor, zone=zone, group=group, wanted_host=host, server_id=row.id)
+    servers.servers.unshelve(row, boot)
+    return Response(202)
+
+
+def _check_place(request: Request, zone: str | None, host: str | None) -> None:
+    compute = request.cloud.compute
+    if zone is not None and not compute.has_zone(zone):
+        raise bad_request(f"The requested availability zone is not available: {zone}")
+    if host is None:
+        return
+    known = compute.hosts.table.get(host)
+    if known is None:
+        raise bad_request(f"Compute host {host} could not be found.")
+    if zone is not None and compute.zone_of(known) != zone:
+        raise conflict(f'Host "{host}" is not in the availability zone "{zone}".')
+
 
 ACTIONS: dict[str, Action] = {
     "createImage": _create_image,
@@ -114,6 +182,9 @@ ACTIONS: dict[str, Action] = {
     "unpause": _to(Status.ACTIVE, "unpause", Status.PAUSED),
     "suspend": _to(Status.SUSPENDED, "suspend", Status.ACTIVE),
     "resume": _to(Status.ACTIVE, "resume", Status.SUSPENDED),
+    "shelve": _shelve,
+    "shelveOffload": _offload,
+    "unshelve": _unshelve,
     "lock": _lock(True),
     "unlock": _lock(False),
     "forceDelete": _force_delete,

@@ -14,8 +14,16 @@ _VM_STATES = {
     Status.SHUTOFF: "stopped",
     Status.PAUSED: "paused",
     Status.SUSPENDED: "suspended",
+    Status.SHELVED: "shelved",
+    Status.SHELVED_OFFLOADED: "shelved_offloaded",
 }
-_POWER_STATES = {Status.ACTIVE: 1, Status.PAUSED: 3, Status.SHUTOFF: 4, Status.SUSPENDED: 4}
+_POWER_STATES = {
+    Status.ACTIVE: 1,
+    Status.PAUSED: 3,
+    Status.SHUTOFF: 4,
+    Status.SUSPENDED: 4,
+    Status.SHELVED: 4,
+}
 
 
 def moment(when: datetime) -> str:

@@ -8,7 +8,7 @@ from blazar_sandbox import fields
 from blazar_sandbox.api.compute.paging import page
 from blazar_sandbox.api.compute.server_render import addresses, detail, summary
 from blazar_sandbox.compute.model import Server, Status
-from blazar_sandbox.errors import bad_request, forbidden, not_found
+from blazar_sandbox.errors import bad_request, conflict, forbidden, not_found
 from blazar_sandbox.fields import Json
 from blazar_sandbox.wsgi.request import Request
 from blazar_sandbox.wsgi.response import Response
@@ -20,6 +20,12 @@ def found(request: Request) -> Server:
     if row is None or not request.caller.owns(row.project_id):
         raise not_found(f"Instance {request.args['id']} could not be found.")
     return row
+
+
+def must_be_unlocked(request: Request, row: Server) -> None:
+    """Refuse to change a locked server for all but administrators."""
+    if row.locked and not request.caller.is_admin:
+        raise conflict(f"Instance {row.id} is locked")
 
 
 def _selected(request: Request) -> list[Server]:
@@ -140,7 +146,9 @@ def _changeable(request: Request) -> Server:
 
 def delete(request: Request) -> Response:
     """Delete a server."""
-    request.cloud.compute.servers.delete(_changeable(request))
+    row = _changeable(request)
+    must_be_unlocked(request, row)
+    request.cloud.compute.servers.delete(row)
     return Response(204)
 
 
