@@ -99,6 +99,10 @@ class PrometheusMetrics:
             "usage_filter_call_seconds", "How long usage filters took", LONG, "filter", "call"
         )
         self._reports = gauge("usage_reports", "Reports to usage filters that wait to be delivered")
+        self._displaced = counter(
+            "leases_displaced", "Leases that gave way to leases of higher priorities", "effect"
+        )
+        self._released = counter("unused_leases_released", "Leases that were released, for they were unused")
         self._waiting = gauge("waiting_leases", "Leases that wait in line for resources")
         self._waiting_longest = gauge("waiting_longest_seconds", "How long the oldest of them has waited")
         self._webhooks = counter("webhooks", "Attempts to send messages to subscribers", "outcome")
@@ -181,12 +185,19 @@ class PrometheusMetrics:
         self._moved.inc(moved)
         self._missed.inc(missed)
 
+    def displaced(self, moved: int, waiting: int) -> None:
+        self._displaced.labels("moves").inc(moved)
+        self._displaced.labels("waits").inc(waiting)
+
     def drift_seen(self, differences: Mapping[str, int], at: datetime | None) -> None:
         self._sorts |= differences.keys()  # what is over is shown as 0
         for sort in sorted(self._sorts):
             self._differences.labels(sort).set(differences.get(sort, 0))
         if at is not None:
             self._compared.set(at.timestamp())
+
+    def lease_released(self) -> None:
+        self._released.inc()
 
     def line_seen(self, waiting: int, oldest: float) -> None:
         self._waiting.set(waiting)

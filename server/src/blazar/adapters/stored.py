@@ -77,8 +77,8 @@ def through_json(value: Any) -> Any:
 
 def _merged(new: Lease, current: Lease, now: datetime) -> Lease:
     """Return ``new`` with the moments of what is new and of what differs from ``current``."""
-    reservations = {reservation.id: reservation for reservation in current.reservations}
-    allocations = {a.id: a for r in current.reservations for a in (*r.allocations, *r.surplus)}
+    reservations = {each.id: each for each in (*current.reservations, *current.leaving)}
+    allocations = {a.id: a for r in reservations.values() for a in (*r.allocations, *r.surplus)}
     events = {event.id: event for event in current.events}
     return replace(
         new,
@@ -86,6 +86,9 @@ def _merged(new: Lease, current: Lease, now: datetime) -> Lease:
         reservations=tuple(
             _reservation(reservation, reservations.get(reservation.id), allocations, now)
             for reservation in new.reservations
+        ),
+        leaving=tuple(
+            _reservation(each, reservations.get(each.id), allocations, now) for each in new.leaving
         ),
         events=tuple(_event(event, events.get(event.id), now) for event in new.events),
     )

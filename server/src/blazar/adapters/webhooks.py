@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -29,6 +30,13 @@ TRANSLATED: tuple[Network, ...] = tuple(
 """Addresses behind which a gateway may put any address of IPv4."""
 MOST_ADDRESSES = 3
 """Addresses of one name that are tried."""
+MOST_FOUND = 32
+"""Addresses of one name that are looked at."""
+LONGEST_LOOKUP = 3.0
+"""Seconds for which an attempt waits for the addresses of a name."""
+LOOKUPS = 64
+"""Look-ups that may be under way at once. The system gives each up after some seconds, and until then it
+cannot be stopped."""
 LONGEST_LINE = 512
 """Bytes of an answer that are read, at the most."""
 
@@ -41,7 +49,7 @@ class WebhookSettings:
     """Networks that are allowed although they are not public."""
     forbidden: Sequence[Network] = ()
     timeout: float = 10.0
-    """Seconds for one attempt, without the time in which the name of the host is resolved."""
+    """Seconds for one attempt, after the name of the host is resolved."""
     cafile: str | None = None
 
     def allows(self, text: str) -> bool:
@@ -52,12 +60,59 @@ class WebhookSettings:
         return _is_in(address, self.allowed) or _is_public(address)
 
 
+class _Lookup:
+    """One look-up: what it has found, once that is known."""
+
+    def __init__(self) -> None:
+        self.is_over = threading.Event()
+        self.found: Sequence[str] = ()
+        self.failure: OSError | UnicodeError | None = None
+
+
+class AddressLookups:
+    """Resolves names, each in a thread of its own, for which an attempt waits ``seconds`` at the most.
+
+    The resolver of the system can neither be stopped nor given a limit. A name whose servers do not answer
+    holds its thread until the resolver gives up, and no attempt; ``most`` bounds such threads."""
+
+    def __init__(self, resolve: Resolve, most: int, seconds: float) -> None:
+        self._resolve = resolve
+        self._lock = threading.Lock()
+        self._free = most
+        self._seconds = seconds
+
+    def find(self, host: str, port: int) -> Sequence[str]:
+        """Raises TimeoutError where no answer comes in time, or too many look-ups are under way, and OSError
+        or UnicodeError where there is no address."""
+        with self._lock:
+            if not self._free:
+                raise TimeoutError
+            self._free -= 1
+        lookup = _Lookup()
+        threading.Thread(target=self._look, args=(host, port, lookup), name="lookup", daemon=True).start()
+        if not lookup.is_over.wait(self._seconds):
+            raise TimeoutError
+        if lookup.failure is not None:
+            raise lookup.failure
+        return lookup.found
+
+    def _look(self, host: str, port: int, lookup: _Lookup) -> None:
+        try:
+            lookup.found = self._resolve(host, port)
+        except (OSError, UnicodeError) as failure:
+            lookup.failure = failure
+        finally:
+            with self._lock:
+                self._free += 1
+            lookup.is_over.set()
+
+
 class HttpSender:
     """The WebhookSender over HTTP."""
 
     def __init__(self, settings: WebhookSettings, resolve: Resolve | None = None) -> None:
         self._settings = settings
-        self._resolve = resolve or _resolved
+        self._lookups = AddressLookups(resolve or _resolved, LOOKUPS, LONGEST_LOOKUP)
         self._tls = ssl.create_default_context(cafile=settings.cafile)
 
     def require_allowed(self, url: str) -> None:
@@ -92,7 +147,9 @@ class HttpSender:
     def _allowed(self, target: Target) -> Sequence[str]:
         """Return the addresses of the host that may be connected to. Raises NotDelivered without one."""
         try:
-            found = self._resolve(target.host, target.port)
+            found = self._lookups.find(target.host, target.port)[:MOST_FOUND]
+        except TimeoutError:
+            raise NotDelivered(reason="The name of the host was not resolved in time.") from None
         except (OSError, UnicodeError):
             raise NotDelivered(reason="The name of the host has no address.") from None
         allowed = [each for each in found if self._settings.allows(each)]

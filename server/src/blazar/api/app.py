@@ -14,11 +14,18 @@ from pydantic import TypeAdapter
 from blazar.api import microversion, openapi, versions
 from blazar.api.authorization import Authorizer
 from blazar.api.availability import AvailabilityActions
+from blazar.api.calendar_file import MEDIA_TYPE as CALENDAR
 from blazar.api.caller import identify_with
 from blazar.api.capacity import CapacityActions
 from blazar.api.dashboard import Dashboard, with_dashboard
+from blazar.api.event_stream import LAST_EVENT_ID, MEDIA_TYPE
+from blazar.api.event_stream import SINCE as SINCE_STREAMS
 from blazar.api.explanations import Explanations
 from blazar.api.extension import ApiExtension
+from blazar.api.feed_address import PATH as FEED
+from blazar.api.feed_address import without_secrets
+from blazar.api.feeds import IF_NONE_MATCH as IF_FEED_HAS_CHANGED
+from blazar.api.feeds import FeedActions
 from blazar.api.health import Health, HealthActions, HealthReply
 from blazar.api.idempotency import IDEMPOTENCY_KEY
 from blazar.api.leases import LeaseActions
@@ -30,19 +37,23 @@ from blazar.api.preconditions import SINCE as TAGGED
 from blazar.api.quotas import QuotaActions
 from blazar.api.request_log import request_log
 from blazar.api.routing import Route, falcon_app
+from blazar.api.schemas import subscriptions as subscription_bodies
 from blazar.api.schemas.availability import QUESTION, AvailabilityRequest
 from blazar.api.schemas.capacity import CapacityQuery
+from blazar.api.schemas.feeds import FeedCreate
 from blazar.api.schemas.leases import CREATE, UPDATE, LeaseCreate, LeaseUpdate
-from blazar.api.schemas.lists import LeasesQuery
+from blazar.api.schemas.lists import FeedsQuery, LeasesQueryByPriority, SubscriptionsQuery
 from blazar.api.schemas.maintenances import MaintenanceCreate
 from blazar.api.schemas.offers import OfferCreate
 from blazar.api.schemas.quotas import QuotaUpdate
 from blazar.api.schemas.subscriptions import SubscriptionCreate, SubscriptionUpdate
 from blazar.api.schemas.timeline import TimelineQuery
 from blazar.api.services import ServiceActions
+from blazar.api.streams import Streams
 from blazar.api.subscriptions import SubscriptionActions
 from blazar.api.timeline import IF_NONE_MATCH, TimelineActions
 from blazar.api.views import capacity as capacity_views
+from blazar.api.views import feeds as feed_views
 from blazar.api.views import leases as lease_views
 from blazar.api.views import maintenances as maintenance_views
 from blazar.api.views import quotas as quota_views
@@ -80,6 +91,10 @@ WAITLIST = TypeAdapter(WaitlistReply)
 TIMELINE = TypeAdapter(TimelineReply)
 SUBSCRIPTION = TypeAdapter(subscription_views.SubscriptionReply)
 SUBSCRIPTIONS = TypeAdapter(subscription_views.SubscriptionsReply)
+EVENTS = TypeAdapter(str)
+FEED_REPLY = TypeAdapter(feed_views.FeedReply)
+FEEDS = TypeAdapter(feed_views.FeedsReply)
+CALENDAR_FILE = TypeAdapter(str)
 SERVICES = TypeAdapter(ServicesReply)
 
 
@@ -90,6 +105,8 @@ def routes(
     authorizer: Authorizer,
     health: Callable[[], Health],
     tells_shortages: bool = True,
+    streams: Streams | None = None,
+    has_dashboard: bool = False,
 ) -> tuple[Route, ...]:
     """Return every path of the API: those of the core, then those that kinds contribute.
 
@@ -99,7 +116,8 @@ def routes(
     quotas = QuotaActions(service, authorizer)
     offers = OfferActions(service, kinds, authorizer, explanations)
     maintenances = MaintenanceActions(service, authorizer)
-    subscriptions = SubscriptionActions(service, authorizer)
+    subscriptions = SubscriptionActions(service, authorizer, streams)
+    feeds = FeedActions(service, authorizer, has_dashboard)
     ask = AvailabilityActions(service, authorizer, tells_shortages).ask
     # fmt: off
     core = (
@@ -108,7 +126,7 @@ def routes(
         Route("GET", "/v1", versions.v1, reply=VERSION, public=True),
         Route("GET", "/healthcheck", HealthActions(health).check, reply=HEALTH, public=True),
 
-        Route("GET",    "/v1/leases", leases.list, reply=LEASES, query=LeasesQuery,
+        Route("GET",    "/v1/leases", leases.list, reply=LEASES, query=LeasesQueryByPriority,
               later={(1, 1): leases.find}),
         Route("POST",   "/v1/leases", leases.create, 201, body=LeaseCreate, reply=LEASE,
               bodies=CREATE, dry_run=DRY_RUN, headers=(IDEMPOTENCY_KEY,), tagged=TAGGED),
@@ -135,14 +153,24 @@ def routes(
               since=(1, 8)),
         Route("DELETE", "/v1/maintenances/{maintenance_id}", maintenances.delete, 204, since=(1, 8)),
 
-        Route("GET",    "/v1/subscriptions", subscriptions.list, reply=SUBSCRIPTIONS, since=(1, 11)),
+        Route("GET",    "/v1/subscriptions", subscriptions.list, reply=SUBSCRIPTIONS, since=(1, 11),
+              query=SubscriptionsQuery, later={(1, 14): subscriptions.list_page}),
         Route("POST",   "/v1/subscriptions", subscriptions.create, 201, body=SubscriptionCreate,
-              reply=SUBSCRIPTION, since=(1, 11)),
+              bodies=subscription_bodies.CREATE, reply=SUBSCRIPTION, since=(1, 11)),
         Route("GET",    "/v1/subscriptions/{subscription_id}", subscriptions.show, reply=SUBSCRIPTION,
               since=(1, 11)),
+        Route("GET",    "/v1/subscriptions/{subscription_id}/events", subscriptions.events, reply=EVENTS,
+              headers=(LAST_EVENT_ID,), since=SINCE_STREAMS, media_type=MEDIA_TYPE),
         Route("PUT",    "/v1/subscriptions/{subscription_id}", subscriptions.update,
-              body=SubscriptionUpdate, reply=SUBSCRIPTION, since=(1, 11)),
+              body=SubscriptionUpdate, bodies=subscription_bodies.UPDATE, reply=SUBSCRIPTION,
+              since=(1, 11)),
         Route("DELETE", "/v1/subscriptions/{subscription_id}", subscriptions.delete, 204, since=(1, 11)),
+
+        Route("GET",    "/v1/feeds", feeds.list, reply=FEEDS, query=FeedsQuery, since=(1, 17)),
+        Route("POST",   "/v1/feeds", feeds.create, 201, body=FeedCreate, reply=FEED_REPLY, since=(1, 17)),
+        Route("DELETE", "/v1/feeds/{feed_id}", feeds.delete, 204, since=(1, 17)),
+        Route("GET",    FEED, feeds.read, reply=CALENDAR_FILE, headers=(IF_FEED_HAS_CHANGED,),
+              media_type=CALENDAR, public=True),
 
         Route("GET",    "/v1/quotas", quotas.list, reply=QUOTAS),
         Route("GET",    "/v1/quotas/{project_id}", quotas.show, reply=QUOTA),
@@ -161,7 +189,7 @@ def routes(
     # fmt: on
     contributed = (route for extension in extensions for route in extension.routes(service, authorizer))
     table = (*core, *contributed)
-    return (*table, openapi.route(table))
+    return (*table, openapi.route(table, kinds))
 
 
 def make_app(
@@ -177,15 +205,18 @@ def make_app(
     exposition: Exposition | None = None,
     tracing: Tracing = NO_TRACING,
     dashboard: Dashboard | None = None,
+    streams: Streams | None = None,
 ) -> WSGIApplication:
     """Return the whole API. ``conf`` is for [api]shortage_details and oslo.middleware's own options ([cors]
-    and [oslo_middleware]) only.
+    and [oslo_middleware]) only. Without ``streams`` no connection is kept open.
 
     The layers, from the inside out; each stands where it does for a reason:
     """
     authorizer = Authorizer(enforcer)
     tells_shortages = conf.api.shortage_details == "all"
-    table = routes(service, kinds, extensions, authorizer, health, tells_shortages)
+    table = routes(
+        service, kinds, extensions, authorizer, health, tells_shortages, streams, dashboard is not None
+    )
     api: WSGIApplication = falcon_app(table, identify_with(authorizer), tells_shortages=tells_shortages)
     # Version documents and the health check are answered even while Keystone is away, so without a token.
     app = _either({route.path for route in table if route.public}, api, authenticate(api))
@@ -197,6 +228,8 @@ def make_app(
     app = with_dashboard(app, dashboard) if dashboard else app
     # All that is inside is logged and counted, refusals by the layers above included ...
     app = request_log(app, metrics, tracing)
+    # ... without the secrets in the addresses of feeds, which nothing inside is shown ...
+    app = without_secrets(app)
     # ... under the request's id, which every answer carries.
     app = RequestId(app)
     # Prometheus asks often, and is no client.
@@ -238,9 +271,8 @@ def _cors(app: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplication:
     """Browsers of the origins in [cors]allowed_origin may call us; without that option, none."""
     conf.register_opts(cors_options.CORS_OPTS, group="cors")
     both = ["X-OpenStack-Request-ID", microversion.HEADER]
-    conf.set_default(
-        "allow_headers", ["X-Auth-Token", *both, IF_MATCH.name, IDEMPOTENCY_KEY.name], group="cors"
-    )
+    asked = (*both, IF_MATCH.name, IDEMPOTENCY_KEY.name, LAST_EVENT_ID.name)
+    conf.set_default("allow_headers", ["X-Auth-Token", *asked], group="cors")
     conf.set_default("expose_headers", [*both, "ETag"], group="cors")
     conf.set_default("allow_methods", ["GET", "PUT", "POST", "DELETE", "PATCH"], group="cors")
     return CORS(app, conf)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from blazar.api.authorization import Authorizer
+from blazar.api.microversion import MINIMUM, newest
 from blazar.api.routing import Request
 from blazar.api.schemas.capacity import CapacityQuery
-from blazar.api.views.capacity import CapacityReply, capacity_reply
+from blazar.api.views.capacity import RESERVED, WITH_BUFFER, CapacityReply, capacity_reply
 from blazar.policies import capacity as rules
 from blazar.service.interface import CapacityInterface, Service
+
+RESERVED_SINCE = {MINIMUM: RESERVED, (1, 15): WITH_BUFFER}
 
 
 class CapacityActions:
@@ -34,4 +37,6 @@ class CapacityActions:
         )
         capacity: CapacityInterface = self._service.called_by(caller).noun("capacity")
         report = capacity.get(replace(question, tells_reserved=tells_reserved), caller)
-        return capacity_reply(report, tells_reserved=tells_reserved)
+        return capacity_reply(
+            report, reserved=newest(RESERVED_SINCE, request.version) if tells_reserved else ()
+        )

@@ -16,7 +16,7 @@ from typing import Any
 import falcon
 
 from blazar.api.caller import CALLER
-from blazar.api.microversion import MINIMUM, VERSION, Version
+from blazar.api.microversion import MINIMUM, VERSION, Version, newest
 from blazar.api.views.dates import wire_date
 from blazar.domain import errors
 from blazar.service.context import Caller
@@ -128,12 +128,14 @@ def _domain_error(
         if isinstance(error, cls):
             resp.set_header("Retry-After", str(seconds))
     caller, version = req.env.get(CALLER), req.env.get(VERSION, MINIMUM)
-    reasons = _reasons(error, caller, tells_shortages) if version >= REASONS else {}
+    reasons = _reasons(error, caller, tells_shortages, version) if version >= REASONS else {}
     reasons |= req.env.get(EXPLANATION, {})
     _answer(resp, status, {**shape_a(status, told(error, caller, tells_shortages)), **reasons})
 
 
-def _reasons(error: errors.BlazarError, caller: Caller | None, tells_shortages: bool) -> dict[str, Any]:
+def _reasons(
+    error: errors.BlazarError, caller: Caller | None, tells_shortages: bool, version: Version
+) -> dict[str, Any]:
     """Return what a program can make of a shortage, or of an exceeded quota; nothing of other errors, and
     nothing that the sentence does not tell this caller."""
     quota = {name: error.fields.get(name) for name in ("limit_name", "limit", "used", "asked")}
@@ -142,14 +144,17 @@ def _reasons(error: errors.BlazarError, caller: Caller | None, tells_shortages: 
     is_told = tells_shortages or (caller is not None and caller.is_admin)
     if not isinstance(error, errors.NotEnoughResources) or not is_told or "cause" not in error.fields:
         return {}
-    shown = {name: error.fields.get(name) for name in SHORTAGE}
+    shown = {name: error.fields.get(name) for name in newest(SHORTAGE, version)}
     start = error.fields.get("first_possible_start")
     first = wire_date(datetime.fromisoformat(start)) if isinstance(start, str) else None
     return {"reasons": [{"reason": "shortage", **shown}], "first_possible_start": first}
 
 
-SHORTAGE = ("cause", "resource_type", "wanted", "matched", "free", "unknown_properties", "parts", "cut_short")
-"""What is told of a shortage."""
+_SHORTAGE = (
+    "cause", "resource_type", "wanted", "matched", "free", "unknown_properties", "parts", "cut_short",
+)  # fmt: skip
+SHORTAGE = {REASONS: _SHORTAGE, (1, 15): (*_SHORTAGE, "buffered")}
+"""What is told of a shortage, by the version since which."""
 
 
 def told(error: errors.BlazarError, caller: Caller | None, tells_shortages: bool) -> str:

@@ -42,6 +42,7 @@ def question(asked: LeasesQuery, project_id: str | None) -> LeaseQuery:
         ends_after=asked.ends_after,
         ends_before=asked.ends_before,
         resource_type=asked.resource_type,
+        priority=getattr(asked, "priority", None),
     )
 
 

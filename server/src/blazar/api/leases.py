@@ -18,10 +18,11 @@ from blazar.api.paging import in_pages
 from blazar.api.routing import Answer, PagedList, Request
 from blazar.api.schemas.fields import validated
 from blazar.api.schemas.leases import CREATE, UPDATE, LeaseCreateOrClaim
-from blazar.api.schemas.lists import LeasesQuery
+from blazar.api.schemas.lists import LEASES, LeasesQuery
 from blazar.api.views.leases import (
     LeaseView,
     claim_by_view,
+    displaced_views,
     dry_run_reply,
     lease_reply,
     lease_view,
@@ -31,10 +32,12 @@ from blazar.api.waitlist import SINCE as WAITING
 from blazar.api.waitlist import waitlist_of
 from blazar.domain.errors import InvalidInput, NotFound, PolicyNotAuthorized
 from blazar.domain.lease.lease import Lease
+from blazar.domain.lease.priority import Priority
 from blazar.policies import leases as rules
-from blazar.service.commands import ClaimByWish
+from blazar.service.commands import ClaimByWish, PriorityWish, ReservationsChange
 from blazar.service.context import Caller
 from blazar.service.interface import LeasesInterface, Service
+from blazar.service.leases import DisplacingPreview
 from blazar.service.ports import ListPage
 from blazar.service.ports.kind import Kinds
 
@@ -52,7 +55,13 @@ def lease_pages(leases: LeasesInterface, project_id: str | None) -> Iterator[Seq
 
 
 CLAIM_BY: Version = (1, 9)
-SINCE: Mapping[str, Version] = {"waiting": WAITING, "claim_by": CLAIM_BY, "claim_by_date": CLAIM_BY}
+PRIORITY: Version = (1, 13)
+SINCE: Mapping[str, Version] = {
+    "waiting": WAITING,
+    "claim_by": CLAIM_BY,
+    "claim_by_date": CLAIM_BY,
+    "priority": PRIORITY,
+}
 """The version that brought each later field of a lease."""
 
 
@@ -77,12 +86,32 @@ def _patience(asked: object) -> dict[str, Any]:
     """Return the parameter that tells a manager that a lease may wait. One of the version before, which does
     not know it, is not sent it where it may not."""
     wish = getattr(asked, "on_shortage", None)
-    return {} if wish is None else {"wait_until": wish.wait_until}
+    return {} if wish is None or wish.wait_until is None else {"wait_until": wish.wait_until}
+
+
+def _displaces(asked: object) -> bool:
+    return bool(getattr(getattr(asked, "on_shortage", None), "displace", False))
+
+
+def _members(membership: ReservationsChange | None, lease: Lease) -> dict[str, Any]:
+    """Return the parameter that tells a manager which reservations the lease gets and loses. One of the
+    version before, which does not know it, is not sent it where there are none.
+
+    What is to be removed has to be there, and it is looked for here: a manager that is asked again finds it
+    gone. Raises InvalidInput."""
+    if membership is None:
+        return {}
+    if unknown := [each for each in membership.removed if lease.reservation(each) is None]:
+        raise InvalidInput(
+            f"Please enter valid reservation IDs. Invalid reservation IDs are: {','.join(unknown)}"
+        )
+    return {"membership": membership}
 
 
 def _added(lease: Lease, request: Request) -> dict[str, Any]:
     """Return what a lease shows in the version of the request, and not in those before 1.9."""
-    return claim_by_view(lease) if request.version >= CLAIM_BY else {}
+    shown = claim_by_view(lease) if request.version >= CLAIM_BY else {}
+    return {**shown, "priority": lease.priority.value} if request.version >= PRIORITY else shown
 
 
 class LeaseActions:
@@ -121,7 +150,7 @@ class LeaseActions:
         """List a page of leases (1.1)."""
         caller = request.caller
         self._authorizer.require(rules.GET, caller)
-        asked = request.exact_query(LeasesQuery)
+        asked = request.exact_query(newest(LEASES, request.version))
         fields = _known_fields(asked, request.version)
         leases, is_visible = self._leases(caller), self._visible_to(caller)
         query = question(asked, self._project_of(asked, caller))
@@ -159,8 +188,12 @@ class LeaseActions:
         # Managers of the version before do not know what is not sent here.
         more: dict[str, Any] = {} if by_duration is None else {"by_duration": by_duration}
         wish = self._claim_by(asked, caller, str(caller.project_id), caller.user_id)
+        wish |= self._priority(asked, None, request)
         command = asked.command()
         with self._explanations.explained(request, lambda e: e.explain_create(command, caller, **more)):
+            if asked.dry_run and _displaces(asked):
+                found = self._leases(caller).preview_displacing(command, caller, **more, **wish)
+                return self._shown_displacing(found, request)
             if asked.dry_run:
                 return self._shown(
                     self._leases(caller).preview_create(command, caller, **more, **wish), request
@@ -179,9 +212,12 @@ class LeaseActions:
         asked = validated(newest(UPDATE, request.version), request.body)
         by_duration = {} if asked.duration is None else {"duration": asked.duration}
         wish = self._claim_by(asked, caller, lease.project_id, lease.user_id)
-        more, command = _expected(request) | by_duration | _patience(asked) | wish, asked.command()
+        wish |= self._priority(asked, lease, request)
+        members = _members(asked.membership(), lease)
+        more = _expected(request) | by_duration | _patience(asked) | wish | members
+        command, explained = asked.command(), by_duration | members
         with self._explanations.explained(
-            request, lambda e: e.explain_update(lease.id, command, caller, **by_duration), is_update=True
+            request, lambda e: e.explain_update(lease.id, command, caller, **explained), is_update=True
         ):
             if asked.dry_run:
                 shown = self._leases(caller).preview_update(lease.id, command, caller, **more)
@@ -224,8 +260,42 @@ class LeaseActions:
         may_be_later = self._authorizer.allows(rules.PUT_LATER_CLAIM_BY, caller, project_id, user_id)
         return {"claim_by": ClaimByWish(getattr(asked, "claim_by", None), may_be_later)}
 
+    def _priority(self, asked: object, lease: Lease | None, request: Request) -> dict[str, Any]:
+        """Return the parameter that tells a manager the class of a lease, of a new one without ``lease``. One
+        of the version before, which does not know it, is not sent it where none is asked for. Raises
+        PolicyNotAuthorized."""
+        displaces = _displaces(asked)
+        if "priority" not in getattr(asked, "model_fields_set", ()) and not displaces:
+            return {}
+        wanted, caller = getattr(asked, "priority", None), request.caller
+        project_id, user_id = (
+            (lease.project_id, lease.user_id) if lease else (str(caller.project_id), caller.user_id)
+        )
+        is_new = lease is None or lease.priority is not wanted
+        rule = rules.PUT_HIGH_PRIORITY
+        if (
+            wanted is Priority.HIGH
+            and is_new
+            and not self._authorizer.allows(rule, caller, project_id, user_id)
+        ):
+            raise PolicyNotAuthorized(action=rule)
+        if displaces and not self._authorizer.allows(rules.DISPLACE, caller, project_id, user_id):
+            raise PolicyNotAuthorized(action=rules.DISPLACE)
+        return {"priority": PriorityWish(wanted, displaces)}
+
     def _shown(self, lease: Lease, request: Request) -> Answer:
         return Answer(200, dry_run_reply(lease, request.caller, self._kinds, _added(lease, request)))
+
+    def _shown_displacing(self, found: DisplacingPreview, request: Request) -> Answer:
+        def may_see(lease: Lease) -> bool:
+            return self._authorizer.allows(
+                rules.GET_BLOCKING, request.caller, lease.project_id, lease.user_id
+            )
+
+        are_told = self._explanations.are_told(request.caller)
+        known = [each for each in found.displaced if are_told or may_see(each.old)]
+        more = _added(found.lease, request) | {"displaced": displaced_views(known, may_see)}
+        return Answer(200, dry_run_reply(found.lease, request.caller, self._kinds, more))
 
     def _reply(self, request: Request, lease: Lease, status: int = 200) -> Answer:
         headers = {} if request.version < preconditions.SINCE else {"ETag": preconditions.etag(lease)}

@@ -32,6 +32,12 @@ class Listing(Generic[T]):
     def parts(self) -> Iterator[Sequence[T]]:
         return self._items(self)
 
+    def only(self, keeps: Callable[[T], bool]) -> Listing[T]:
+        """Leave out items, so that a page may have fewer than were asked for."""
+        items = self._items
+        self._items = lambda listing: ([each for each in part if keeps(each)] for part in items(listing))
+        return self
+
     def answer(self, request: Request, name: str, view: Callable[[T], Any]) -> PagedList:
         """Return the body: the items under ``name``, and the link to the next page where there is one."""
         parts = ([view(each) for each in part] for part in self.parts())

@@ -14,6 +14,7 @@ from pydantic.json_schema import JsonSchemaMode
 from blazar.api import microversion
 from blazar.api.routing import HeaderField, Request, Route
 from blazar.api.views.explanations import BlockingView, SuggestionsView
+from blazar.service.ports.kind import Kinds
 
 PATH = "/v1/openapi"
 _PLACEHOLDER = re.compile(r"{(\w+)}")
@@ -55,13 +56,13 @@ _ERROR_SCHEMA = {
 _EXPLANATION = (TypeAdapter(SuggestionsView), TypeAdapter(BlockingView))
 
 
-def route(table: Iterable[Route]) -> Route:
-    """Return the route that serves the document about ``table``, itself included (as
-    ``/v1/openapi.json``)."""
+def route(table: Iterable[Route], kinds: Kinds) -> Route:
+    """Return the route that serves the document about ``table``, itself included, and about the parameters
+    of ``kinds`` (as ``/v1/openapi.json``)."""
 
     @cache
     def described() -> dict[str, Any]:
-        return document((*table, own))
+        return document((*table, own), kinds)
 
     def show(request: Request) -> dict[str, Any]:
         """Show this document."""
@@ -71,14 +72,21 @@ def route(table: Iterable[Route]) -> Route:
     return own
 
 
-def document(table: Iterable[Route]) -> dict[str, Any]:
-    """Return the OpenAPI document about these routes."""
+def document(table: Iterable[Route], kinds: Kinds) -> dict[str, Any]:
+    """Return the OpenAPI document about these routes, and about the parameters of reservations. These stand
+    among the schemas by their kind, with a dot for its colon; ``x-kinds`` of ``ReservationCreate`` has them
+    by the kind's own name."""
     paths: dict[str, dict[str, Any]] = {}
     schemas: dict[str, Any] = {"Error": _ERROR_SCHEMA}
+    by_kind = {name.replace(":", "."): kind for name, kind in kinds.items() if kind.parameters_schema}
+    schemas |= {name: kind.parameters_schema for name, kind in by_kind.items()}
     for part in _EXPLANATION:
         _schema(part, "serialization", schemas)
     for each in table:
         paths.setdefault(each.path, {})[each.method.lower()] = _operation(each, schemas)
+    if "ReservationCreate" in schemas:
+        found = {kind.resource_type: {"$ref": _REF.format(model=name)} for name, kind in by_kind.items()}
+        schemas["ReservationCreate"] = {**schemas["ReservationCreate"], "x-kinds": found}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -200,7 +208,8 @@ def _operation_id(each: Route) -> str:
 def _responses(each: Route, schemas: dict[str, Any]) -> dict[str, Any]:
     done: dict[str, Any] = {"description": "Done."}
     if each.reply is not None:
-        done["content"] = {"application/json": {"schema": _schema(each.reply, "serialization", schemas)}}
+        media_type, _, _ = each.media_type.partition(";")
+        done["content"] = {media_type: {"schema": _schema(each.reply, "serialization", schemas)}}
     if each.tagged is not None:
         done["headers"] = _tag(each.tagged)
     failed = {

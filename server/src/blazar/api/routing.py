@@ -25,6 +25,7 @@ from blazar.domain.errors import BlazarError, InvalidInput, NotFound
 from blazar.service.context import Caller
 
 LOG = logging.getLogger(__name__)
+JSON = "application/json"
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 MAX_QUERY = 8192
 """Characters of a query string, at most."""
@@ -134,6 +135,8 @@ class Route:
     """The body of the answer to a dry run, whose status is 200."""
     headers: Sequence[HeaderField] = ()
     """The headers of requests that the action reads."""
+    media_type: str = JSON
+    """The type of the answer's body. One that is not JSON comes as bytes."""
     tagged: microversion.Version | None = None
     """The version since which an answer with a body of the route has an ETag."""
 
@@ -164,6 +167,15 @@ class PagedList:
     name: str
     pages: Iterator[Sequence[Any]]
     more: Callable[[], Mapping[str, Any]] = dict
+
+
+@dataclass(frozen=True, slots=True)
+class EventStream:
+    """A body of server-sent events."""
+
+    content: bytes
+    goes_on: bool
+    """The connection stays open behind it, so the body has no length."""
 
 
 def falcon_app(
@@ -214,13 +226,24 @@ def _responder(route: Route, identify: Identify, throttle: Throttle) -> Callable
         resp.status = falcon.code_to_http_status(answer.status)
         resp.set_headers(answer.headers)
         if answer.body is not None:
-            resp.content_type = "application/json"
-        if isinstance(answer.body, PagedList):
+            resp.content_type = route.media_type
+        if isinstance(answer.body, EventStream):
+            _send_events(resp, answer.body)
+        elif isinstance(answer.body, PagedList):
             _send_pages(resp, answer.body, printable(req.path))
+        elif isinstance(answer.body, bytes):
+            resp.data = answer.body
         elif answer.body is not None:
             resp.data = json.dumps(answer.body).encode()
 
     return respond
+
+
+def _send_events(resp: falcon.Response, body: EventStream) -> None:
+    if body.goes_on:
+        resp.stream = iter([body.content])
+    else:
+        resp.data = body.content
 
 
 def _send_pages(resp: falcon.Response, body: PagedList, path: str) -> None:

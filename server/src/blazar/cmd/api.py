@@ -8,12 +8,15 @@ import sys
 from collections.abc import Sequence
 
 from cotyledon.types import WorkerId
+from oslo_config import cfg
 
-from blazar.bootstrap import build_remote_api
+from blazar.bootstrap.api import build_remote_api
 from blazar.cmd.listener import Listener
 from blazar.cmd.process import VERSION, bound, run
-from blazar.cmd.supervised import Worker, checked, supervise
+from blazar.cmd.supervised import Worker, require_sound, supervise
 from blazar.conf import default
+from blazar.plugins import load_plugins
+from blazar.policies import make_enforcer
 
 LOG = logging.getLogger(__name__)
 NAME = "blazar-api"
@@ -24,7 +27,7 @@ def main() -> None:
 
 
 def serve(argv: Sequence[str]) -> None:
-    conf = checked(argv, ApiWorker.arguments)
+    conf = ApiWorker.checked(argv)
     # Bound by the parent, so that clients wait, and are not refused, while a worker is replaced.
     supervise(conf, ApiWorker, argv, bound(NAME, conf.host, conf.port))
 
@@ -34,6 +37,11 @@ class ApiWorker(Worker):
 
     name = NAME
     arguments = default.ADDRESS
+
+    @classmethod
+    def require_sound(cls, conf: cfg.ConfigOpts) -> None:
+        require_sound(conf)
+        make_enforcer(conf, load_plugins(conf).policies).load_rules()
 
     def __init__(self, worker_id: WorkerId, argv: Sequence[str], port: socket.socket) -> None:
         super().__init__(worker_id, argv)

@@ -22,7 +22,7 @@ from blazar import conf as options
 from blazar.adapters.clock import SystemClock
 from blazar.adapters.db import SqlDatabase, schema
 from blazar.adapters.db.engine import DriverMissing, make_engine
-from blazar.bootstrap import build_cloud
+from blazar.bootstrap.cloud import build_cloud
 from blazar.cmd.archive import HELP as ARCHIVE_HELP
 from blazar.cmd.archive import NotArchived, archive_file
 from blazar.cmd.imports import HELP as IMPORT_HELP

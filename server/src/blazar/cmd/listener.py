@@ -2,7 +2,8 @@
 
 One thread reads and writes all connections. A request reaches a worker thread when its last byte is there,
 and the first thread sends the answer. So a connection that waits or is slow costs a file descriptor, and no
-worker."""
+worker. The application may keep a connection open behind its answer: a stream of events, which any thread
+adds to and which the first one sends."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ import resource
 import socket
 import threading
 import time
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -30,6 +32,7 @@ from waitress.utilities import BadRequest
 
 from blazar.api.body import MAX_BYTES
 from blazar.api.errors import printable, shape_b
+from blazar.api.streams import HOLD
 
 LOG = logging.getLogger(__name__)
 
@@ -41,6 +44,9 @@ MAX_FRAMING = 64 * 1024
 """Bytes that a chunked body may have beside its contents."""
 MAX_CHUNK_LINE = 1024
 """Bytes of the line that begins a chunk, and of all trailers together."""
+
+MAX_BEHIND = 1024 * 1024
+"""Bytes of a stream that its client has not read, at the most, when there is more."""
 
 DRAIN_SILENCE = 1.0
 """At the stop, a connection that was just opened has so many seconds to begin its request."""
@@ -145,6 +151,29 @@ class Parser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no types
 class Task(WSGITask):  # type: ignore[misc]  # waitress has no types
     """A request that a worker answers."""
 
+    begin: Callable[[Channel], None] | None = None
+    """Takes the connection behind the answer, where it stays open."""
+    seconds = 0.0
+
+    def get_environment(self) -> dict[str, Any]:
+        environ: dict[str, Any] = super().get_environment()
+        if self.request.command == "GET":
+            environ[HOLD] = self._hold
+        return environ
+
+    def _hold(self, begin: Callable[[Channel], None], seconds: float) -> None:
+        self.begin, self.seconds = begin, seconds
+
+    def finish(self) -> None:
+        """End the answer, unless it goes on: what has a length, or is a failure, does not."""
+        goes_on = self.status == "200 OK" and self.content_length is None
+        if self.begin is None or not goes_on or self.channel.server.is_draining:
+            super().finish()
+            return
+        self.close_on_finish = False
+        self.channel.hold(self.seconds, self.chunked_response)
+        self.begin(self.channel)
+
     def service(self) -> None:
         try:
             super().service()
@@ -199,6 +228,10 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
         self._limits = server.limits
         self._is_last = False
         self._lingers_until: float | None = None
+        self._held_until: float | None = None
+        self._is_chunked = False
+        self._is_finished = False
+        self._told: deque[bytes] = deque()
         super().__init__(server, sock, addr, adj, map=map)
 
     @property
@@ -215,6 +248,8 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
             return math.inf
         if self.total_outbufs_len:
             return self.waiting_since + limits.answer
+        if self._held_until is not None:
+            return self._held_until
         silence = self.waiting_since + (limits.idle if self.answers else limits.silence)
         if request is None:
             return silence
@@ -224,11 +259,51 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
 
     def is_busy(self, now: float) -> bool:
         """Return whether the server waits for this connection when it stops."""
-        if self._lingers_until is not None:
+        if self._lingers_until is not None or self._held_until is not None:
             return False
         if self.is_working or self.total_outbufs_len or self.request is not None:
             return True
         return not self.answers and now < self.waiting_since + DRAIN_SILENCE
+
+    def hold(self, seconds: float, is_chunked: bool) -> None:
+        """Stay open behind the answer. The client has sent its last request."""
+        self._is_chunked = is_chunked
+        self._held_until = time.monotonic() + seconds
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether anything that is told may still reach the client."""
+        return bool(self.connected) and not self._is_finished
+
+    @property
+    def is_held(self) -> bool:
+        return self._held_until is not None
+
+    def tell(self, text: bytes) -> None:
+        """Have the server's thread send some more of the answer. Called by any thread."""
+        if self.is_open:
+            self._told.append(text)
+            self.server.pull_trigger()
+
+    def finish(self) -> None:
+        """End the answer behind what was told. Called by any thread."""
+        self.tell(b"")
+        self._is_finished = True
+
+    def pass_on(self) -> None:
+        """Send what was told since the last turn. A client that does not read what it was told is given
+        up."""
+        while self._told and not self.is_working and self.connected:
+            text = self._told.popleft()
+            if not self.total_outbufs_len:
+                self.waiting_since = time.monotonic()
+            if self.total_outbufs_len > MAX_BEHIND:
+                self.handle_close()
+                return
+            frame = b"%X\r\n%b\r\n" % (len(text), text)  # without a text it is the last one
+            self.write_soon(frame if self._is_chunked else text)
+            if not text:
+                self.close_when_flushed = True
 
     def service(self) -> None:
         super().service()
@@ -265,7 +340,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
         super().handle_close()
 
     def handle_read(self) -> None:
-        if self._lingers_until is None:
+        if self._lingers_until is None and self._held_until is None:
             super().handle_read()
             return
         try:
@@ -339,6 +414,8 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # waitress has no types
         """Serve all connections that are ready, and close those whose time is over."""
         try:
             wasyncore.poll2(TICK, self._map)
+            for channel in self._channels:
+                channel.pass_on()
             self._expire()
         except Exception:  # the process edge: without this thread the port would be open, and silent
             LOG.exception("The server of %s stumbled", self.effective_port)
@@ -351,7 +428,8 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # waitress has no types
         super().handle_accept()
         waiting = [channel for channel in self._channels if not channel.is_working]
         if len(self.active_channels) > self._max_connections and waiting:
-            min(waiting, key=lambda channel: channel.waiting_since).handle_close()
+            # Streams, which are fewer, last: strangers could end them all.
+            min(waiting, key=lambda channel: (channel.is_held, channel.waiting_since)).handle_close()
 
     def accept_no_more(self) -> None:
         """Stop listening. The connections go on, and other processes may hold the port."""

@@ -13,13 +13,15 @@ from cotyledon.types import WorkerId
 from blazar.adapters.db import schema
 from blazar.adapters.metrics import PrometheusMetrics
 from blazar.api.metrics import health_and_metrics_app
-from blazar.bootstrap import build_database, build_dispatcher, build_manager, build_remote_service, health_of
+from blazar.bootstrap.api import build_remote_service, health_of
+from blazar.bootstrap.database import build_database
+from blazar.bootstrap.manager import build_dispatcher, build_manager
 from blazar.broker import rpc_transport
 from blazar.cmd.listener import Listener
 from blazar.cmd.process import VERSION, bound, run, spare_from_collection
-from blazar.cmd.supervised import Worker, checked, supervise
+from blazar.cmd.supervised import Worker, supervise
 from blazar.domain.errors import BlazarError
-from blazar.rpc.messaging import build_server
+from blazar.rpc.messaging import CallServer, build_server
 
 LOG = logging.getLogger(__name__)
 NAME = "blazar-manager"
@@ -32,7 +34,7 @@ def main() -> None:
 
 
 def serve(argv: Sequence[str]) -> None:
-    conf = checked(argv)
+    conf = ManagerWorker.checked(argv)
     build_database(conf).close()  # a driver that is missing is told here, not by one worker after another
     settings = conf.manager
     port = bound(NAME, settings.metrics_host, settings.metrics_port) if settings.metrics_port else None
@@ -50,10 +52,8 @@ class ManagerWorker(Worker):
         self._database = build_database(conf, metrics, self.tracing)
         self._manager = build_manager(conf, self._database, metrics, self.tracing)
         dispatcher = build_dispatcher(self._manager, metrics, self.tracing)
-        self._server = build_server(
-            rpc_transport(conf), dispatcher, socket.gethostname(), conf.manager.rpc_topic
-        )
-        self._listening = threading.Event()
+        transport, host = rpc_transport(conf), socket.gethostname()
+        self._calls = CallServer(lambda: build_server(transport, dispatcher, host, conf.manager.rpc_topic))
         self._stopping = threading.Event()
         self._started = False
         self._last_failure = ""
@@ -71,14 +71,11 @@ class ManagerWorker(Worker):
         while not self._started and not self._stopping.is_set():
             self._try_to_start()
         if self._started:
-            # Waits for the broker as long as there is none.
-            threading.Thread(target=self._listen, name="rpc-server", daemon=True).start()
+            self._calls.start()
 
     def terminate(self) -> None:
         self._stopping.set()
-        if self._listening.is_set():
-            self._server.stop()  # calls that wait at the broker go to other managers
-            self._server.wait()
+        self._calls.stop()
         if self._started:
             self._manager.stop()
         if self._health_listener:
@@ -98,8 +95,3 @@ class ManagerWorker(Worker):
                 LOG.warning("The manager cannot start yet: %s", failure)
             self._last_failure = str(failure)
             self._stopping.wait(PAUSE)
-
-    def _listen(self) -> None:
-        self._server.start()
-        self._listening.set()
-        LOG.info("The manager takes calls")

@@ -8,7 +8,8 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import metadata
 from types import FrameType
 
@@ -80,11 +81,19 @@ _EXTRA_KEYS = _ExtraKeys()
 
 def run(main: Callable[[], None]) -> None:
     """Run a program; a refusal or a configuration error is one clear sentence and exit code 2."""
-    try:
+    with one_sentence(sys.argv[0].rsplit("/", 1)[-1], exit_code=2):
         main()
+
+
+@contextmanager
+def one_sentence(name: str, exit_code: int) -> Iterator[None]:
+    """End the process where the program ``name`` cannot start; the message is one sentence, without a
+    traceback. Raises SystemExit."""
+    try:
+        yield
     except (Refused, cfg.Error, LookupError, ValueError) as refusal:
-        print(f"{sys.argv[0].rsplit('/', 1)[-1]}: {refusal}", file=sys.stderr)
-        raise SystemExit(2) from None
+        print(f"{name}: {refusal}", file=sys.stderr, flush=True)
+        raise SystemExit(exit_code) from None
 
 
 def until_signalled() -> threading.Event:

@@ -14,7 +14,7 @@ from oslo_config import cfg
 
 from blazar import conf as options
 from blazar.adapters.db import SqlDatabase, schema
-from blazar.bootstrap import build_reconciliation
+from blazar.bootstrap.reconciliation import build_reconciliation
 from blazar.domain.errors import CloudRefused, CloudUnavailable
 from blazar.plugins import Plugins, load_plugins
 from blazar.service.enabled_kinds import KindDisabled

@@ -25,7 +25,10 @@ from blazar import conf as options
 from blazar.adapters.db.schema import upgrade
 from blazar.adapters.metrics import PrometheusMetrics
 from blazar.api.dashboard import SandboxUsers
-from blazar.bootstrap import Manager, build_api, build_database, build_manager, build_tracing
+from blazar.bootstrap.api import build_api
+from blazar.bootstrap.database import build_database
+from blazar.bootstrap.manager import Manager, build_manager
+from blazar.bootstrap.tracing import build_tracing
 from blazar.cmd.listener import Listener
 from blazar.cmd.process import (
     VERSION,
@@ -36,6 +39,7 @@ from blazar.cmd.process import (
     switch_threads_often,
     until_signalled,
 )
+from blazar.conf.manager import SHIPPED
 from blazar.domain.errors import BlazarError
 from blazar.kinds.floatingip.commands import RegisterFloatingIP
 from blazar.kinds.floatingip.floatingips import FloatingIPs
@@ -58,6 +62,8 @@ itself."""
 OPERATOR = Caller("standalone", None, ("admin",), is_admin=True)
 OWNER_ONLY = 0o077
 """The umask: databases and log hold tokens and passwords."""
+TRIED_OUT = ("instance.server.plugin",)
+"""Kinds that are here to be tried out, and elsewhere only where an operator enables them."""
 OURS = ("blazar.db*", "sandbox.db*", "blazar.log", "blazar.conf", "lock")
 PASSWORD = "sandbox"  # noqa: S105 - everybody may know it: the sandbox listens on loopback only
 USERS = ("admin", "demo", "alt")
@@ -235,7 +241,11 @@ def _configuration(arguments: Arguments) -> cfg.ConfigOpts:
             "service_token_roles_required": "true",
             "www_authenticate_uri": credentials["auth_url"],
         },
-        "manager": {"claim_seconds": "5", "event_workers": str(EVENT_WORKERS)},
+        "manager": {
+            "claim_seconds": "5",
+            "event_workers": str(EVENT_WORKERS),
+            "plugins": ", ".join([*SHIPPED, *TRIED_OUT]),
+        },
     }
     written = configparser.RawConfigParser()
     written.read_dict(groups)

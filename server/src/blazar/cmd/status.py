@@ -17,7 +17,7 @@ from blazar.adapters.clock import SystemClock
 from blazar.adapters.db import SqlDatabase, schema
 from blazar.adapters.memory import MemoryDatabase
 from blazar.api.views.services import service_view
-from blazar.bootstrap import build_database
+from blazar.bootstrap.database import build_database
 from blazar.cmd.imports import NotImported, lines
 from blazar.cmd.process import tell_version
 from blazar.conf import former

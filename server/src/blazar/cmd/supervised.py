@@ -6,6 +6,7 @@ the present configuration. A worker that is killed is replaced."""
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -13,7 +14,9 @@ import cotyledon
 from cotyledon.types import WorkerId
 from oslo_config import cfg
 
-from blazar.bootstrap import build_tracing, quota_settings, require_tracing
+from blazar.bootstrap.quotas import quota_settings
+from blazar.bootstrap.settings import webhook_settings
+from blazar.bootstrap.tracing import build_tracing, require_tracing
 from blazar.broker import require_urls
 from blazar.cmd.process import configured, switch_threads_often
 from blazar.plugins import list_options, load_filters, load_plugins
@@ -35,6 +38,16 @@ OF_THE_PARENT = frozenset(
 """Options that the parent has read once: it has the ports, which outlive a worker."""
 
 
+FILES = (
+    ("cloud", "cafile"),
+    ("cloud", "certfile"),
+    ("cloud", "keyfile"),
+    ("enforcement", "external_service_cafile"),
+    ("subscriptions", "cafile"),
+)
+"""Options that name a file, or a folder, of certificates."""
+
+
 class Worker(cotyledon.Service):
     """A worker process; its parts are built when it starts."""
 
@@ -45,8 +58,20 @@ class Worker(cotyledon.Service):
         super().__init__(worker_id)
         switch_threads_often()
         self._argv = argv
-        self.conf = checked(argv, self.arguments)
+        self.conf = self.checked(argv)
         self.tracing = build_tracing(self.conf, str(self.name))
+
+    @classmethod
+    def checked(cls, argv: Sequence[str]) -> cfg.ConfigOpts:
+        """Load the configuration. Raises cfg.Error, LookupError, ValueError where no worker could start with
+        it."""
+        conf = configured(argv, arguments=cls.arguments)
+        cls.require_sound(conf)
+        return conf
+
+    @classmethod
+    def require_sound(cls, conf: cfg.ConfigOpts) -> None:
+        require_sound(conf)
 
     def terminate(self) -> None:
         """Send the last traces. The parts that make any are stopped by then."""
@@ -54,7 +79,7 @@ class Worker(cotyledon.Service):
 
     def reload(self) -> None:
         try:
-            conf = checked(self._argv, self.arguments)
+            conf = self.checked(self._argv)
         except (cfg.Error, LookupError, ValueError) as mistake:
             LOG.error("The configuration was not reloaded: %s", mistake)
             return
@@ -67,25 +92,22 @@ class Worker(cotyledon.Service):
         super().reload()  # SIGTERM to itself; the parent then starts another
 
 
-def checked(argv: Sequence[str], arguments: Sequence[cfg.Opt] = ()) -> cfg.ConfigOpts:
-    """Load the configuration. Raises cfg.Error, LookupError, ValueError where no worker could start with
-    it."""
-    conf = configured(argv, arguments=arguments)
-    require_sound(conf)
-    return conf
-
-
 def require_sound(conf: cfg.ConfigOpts) -> None:
     """Raise cfg.Error, LookupError or ValueError where no worker could start with the configuration."""
     plugins = load_plugins(conf)
     load_filters(conf)
     require_tracing(conf)
     quota_settings(conf, plugins.kinds)
+    webhook_settings(conf)
     for group, known in list_options(map(type, plugins.kinds.values())):
         values = conf if group == "DEFAULT" else conf[group]
         for option in known:
             _ = values[option.dest]  # oslo.config looks at a value when it is read
     require_urls(conf)
+    for group, name in FILES:
+        path = _value(conf, group, name)
+        if path and not os.access(path, os.R_OK):
+            raise ValueError(f"[{group}] {name}: {path} is not there, or may not be read")
 
 
 def changes(before: cfg.ConfigOpts, after: cfg.ConfigOpts) -> Iterator[tuple[str, str]]:

@@ -24,6 +24,12 @@ OPTIONS = (
         help="How long before its end a lease is warned of by default (a shorter lease half way); 0 "
         "for never.",
     ),
+    cfg.IntOpt(
+        "minutes_before_start_lease",
+        default=60,
+        min=0,
+        help="How long before its start it is told that a lease starts soon; 0 for never.",
+    ),
     cfg.StrOpt(
         "rpc_topic",
         default="blazar.manager",
@@ -141,6 +147,17 @@ OPTIONS = (
         default=168,
         min=1,
         help="How long a lease may wait in line, at the most.",
+    ),
+    cfg.BoolOpt(
+        "displacement",
+        default=True,
+        help="Whether a lease of a higher priority may displace leases of lower ones that have not started.",
+    ),
+    cfg.IntOpt(
+        "displacement_notice_minutes",
+        default=60,
+        min=1,
+        help="Leases that start sooner than this are not displaced.",
     ),
     cfg.IntOpt(
         "waitlist_look_seconds",

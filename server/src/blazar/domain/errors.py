@@ -176,6 +176,14 @@ class SubscriptionNotFound(NotFound):
     template = "There is no subscription {subscription}."
 
 
+class FeedNotFound(NotFound):
+    """No feed has this id, or this address. What the caller may not see is answered in the same words, and
+    so is an address that was revoked."""
+
+    code = "feed_not_found"
+    template = "There is no calendar feed {feed}."
+
+
 # What is asked for collides with the state of things.
 
 
@@ -206,6 +214,16 @@ class WaitlistFull(Conflict):
 class TooManySubscriptions(Conflict):
     code = "too_many_subscriptions"
     template = "The project has {most} subscriptions already, which is as many as it may have."
+
+
+class TooManyFeeds(Conflict):
+    code = "too_many_feeds"
+    template = "You have {most} calendar feeds of the project already, which is as many as you may have."
+
+
+class FeedsDisabled(Conflict):
+    code = "feeds_disabled"
+    template = "The operator allows no calendar feeds."
 
 
 class MaintenanceConflict(Conflict):

@@ -20,6 +20,11 @@ Pool = NewType("Pool", str)
 they can never collide."""
 
 
+BUFFER_ID = "b0ffe400-0000-4000-8000-000000000045"
+"""The id of what holds the resources that are kept as a buffer, as a lease does. It is always the same, so
+that a plan which may use them need not look for it."""
+
+
 def database_order(resource_id: str) -> tuple[bool, int, str]:
     """Return the key that sorts resource ids as the database does: numbers by number and first, then texts as
     text.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from urllib.parse import urlsplit
 
@@ -14,7 +14,10 @@ PORTS = {"https": 443, "http": 80}
 
 
 class LeaseEvent(StrEnum):
-    """What becomes of a lease, in the words of subscriptions."""
+    """What becomes of a lease, in the words of subscriptions.
+
+    A notification ``lease.WORD`` is told by its word: a new word needs an entry here, one in the set of its
+    version, and such a notification."""
 
     CREATED = "created"
     UPDATED = "updated"
@@ -28,6 +31,72 @@ class LeaseEvent(StrEnum):
     END_SOON = "end_soon"
     ENDED = "ended"
     DELETED = "deleted"
+    OFFERED = "offered"
+    """What it needs is held for a while."""
+    START_SOON = "start_soon"
+    DEGRADED = "degraded"
+    """Something of it has failed, and nothing takes its place."""
+    MOVED = "moved"
+    """Other resources serve it."""
+    DISPLACED = "displaced"
+    """It has lost what it had to a lease of a higher priority, and waits."""
+
+
+SINCE_1_14 = frozenset(
+    {
+        LeaseEvent.OFFERED,
+        LeaseEvent.START_SOON,
+        LeaseEvent.DEGRADED,
+        LeaseEvent.MOVED,
+        LeaseEvent.DISPLACED,
+    }
+)
+"""The words that version 1.14 of the API has brought. The others are of version 1.11."""
+
+
+class CapacityEvent(StrEnum):
+    """What becomes of the capacity, in the words of subscriptions."""
+
+    LOW = "capacity_low"
+    BACK = "capacity_back"
+    """It was low, and has been enough for STEADY."""
+
+
+STEADY = timedelta(minutes=10)
+"""How long the capacity has to be enough before it is told: so it may go up and down without a flood of
+messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityCondition:
+    """Tell when less than ``below`` is available at some time in the next days."""
+
+    below: int
+    days: int
+    resource_type: str
+    quantity: str
+    resource_properties: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityLevel:
+    """What a subscriber to capacity was told last: whether it is low."""
+
+    is_low: bool = False
+    back_since: datetime | None = None
+    """Since when there is enough again, which is not told yet."""
+
+    def seen(self, is_enough: bool, now: datetime) -> tuple[CapacityLevel, CapacityEvent | None]:
+        """Return the level after a look, and what is to be told."""
+        if not is_enough:
+            return CapacityLevel(is_low=True), None if self.is_low else CapacityEvent.LOW
+        if not self.is_low:
+            return self, None
+        if self.back_since is None or self.back_since > now:
+            return replace(self, back_since=now), None
+        if now - self.back_since < STEADY:
+            return self, None
+        return CapacityLevel(), CapacityEvent.BACK
 
 
 class SubscriptionStatus(StrEnum):
@@ -38,7 +107,8 @@ class SubscriptionStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """Changes of leases are told to an address. Its secret is kept elsewhere, and never shown again.
+    """Changes of leases are told to an address, or kept for clients that ask. Its secret is kept elsewhere,
+    and never shown again.
 
     A filter that is None leaves all through."""
 
@@ -48,6 +118,7 @@ class Subscription:
     """The project that it belongs to."""
     user_id: str
     url: str
+    """Empty of a stream."""
     events: tuple[LeaseEvent, ...]
     watched_project: str | None = None
     """The project whose leases it is about."""
@@ -55,7 +126,7 @@ class Subscription:
     resource_type: str | None = None
     status: SubscriptionStatus = SubscriptionStatus.ACTIVE
     waiting: int = 0
-    """Messages that are not delivered yet."""
+    """Messages that are not delivered yet; of a stream, those that are kept."""
     attempts: int = 0
     """Failed attempts at the oldest message."""
     due: datetime | None = None
@@ -66,6 +137,19 @@ class Subscription:
     suspended_at: datetime | None = None
     created_at: datetime | None = None
     updated_at: datetime | None = None
+    capacity: CapacityCondition | None = None
+    """It is about capacity, and not about leases."""
+    level: CapacityLevel = CapacityLevel()
+
+    @property
+    def is_stream(self) -> bool:
+        """Return whether its messages are kept for clients that ask, and sent nowhere."""
+        return not self.url
+
+    @property
+    def words(self) -> Sequence[str]:
+        """Return the events that it is told of."""
+        return [each.value for each in (CapacityEvent if self.capacity else self.events)]
 
     def wants(
         self, event: LeaseEvent, project_id: str, lease_id: str, resource_types: Collection[str]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -10,6 +11,8 @@ from blazar.domain.errors import InvalidInput
 MINUTE = timedelta(minutes=1)
 HORIZON = timedelta(days=36525)
 """How far ahead of now a date may lie: a hundred years."""
+FOREVER = datetime(9000, 1, 1, tzinfo=UTC)
+"""The end of what does not end, such as a host that is gone: behind every lease."""
 
 
 def floor_minute(moment: datetime) -> datetime:
@@ -50,6 +53,15 @@ class Interval:
     def widened(self, margin: timedelta) -> Interval:
         """Return the interval with ``margin`` kept free before and after it (the cleaning time)."""
         return Interval(self.start - margin, self.end + margin) if margin else self
+
+    def without(self, others: Iterable[Interval]) -> list[Interval]:
+        """Return the parts of the interval that lie in none of the others, in order."""
+        parts, start = [], self.start
+        for other in sorted(each for each in others if each.overlaps(self)):
+            if start < other.start:
+                parts.append(Interval(start, other.start))
+            start = max(start, other.end)
+        return [*parts, Interval(start, self.end)] if start < self.end else parts
 
     @property
     def duration(self) -> timedelta:

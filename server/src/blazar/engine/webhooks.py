@@ -2,14 +2,16 @@
 workers.
 
 The receivers that took their last message at once have workers of their own: those that are slow, dead, or
-not known yet cost them nothing. One project has at most two workers of each sort."""
+not known yet cost them nothing. One project has at most two workers of each sort. All workers together use a
+small share of a processor, because requests for leases need the same interpreter."""
 
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -40,6 +42,13 @@ PROMPT = 1.0
 """Seconds within which a receiver takes a message at once."""
 TURN = 2.0
 """Seconds after which a worker turns to another lane."""
+TOGETHER = 20
+"""Messages that are taken, and settled, in one transaction, where the receiver takes messages at once."""
+SHARE = 0.05
+"""Of one processor, that the workers of a manager use over time. A message takes some 0.3 to 1 ms."""
+BURST = 0.1
+"""Seconds of processor time that they may use at once."""
+LONGEST_REST = 5.0
 HOLD = timedelta(seconds=90)
 """How long a message is one manager's own: longer than an attempt takes."""
 SHORTEST_PAUSE = timedelta(seconds=5)
@@ -49,6 +58,27 @@ KEPT = timedelta(days=7)
 """How long the messages of a suspended subscription are kept."""
 HOUSEKEEPING = 60.0
 """Seconds between two looks at what is counted, and at what is kept too long."""
+
+
+class Pace:
+    """How fast the workers may go: a bucket of processor time, which fills with ``share`` seconds in each
+    second up to ``burst`` seconds. Used by several threads."""
+
+    def __init__(self, share: float, burst: float, monotonic: Callable[[], float]) -> None:
+        self._share = share
+        self._burst = burst
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._left = burst
+        self._at = monotonic()
+
+    def rest(self, seconds: float) -> float:
+        """Take what was used out of the bucket. Return the seconds to rest."""
+        with self._lock:
+            now = self._monotonic()
+            self._left = min(self._left + (now - self._at) * self._share, self._burst) - seconds
+            self._at = now
+            return min(max(-self._left, 0.0) / self._share, LONGEST_REST)
 
 
 @dataclass
@@ -86,7 +116,9 @@ class Webhooks:
         metrics: Metrics = NO_METRICS,
         interval: timedelta = timedelta(seconds=1),
         monotonic: Callable[[], float] = time.monotonic,
+        processor: Callable[[], float] = time.thread_time,
     ) -> None:
+        """``processor`` tells the seconds of processor time of this thread."""
         self._database = database
         self._sender = sender
         self._clock = clock
@@ -94,6 +126,9 @@ class Webhooks:
         self._metrics = metrics
         self._interval = interval.total_seconds()
         self._monotonic = monotonic
+        self._processor = processor
+        self._pace = Pace(SHARE, BURST, monotonic)
+        self._stopping = threading.Event()
         self._kept_at = monotonic() - HOUSEKEEPING
         self._workers = (Workers(True, PROMPT_WORKERS), Workers(False, OTHER_WORKERS))
         self._thread = LongLivedThread("webhooks", self.round, first_wait=self._interval)
@@ -102,6 +137,7 @@ class Webhooks:
         self._thread.start()
 
     def stop(self) -> None:
+        self._stopping.set()
         self._thread.stop(self._interval + 5)
         for each in self._workers:
             each.pool.shutdown(wait=False, cancel_futures=True)
@@ -112,6 +148,7 @@ class Webhooks:
     def round(self) -> float:
         """Store messages for what is new, and give what is due to workers that are free. Return the seconds
         to wait until the next round."""
+        began = self._processor()
         try:
             while self.match() == BATCH and not self._thread.is_stopping:
                 self._thread.sign()
@@ -119,6 +156,7 @@ class Webhooks:
             pass  # another manager has compared them
         for workers in self._workers:
             self._hand_over(workers)
+        self._pace.rest(self._processor() - began)  # by the workers: this thread has to look
         if self._monotonic() - self._kept_at >= HOUSEKEEPING:
             self._keep_house()
         return self._interval
@@ -138,65 +176,96 @@ class Webhooks:
         return self._database.transact(work)
 
     def _hand_over(self, workers: Workers) -> None:
-        while workers.are_free and not self._thread.is_stopping:
-            ready = self._ready(workers)
-            if ready is None:
-                return
-            workers.busy[ready.subscription_id] = ready.project_id
-            workers.pool.submit(self._work, ready.subscription_id, workers)
+        """Give lanes that are ready to workers until none is free, or no lane is left that may have one."""
+        while workers.are_free and not self._thread.is_stopping and self._hand_some_over(workers):
+            pass
 
-    def _ready(self, workers: Workers) -> ReadyLane | None:
-        """Return a lane that is ready, and that no worker has."""
+    def _hand_some_over(self, workers: Workers) -> bool:
+        """Return whether a worker got a lane."""
         busy = {id_ for each in self._workers for id_ in list(each.busy)}
+        limit = len(busy) + workers.number
         with self._database.read() as uow:
             found = uow.subscriptions.ready(
-                self._clock.now(), workers.is_prompt, workers.full_projects(), len(busy) + 1
+                self._clock.now(), workers.is_prompt, workers.full_projects(), limit
             )
-        return next((each for each in found if each.subscription_id not in busy), None)
+        is_any = False
+        for ready in found:
+            is_full = not workers.are_free or ready.project_id in workers.full_projects()
+            if ready.subscription_id not in busy and not is_full:
+                workers.busy[ready.subscription_id] = ready.project_id
+                workers.pool.submit(self._work, ready, workers)
+                is_any = True
+        return is_any and len(found) == limit
 
-    def _work(self, subscription_id: str, workers: Workers) -> None:
+    def _work(self, ready: ReadyLane, workers: Workers) -> None:
         """Send messages of one subscription, one after another, for a short while."""
         ends = self._monotonic() + TURN
+        limit = TOGETHER if workers.is_prompt else 1
+        is_more = True
         try:
-            while self.send(subscription_id) and not self._thread.is_stopping and self._monotonic() < ends:
-                pass
+            while is_more and not self._stopping.is_set() and self._monotonic() < ends:
+                began = self._processor()
+                try:
+                    is_more = self.send(ready.subscription_id, limit) == limit
+                finally:
+                    self._stopping.wait(self._pace.rest(self._processor() - began))
         except BlazarError as failure:
-            LOG.warning("What subscription %s was told could not be written: %s", subscription_id, failure)
+            LOG.warning(
+                "What subscription %s was told could not be written: %s", ready.subscription_id, failure
+            )
         except Exception:
-            LOG.exception("Telling subscription %s failed unexpectedly", subscription_id)
+            LOG.exception("Telling subscription %s failed unexpectedly", ready.subscription_id)
         finally:
-            workers.busy.pop(subscription_id, None)
-            self._thread.wake()
+            # Without anything that waits for this worker the next round is soon enough.
+            is_waited_for = not workers.are_free or ready.project_id in workers.full_projects()
+            workers.busy.pop(ready.subscription_id, None)
+            if is_more or is_waited_for:
+                self._thread.wake()
 
-    def send(self, subscription_id: str) -> bool:
-        """Send the oldest message of a subscription if it is due. Return whether it was taken."""
-        now, token = self._clock.now(), str(uuid4())
-        message = self._database.transact(
-            lambda uow: uow.subscriptions.take(subscription_id, token, now, now + HOLD)
+    def send(self, subscription_id: str, limit: int = 1) -> int:
+        """Send the oldest messages of a subscription if they are due, one after another. Return how many were
+        taken by the receiver.
+
+        They are settled together: a manager that dies meanwhile has all of them sent again."""
+        now, token, ends = self._clock.now(), str(uuid4()), self._monotonic() + TURN
+        taken = self._database.transact(
+            lambda uow: uow.subscriptions.take(subscription_id, token, now, now + HOLD, limit)
         )
-        if message is None:
-            return False
-        began = self._monotonic()
-        try:
-            headers, body = signed(message, self._clock.now())
-            self._sender.post(message.url, headers, body)
-        except NotDelivered as refusal:
-            self._metrics.webhook_sent("failed", self._monotonic() - began)
-            self._failed(message, refusal.message)
-            return False
-        seconds = self._monotonic() - began
-        self._metrics.webhook_sent("ok", seconds)
+        sent: list[WebhookMessage] = []
+        seconds = 0.0
+        for message in taken:
+            began = self._monotonic()
+            try:
+                headers, body = signed(message, self._clock.now())
+                self._sender.post(message.url, headers, body)
+            except NotDelivered as refusal:
+                self._metrics.webhook_sent("failed", self._monotonic() - began)
+                self._failed(message, refusal.message, sent)
+                return len(sent)
+            seconds = self._monotonic() - began
+            self._metrics.webhook_sent("ok", seconds)
+            sent.append(message)
+            if seconds >= PROMPT or self._monotonic() >= ends or self._stopping.is_set():
+                break
         then = self._clock.now()
-        self._database.transact(lambda uow: uow.subscriptions.sent(message, then, seconds < PROMPT))
-        return True
+        if sent:
+            self._database.transact(lambda uow: uow.subscriptions.sent(sent, then, seconds < PROMPT))
+        return len(sent)
 
-    def _failed(self, message: WebhookMessage, reason: str) -> None:
+    def _failed(self, message: WebhookMessage, reason: str, sent: Sequence[WebhookMessage]) -> None:
+        """Settle the messages that were sent, and the one behind them that was not taken."""
         now = self._clock.now()
         since = message.failing_since or now
         pause = min(SHORTEST_PAUSE * 2 ** min(message.attempts, 16), LONGEST_PAUSE)
         is_last = now - since >= self._gives_up_after
         failure = FailedAttempt(reason, since, now + pause, is_last)
-        self._database.transact(lambda uow: uow.subscriptions.failed(message, failure, now))
+
+        def work(uow: UnitOfWork) -> None:
+            if sent:
+                uow.subscriptions.sent(sent, now, False, is_over=False)
+            uow.subscriptions.failed(message, failure, now)
+
+        self._database.transact(work)
         if is_last:
             LOG.info(
                 "Subscription %s is suspended: %s",

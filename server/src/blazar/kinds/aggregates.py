@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from blazar.domain.errors import CloudRefused
 from blazar.domain.lease.lease import Reservation
-from blazar.service.ports import Aggregate, Compute, Look, Server
+from blazar.service.ports import Aggregate, Compute, Difference, Look, Server
 from blazar.service.ports.kind import Work
 
 AGGREGATE_ID = "aggregate_id"
 """The key of the aggregate's id in the reservation's ``cloud_state``."""
+SERVER = "blazar:server"
+"""The key of a server's id in the metadata of the aggregate whose host is kept for it. The filter lets this
+server onto the host."""
 
 
 class Freepool:
@@ -72,6 +75,18 @@ def service_name(work: Work, resource_id: str) -> str | None:
 def named(hosts: Sequence[str]) -> str:
     """Return the hosts of an aggregate as a text."""
     return "hosts " + ", ".join(sorted(hosts)) if hosts else "no hosts"
+
+
+def differing_metadata(aggregate: Aggregate, expected: Mapping[str, str]) -> Iterator[Difference]:
+    """Return what the aggregate's metadata lack, as one difference."""
+    if not expected.items() <= aggregate.metadata.items():
+        found = {key: aggregate.metadata[key] for key in expected if key in aggregate.metadata}
+        yield Difference("metadata", f"metadata of aggregate {aggregate.name}", told(expected), told(found))
+
+
+def told(values: Mapping[str, str]) -> str:
+    """Return pairs of names and values as a text."""
+    return ", ".join(f"{key}={value}" for key, value in sorted(values.items())) or "nothing"
 
 
 def still_used(servers: Sequence[Server], by: str) -> str | None:

@@ -6,7 +6,31 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from pydantic import BaseModel
+
 from blazar.domain.errors import MalformedParameter, MissingParameter
+
+
+def described(model: type[BaseModel], needed: Sequence[str], own: Sequence[str] = ()) -> Mapping[str, Any]:
+    """Return the JSON schema of the model, of which a request needs these parameters. Those that the service
+    keeps as its ``own`` are left out."""
+    schema = model.model_json_schema()
+    shared = schema.get("$defs", {})
+    properties = {
+        name: _inlined(value, shared) for name, value in schema["properties"].items() if name not in own
+    }
+    about = schema["description"].replace("``", "`")
+    return {"type": "object", "description": about, "properties": properties, "required": list(needed)}
+
+
+def _inlined(value: Any, shared: Mapping[str, Any]) -> Any:
+    """Return the schema with what it refers to."""
+    if isinstance(value, list):
+        return [_inlined(each, shared) for each in value]
+    if not isinstance(value, dict):
+        return value
+    inlined = {name: _inlined(each, shared) for name, each in value.items() if name != "$ref"}
+    return {**shared[value["$ref"].rpartition("/")[2]], **inlined} if "$ref" in value else inlined
 
 
 def required(parameters: Mapping[str, Any], names: Sequence[str]) -> None:
@@ -32,6 +56,14 @@ def counted(parameters: Mapping[str, Any], name: str, least: int, most: int) -> 
         raise MalformedParameter(param=f"{name} (must be an integer)")
     if not least <= value <= most:
         raise MalformedParameter(param=f"{name} (must be from {least} to {most})")
+    return value
+
+
+def boolean(parameters: Mapping[str, Any], name: str, default: bool) -> bool:
+    """Return the boolean. Raises MalformedParameter."""
+    value = parameters.get(name, default)
+    if not isinstance(value, bool):
+        raise MalformedParameter(param=f"{name} (must be true or false)")
     return value
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 
 from oslo_config import cfg
@@ -11,6 +12,7 @@ from blazar.policies import (
     availability,
     base,
     capacity,
+    feeds,
     leases,
     maintenances,
     offers,
@@ -22,6 +24,13 @@ from blazar.policies import (
     waitlist,
 )
 
+LOG = logging.getLogger(__name__)
+PREFIX = "blazar:"
+"""How the names of our rules begin; an operator's own rules, to which ours may refer, have others."""
+
+UNREADABLE = (ValueError, TypeError, AttributeError, cfg.Error)
+"""What oslo.policy raises of a file that is no YAML, has no rules in it, or may not be read."""
+
 RULES: tuple[policy.RuleDefault, ...] = (
     *base.RULES,
     *leases.RULES,
@@ -30,6 +39,7 @@ RULES: tuple[policy.RuleDefault, ...] = (
     *waitlist.RULES,
     *maintenances.RULES,
     *subscriptions.RULES,
+    *feeds.RULES,
     *quotas.RULES,
     *services.RULES,
     *capacity.RULES,
@@ -41,6 +51,39 @@ RULES: tuple[policy.RuleDefault, ...] = (
 
 def make_enforcer(conf: cfg.ConfigOpts, contributed: Iterable[policy.RuleDefault] = ()) -> policy.Enforcer:
     """Return the enforcer of these rules, with what the operator's policy file says otherwise."""
-    enforcer = policy.Enforcer(conf)
+    enforcer = Policies(conf)
     enforcer.register_defaults([*RULES, *contributed])
     return enforcer
+
+
+class Policies(policy.Enforcer):
+    """The rules in force. The operator's file is read again when it has changed; where that fails, they stay,
+    for a file that is half written must not stop the service."""
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        super().__init__(conf)
+        self._last_failure = ""
+
+    def load_rules(self, force_reload: bool = False) -> None:
+        """Read what has changed. Raises ValueError where the first file makes no sense, and there are no
+        rules yet."""
+        before = self.rules, self.file_rules
+        try:
+            super().load_rules(force_reload)
+        except UNREADABLE as failure:
+            problem = " ".join(str(failure).split())
+            if not before[0]:
+                raise ValueError(f"[oslo_policy] policy_file makes no sense: {problem}") from failure
+            self.rules, self.file_rules = before
+            if problem != self._last_failure:  # once for each cause, not at every request
+                LOG.error("The policies stay as they are, for policy_file makes no sense: %s", problem)
+            self._last_failure = problem
+        else:
+            self._last_failure = ""
+            if self.file_rules is not before[1]:
+                self._warn_of_unknown()
+
+    def _warn_of_unknown(self) -> None:
+        ours = {name for name in self.file_rules if name.startswith(PREFIX)}
+        if unknown := sorted(ours - self.registered_rules.keys()):
+            LOG.warning("policy_file has rules that do not exist and change nothing: %s", ", ".join(unknown))

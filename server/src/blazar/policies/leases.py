@@ -12,6 +12,8 @@ PUT = "blazar:leases:put"
 DELETE = "blazar:leases:delete"
 GET_BLOCKING = "blazar:leases:get_blocking"
 PUT_LATER_CLAIM_BY = "blazar:leases:put_later_claim_by"
+PUT_HIGH_PRIORITY = "blazar:leases:put_high_priority"
+DISPLACE = "blazar:leases:displace"
 
 RULES: tuple[policy.DocumentedRuleDefault, ...] = (
     policy.DocumentedRuleDefault(
@@ -67,6 +69,25 @@ RULES: tuple[policy.DocumentedRuleDefault, ...] = (
             {"path": "/v1/leases", "method": "POST"},
             {"path": "/v1/leases/{lease_id}", "method": "PUT"},
         ],
+        scope_types=base.PROJECT_SCOPE,
+    ),
+    policy.DocumentedRuleDefault(
+        name=PUT_HIGH_PRIORITY,
+        check_str=base.ADMIN,
+        description="Give a lease the priority high. The priorities low and normal need no more than the "
+        "right to create or update the lease.",
+        operations=[
+            {"path": "/v1/leases", "method": "POST"},
+            {"path": "/v1/leases/{lease_id}", "method": "PUT"},
+        ],
+        scope_types=base.PROJECT_SCOPE,
+    ),
+    policy.DocumentedRuleDefault(
+        name=DISPLACE,
+        check_str=base.MEMBER_OR_ADMIN,
+        description="Have leases of lower priorities that have not started give way to a new one that does "
+        "not fit.",
+        operations=[{"path": "/v1/leases", "method": "POST"}],
         scope_types=base.PROJECT_SCOPE,
     ),
 )

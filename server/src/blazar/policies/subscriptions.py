@@ -30,14 +30,16 @@ RULES: tuple[policy.DocumentedRuleDefault, ...] = (
     _rule(
         GET,
         base.READER_OR_ADMIN,
-        "See a subscription, but for its secret. Those that the caller may not see are left out.",
+        "See a subscription, but for its secret, and what it tells where that is kept. Those that the caller "
+        "may not see are left out.",
         {"path": "/v1/subscriptions", "method": "GET"},
         {"path": "/v1/subscriptions/{subscription_id}", "method": "GET"},
+        {"path": "/v1/subscriptions/{subscription_id}/events", "method": "GET"},
     ),
     _rule(
         POST,
         base.MEMBER_OR_ADMIN,
-        "Have what becomes of the project's leases sent to an address.",
+        "Have what becomes of the project's leases sent to an address, or kept for clients that ask.",
         {"path": "/v1/subscriptions", "method": "POST"},
     ),
     _rule(

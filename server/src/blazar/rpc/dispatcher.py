@@ -19,6 +19,7 @@ from blazar.service.context import Caller
 from blazar.service.interface import Service
 from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.ports import Clock
+from blazar.service.short_requests import ShortRequests
 from blazar.service.tracing import NO_TRACING, NOTHING, Tracing
 
 LOG = logging.getLogger(__name__)
@@ -47,14 +48,17 @@ class Dispatcher:
         metrics: Metrics = NO_METRICS,
         deliveries: Deliveries | None = None,
         tracing: Tracing = NO_TRACING,
+        requests: ShortRequests | None = None,
     ) -> None:
-        """Without ``deliveries``, a call may be carried out as often as it comes."""
+        """Without ``deliveries``, a call may be carried out as often as it comes. The calls are told to
+        ``requests``, for which long plans wait."""
         self._deliveries = deliveries
         self._service = service
         self._codec = codec
         self._clock = clock
         self._metrics = metrics
         self._tracing = tracing
+        self._requests = requests or ShortRequests()
 
     def call(
         self, context: Mapping[str, Any], noun: str, use_case: str, arguments: Mapping[str, Any]
@@ -98,7 +102,8 @@ class Dispatcher:
         # An API of the version before sends no id.
         if self._deliveries is not None and known.calling.once and (call_id := context.get("call")):
             self._deliveries.require_first(call_id, caller.deadline if caller is not None else None)
-        result = getattr(self._service.noun(noun), use_case)(**given)
+        with self._requests.arrived(caller.project_id if caller is not None else None):
+            result = getattr(self._service.noun(noun), use_case)(**given)
         if isinstance(result, Lease):
             log_context.bind_lease(result.id)
         return known.encode_result(result)

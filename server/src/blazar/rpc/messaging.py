@@ -33,6 +33,9 @@ RETRIES = 1
 """How often the broker is tried again before a request is refused."""
 UNFORESEEN = (kombu.exceptions.KombuError, amqp.exceptions.AMQPError, OSError)
 """What oslo.messaging lets through when the broker vanishes at the wrong moment."""
+REFUSED_PAUSE = 5.0
+"""Seconds between two attempts to take calls from a broker that refuses."""
+LINE_END = "\n"
 GRACE = 2.0
 """Seconds after the end of an attempt until the broker itself is taken for lost."""
 
@@ -59,6 +62,51 @@ def build_server(transport: Any, dispatcher: Dispatcher, host: str, topic: str) 
         [_Endpoint(dispatcher)],
         access_policy=oslo_messaging.DefaultRPCAccessPolicy,
     )
+
+
+class CallServer:
+    """Takes calls from the broker from the moment at which the broker lets it, until ``stop``.
+
+    oslo.messaging waits for a broker that is away. One that refuses (the user, the virtual host or the
+    exchange is not there yet, or is another one) ends its attempt for good: so each attempt is a new server.
+    ``build`` makes one."""
+
+    def __init__(self, build: Callable[[], Any], pause: float = REFUSED_PAUSE) -> None:
+        self._build = build
+        self._pause = pause
+        self._server: Any = None
+        self._stopping = threading.Event()
+        self._last_failure = ""
+
+    def start(self) -> None:
+        threading.Thread(target=self._run, name="rpc-server", daemon=True).start()
+
+    def stop(self) -> None:
+        """Take no more calls, and wait for those under way. Those that wait at the broker go to others."""
+        self._stopping.set()
+        if self._server is not None:
+            self._server.stop()
+            self._server.wait()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set() and self._server is None:
+            self._attempt()
+
+    def _attempt(self) -> None:
+        server = self._build()
+        try:
+            server.start()
+        except Exception as failure:  # noqa: BLE001 - a broker refuses in many ways, and the thread must not end
+            told = f"{type(failure).__name__}: {str(failure).partition(LINE_END)[0]}"
+            if told != self._last_failure:  # once for each cause, not every few seconds
+                LOG.error("No calls are taken, and it is tried again: the broker refuses: %s", told)
+            self._last_failure = told
+            self._stopping.wait(self._pause)
+        else:
+            self._server = server
+            if self._stopping.is_set():  # stop() may have looked before
+                server.stop()
+            LOG.info("The manager takes calls")
 
 
 class MessagingTransport:

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Protocol, TypeVar
 
+from blazar.domain.calendar.calendar import Calendar
 from blazar.domain.errors import (
     BlazarError,
     Busy,
@@ -25,7 +26,7 @@ from blazar.domain.errors import (
 from blazar.domain.lease.lease import Lease, Reservation
 from blazar.domain.lease.waiting import Starts
 from blazar.domain.planning.availability import AvailabilitySearch, Objection, Rules
-from blazar.domain.planning.budget import CutShort
+from blazar.domain.planning.budget import Budget, CutShort
 from blazar.domain.planning.demand import Demand, Order, PlanRequest
 from blazar.domain.planning.line import Wish, could_fit, promotion
 from blazar.domain.planning.plan import Plan, Shortage
@@ -85,12 +86,19 @@ class Admission:
         self._settings = settings
         self._metrics = metrics
 
-    def plan(self, reservations: Sequence[Reservation], interval: Interval, caller: Caller) -> Plan:
-        """Return the allocations of all reservations together in ``interval``.
+    def plan(
+        self,
+        reservations: Sequence[Reservation],
+        interval: Interval,
+        caller: Caller,
+        given_up: Collection[str] = (),
+    ) -> Plan:
+        """Return the allocations of all reservations together in ``interval``. What the reservations
+        ``given_up`` have does not count, by their ids.
 
         Raises NotEnoughResources with the reason, TooLate after the caller's deadline, and InvalidInput where
         a new lease has more reservations than the operator allows."""
-        requests = self.requests(reservations, interval)
+        requests = self.requests(reservations, interval, given_up)
         if not requests:
             return Plan(interval)
         began = time.perf_counter()  # a duration, not a time of day
@@ -100,6 +108,14 @@ class Admission:
         if isinstance(outcome, Shortage):
             raise self.refusal(reservations, outcome)
         return outcome
+
+    def examine(self, caller: Caller, examination: Callable[[Budget], T]) -> T:
+        """Run a question about calendars, as ``Calendars.examine`` does."""
+        return self._calendars.examine(caller, examination)
+
+    def copy(self, pool: Pool) -> Calendar:
+        """Return a copy of the pool's calendar, as ``Calendars.copy`` does."""
+        return self._calendars.copy(pool)
 
     def searching(self, caller: Caller) -> AbstractContextManager[AvailabilitySearch]:
         """Search in the calendars, as ``Calendars.searching`` does."""
@@ -167,17 +183,20 @@ class Admission:
         """Tell the calendars that a new lease is stored as planned."""
         self._calendars.committed(plan.generations, lease.allocations)
 
-    def _require_few(self, reservations: Sequence[Reservation]) -> None:
+    def require_few(self, number: int) -> None:
+        """Raise InvalidInput where a lease may not have so many reservations."""
         most = self._settings.max_reservations
-        # A lease that was made under a higher limit may still be changed.
-        is_new = not any(reservation.allocations for reservation in reservations)
-        if is_new and len(reservations) > most:
+        if number > most:
             raise InvalidInput(f"A lease may have at most {most} reservations.")
 
-    def requests(self, reservations: Sequence[Reservation], interval: Interval) -> dict[Pool, PlanRequest]:
+    def requests(
+        self, reservations: Sequence[Reservation], interval: Interval, given_up: Collection[str] = ()
+    ) -> dict[Pool, PlanRequest]:
         """Return what the reservations ask of each calendar. Raises InvalidInput where a new lease has more
         of them than the operator allows."""
-        self._require_few(reservations)
+        # A lease that was made under a higher limit may still be changed.
+        if not any(reservation.allocations for reservation in reservations):
+            self.require_few(len(reservations))
         demands: dict[Pool, list[Demand]] = {}
         for reservation in reservations:
             kind = self._kinds[reservation.resource_type]
@@ -185,7 +204,12 @@ class Admission:
         settings = self._settings
         return {
             pool: PlanRequest(
-                interval, tuple(of_pool), settings.cleaning, settings.order, random.getrandbits(32)
+                interval,
+                tuple(of_pool),
+                settings.cleaning,
+                settings.order,
+                random.getrandbits(32),
+                frozenset(given_up),
             )
             for pool, of_pool in demands.items()
         }

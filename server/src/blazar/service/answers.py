@@ -103,6 +103,8 @@ class Inquiry:
     objections: LooksAtPlans
     alternatives: bool = False
     begun: datetime | None = None
+    given_up: Sequence[ReservationRequest] = ()
+    """The reservations that the lease gives up by the same change, as they are to be sent."""
 
     def whole(self, interval: Interval) -> Interval:
         """Return the interval of the lease for what is planned of it."""
@@ -364,8 +366,8 @@ class AnswerSearch:
             self.inquiry.whole(plan.interval),
             tuple(told),
             "; ".join(parts),
-            tuple(self._request(*each, other) for each in sent),
-            tuple(plan.units(each.id) for each in lease.reservations),
+            (*(self._request(*each, other) for each in sent), *self.inquiry.given_up),
+            (*(plan.units(each.id) for each in lease.reservations), *(0 for _ in self.inquiry.given_up)),
             () if other is None else (other.replaced,),
         )
 
@@ -402,7 +404,8 @@ class AnswerSearch:
     # reservations
 
     def _requests(self, lease: Lease) -> Requests:
-        return self._admission.requests(lease.reservations, lease.interval)
+        given_up = [str(each.parameters["id"]) for each in self.inquiry.given_up]
+        return self._admission.requests(lease.reservations, lease.interval, given_up)
 
     def _demand(self, reservation: Reservation) -> Demand:
         return self._kinds[reservation.resource_type].demand(reservation)

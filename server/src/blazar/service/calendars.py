@@ -29,6 +29,7 @@ from blazar.domain.time import Interval
 from blazar.service.context import Caller
 from blazar.service.offer_expiry import OfferExpiry
 from blazar.service.ports import Clock, Database, UnitOfWork
+from blazar.service.short_requests import Patience, ShortRequests
 from blazar.service.turns import Turns
 
 Answer = TypeVar("Answer")
@@ -37,9 +38,6 @@ OVERLAP = timedelta(seconds=10)
 differ."""
 PROBES = 16
 """How many starts are tried, at the most, to find one that suits the demands of several pools."""
-BREATH = 0.0002
-"""Seconds of sleep at each look of a long plan, about once a millisecond: the other threads get the
-interpreter then, instead of waiting until it is taken from the plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,7 @@ class Calendars:
         limits: Limits | None = None,
         turns: Turns | None = None,
         monotonic: Callable[[], float] = time.monotonic,
-        breathe: Callable[[float], None] = time.sleep,
+        requests: ShortRequests | None = None,
         expiry: OfferExpiry | None = None,
     ) -> None:
         self._database = database
@@ -76,7 +74,7 @@ class Calendars:
         self._limits = limits or Limits()
         self._turns = turns or Turns()
         self._monotonic = monotonic
-        self._breathe = breathe
+        self._requests = requests or ShortRequests()
         self._resident: dict[Pool, _Resident] = {}
         self._lock = threading.Lock()
 
@@ -86,16 +84,16 @@ class Calendars:
 
         Raises TooLate as soon as the caller does not wait for the answer any more, and ValueError without any
         request."""
-        with self._turn(caller):
-            return self._plan(requests, self._allowance(caller))
+        with self._turn(caller) as patience:
+            return self._plan(requests, self._allowance(caller, patience))
 
     def examine(self, caller: Caller, examination: Callable[[Budget], Answer]) -> Answer:
         """Run a question about snapshots, in a turn of the caller's project, with the budget of a decision.
 
         Raises TooLate as ``plan`` does, CloudUnavailable where too many expensive ones wait, and what the
         question raises: CutShort where the budget is spent."""
-        with self._turn(caller):
-            return examination(self._allowance(caller).decision)
+        with self._turn(caller) as patience:
+            return examination(self._allowance(caller, patience).decision)
 
     def snapshot(self, pool: Pool) -> CalendarSnapshot:
         """Return the pool's calendar with everything that was committed before this call."""
@@ -107,7 +105,7 @@ class Calendars:
         that is searched inside the block.
 
         Raises TooLate as soon as the caller does not wait for the answer any more."""
-        with self._turn(caller):
+        with self._turn(caller) as patience:
             snapshots: dict[Pool, CalendarSnapshot] = {}
 
             def snapshot(pool: Pool) -> CalendarSnapshot:
@@ -115,13 +113,19 @@ class Calendars:
                     snapshots[pool] = self._of(pool).refreshed()
                 return snapshots[pool]
 
-            yield AvailabilitySearch(snapshot, Budget(self._limits.availability, self._has_time(caller)))
+            yield AvailabilitySearch(
+                snapshot, Budget(self._limits.availability, self._has_time(caller, patience))
+            )
 
     @contextmanager
-    def _turn(self, caller: Caller) -> Iterator[None]:
-        with self._turns.taken(caller.project_id, lambda: self._patience(caller)):
+    def _turn(self, caller: Caller) -> Iterator[Patience]:
+        project_id = caller.project_id
+        with (
+            self._turns.taken(project_id, lambda: self._seconds_left(caller)),
+            self._requests.planning(project_id, self._turns.is_wanted) as patience,
+        ):
             caller.require_time(self._clock.now())
-            yield
+            yield patience
 
     def plans_waiting(self) -> int:
         """Return how many requests wait for their turn to be planned."""
@@ -142,15 +146,19 @@ class Calendars:
         for resident in list(self._resident.values()):
             resident.committed(commit)
 
-    def copy(self, pool: Pool) -> Calendar:
-        """Return a copy of the pool's calendar, with everything that was committed before this call.
+    def copy(self, pool: Pool, in_full: bool = False) -> Calendar:
+        """Return a copy of the pool's calendar, with everything that was committed before this call. Without
+        ``in_full`` it may have resources that were removed since; a commit that relies on them is refused.
 
         One thread may plan on it, and write to it what is to be committed."""
-        return self._of(pool).copy()
+        return self._of(pool).copy(in_full)
 
-    def breathe(self) -> None:
-        """Give the interpreter to other threads: a long plan does so at each look."""
-        self._breathe(BREATH)
+    @contextmanager
+    def patient(self, project_id: str | None = None) -> Iterator[Patience]:
+        """Return the patience of work on a copy of a calendar, inside the block; without a project, of the
+        manager itself."""
+        with self._requests.planning(project_id) as patience:
+            yield patience
 
     def load(self, *pools: Pool) -> None:
         """Make the calendars of these pools resident, so that the first request needn't wait."""
@@ -199,31 +207,31 @@ class Calendars:
                 return replace(shortage, first_fit=None, first_fit_cut_short=True)
         return replace(shortage, first_fit=None)
 
-    def _allowance(self, caller: Caller) -> Allowance:
+    def _allowance(self, caller: Caller, patience: Patience) -> Allowance:
         """Return the budgets of a decision that begins now, for a caller who waits until its deadline."""
-        limits, has_time = self._limits, self._has_time(caller)
+        limits, has_time = self._limits, self._has_time(caller, patience)
         return Allowance(
             Budget(limits.decision, has_time),
-            Budget(limits.decision, lambda: self._is_awaited(caller)),
+            Budget(limits.decision, lambda: self._is_awaited(caller, patience)),
             Budget(limits.first_fit, has_time),
         )
 
-    def _has_time(self, caller: Caller) -> Callable[[], None]:
+    def _has_time(self, caller: Caller, patience: Patience) -> Callable[[], None]:
         """Return what a decision that begins now looks at from time to time."""
         ends = self._monotonic() + self._limits.seconds
 
         def has_time() -> None:
-            self._is_awaited(caller)
-            if self._monotonic() >= ends:
+            self._is_awaited(caller, patience)
+            if self._monotonic() - patience.waited >= ends:
                 raise CutShort
 
         return has_time
 
-    def _is_awaited(self, caller: Caller) -> None:
+    def _is_awaited(self, caller: Caller, patience: Patience) -> None:
         caller.require_time(self._clock.now())
-        self._breathe(BREATH)
+        patience.breathe()
 
-    def _patience(self, caller: Caller) -> float | None:
+    def _seconds_left(self, caller: Caller) -> float | None:
         return None if caller.deadline is None else (caller.deadline - self._clock.now()).total_seconds()
 
     def _of(self, pool: Pool) -> _Resident:
@@ -275,8 +283,8 @@ class _Resident:
                 self._refresh(in_full)
             return self._calendar.snapshot()
 
-    def copy(self) -> Calendar:
-        self.refreshed()
+    def copy(self, in_full: bool) -> Calendar:
+        self.refreshed(in_full)
         with self._lock:
             return self._calendar.copy()
 

@@ -24,6 +24,7 @@ from blazar.domain.requirement.comparison import Operator, term_of
 from blazar.domain.requirement.language import Comparison, Requirement
 from blazar.domain.requirement.language import parse as parse_requirement
 from blazar.domain.resource import WHOLE, Pool, Usage
+from blazar.domain.subscription import CapacityCondition
 from blazar.domain.time import HORIZON, Interval, floor_minute
 from blazar.service.calendars import Calendars
 from blazar.service.context import Caller
@@ -129,6 +130,28 @@ class CapacityUseCases:
         self._cleaning = cleaning
 
     def get(self, question: CapacityQuestion, caller: Caller) -> CapacityReport:
+        try:
+            return self._worked_out(question, caller)
+        except CutShort:
+            raise InvalidInput(
+                "This is too much work: ask for a shorter time, for one quantity, or with fewer comparisons."
+            ) from None
+
+    def least(self, condition: CapacityCondition, caller: Caller) -> int | None:
+        """Return the least that is available at any time of the next days; None where that is too much work.
+
+        Where no resource has the property, or there is no such quantity any more, nothing is available."""
+        end = floor_minute(self._clock.now()) + timedelta(days=condition.days)
+        try:
+            found = self._worked_out(question_of(condition, end), caller).quantities
+        except CutShort:
+            return None
+        except (InvalidInput, UnsupportedResourceType):
+            return 0
+        return min((each.minimum for each in found), default=0)
+
+    def _worked_out(self, question: CapacityQuestion, caller: Caller) -> CapacityReport:
+        """Raises CutShort where the budget is spent."""
         now = self._clock.now()
         interval = _interval(question, now)
         kinds = self._chosen(question.resource_type)
@@ -144,12 +167,7 @@ class CapacityUseCases:
             views = {pool: _View(snapshots[pool], asked, _zone_property(kinds, pool)) for pool in pools}
             return _report(asked, views, kinds, unit)
 
-        try:
-            return self._calendars.examine(caller, answer)
-        except CutShort:
-            raise InvalidInput(
-                "This is too much work: ask for a shorter time, for one quantity, or with fewer comparisons."
-            ) from None
+        return self._calendars.examine(caller, answer)
 
     def _chosen(self, resource_type: str | None) -> Kinds:
         if resource_type is None:
@@ -169,6 +187,16 @@ class CapacityUseCases:
                 return resource_type, demand
         names = ", ".join(sorted(question.unit))
         raise InvalidInput(f"No kind of resources that is asked for has units of a size given by {names}.")
+
+
+def question_of(condition: CapacityCondition, end: datetime) -> CapacityQuestion:
+    """Return the question whether the condition is met up to ``end``."""
+    return CapacityQuestion(
+        end=end,
+        resource_type=condition.resource_type,
+        quantity=condition.quantity,
+        resource_properties=condition.resource_properties,
+    )
 
 
 def _interval(question: CapacityQuestion, now: datetime) -> Interval:
@@ -243,6 +271,8 @@ class _View:
             in_use = skyline.reserved(resource_class, in_use=True)
             curves["reserved"] = Curve(skyline.reserved(resource_class), tells_most=True)
             curves["in_use"] = Curve(in_use, tells_most=True)
+            buffer = np.full(len(fit.values), skyline.buffer(resource_class))
+            curves["buffer"] = Curve(buffer)
         return fit, Curves(skyline.axis, curves)
 
     def density(self, unit: Demand) -> tuple[Fit, Curves]:

@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any
 
-from blazar.domain.subscription import LeaseEvent
+from blazar.domain.lease.priority import Priority
+from blazar.domain.subscription import CapacityCondition, LeaseEvent
 
 
 class Unset(Enum):
@@ -63,6 +64,17 @@ class CreateLease:
 
 
 @dataclass(frozen=True, slots=True)
+class SetLifetime:
+    """Change from when on a resource, by its id or name, is there, and until when; None where it is there
+    already, and where it stays. With ``force`` also where leases cannot be moved."""
+
+    resource: str
+    available_from: datetime | Unset | None = UNSET
+    available_until: datetime | Unset | None = UNSET
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class CreateMaintenance:
     """Take resources, by their ids or names, away from ``start`` to ``end``. With ``force`` also those from
     which leases cannot be moved."""
@@ -77,14 +89,18 @@ class CreateMaintenance:
 
 @dataclass(frozen=True, slots=True)
 class CreateSubscription:
-    """Tell these events of leases to an address. A filter that is None leaves all through."""
+    """Tell these events of leases to an address, or keep them for clients that ask. A filter that is None
+    leaves all through."""
 
     name: str
     url: str
+    """Empty for a stream."""
     events: tuple[LeaseEvent, ...]
     watched_project: str | None = None
     lease_id: str | None = None
     resource_type: str | None = None
+    capacity: CapacityCondition | None = None
+    """Tell of capacity, and not of leases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +110,18 @@ class UpdateSubscription:
     events: tuple[LeaseEvent, ...] | Unset = UNSET
     resume: bool = False
     renew_secret: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateFeed:
+    """Make a calendar feed of a project's leases: of those of one user, or of one lease, where these are not
+    None. The caller has made the secret: only its hash is sent."""
+
+    name: str
+    secret_hash: str
+    watched_project: str
+    watched_user: str | None = None
+    lease_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +144,15 @@ class ClaimByWish:
     """In whole minutes after the start; zero for never, None for what the operator has set."""
     may_be_later: bool = False
     """Whether it may be later than what the operator has set."""
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityWish:
+    """The class that a lease is to have; None for the one that it has, or for the normal one."""
+
+    priority: Priority | None = None
+    displaces: bool = False
+    """Whether a new lease that does not fit may displace leases of lower classes that have not started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +181,22 @@ class UpdateLease:
     end: Moment | Unset = UNSET
     before_end: datetime | Unset = UNSET
     reservations: tuple[ReservationChange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AddedReservation:
+    """A reservation that a lease is to get. Its caller has chosen its id, for it may have to ask twice."""
+
+    id: str
+    request: ReservationRequest
+
+
+@dataclass(frozen=True, slots=True)
+class ReservationsChange:
+    """The reservations that a lease is to get, and the ids of those that it is to lose."""
+
+    added: tuple[AddedReservation, ...] = ()
+    removed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

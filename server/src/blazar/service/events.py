@@ -14,17 +14,20 @@ from typing import Any, TypeVar, assert_never
 from uuid import uuid4
 
 from blazar.domain.errors import CloudRefused, CloudUnavailable, Stale
-from blazar.domain.lease import progress, unclaimed
-from blazar.domain.lease.change import was_announced
+from blazar.domain.lease import leaving, progress, unclaimed
+from blazar.domain.lease.change import was_announced, with_work
 from blazar.domain.lease.event import UNCLAIMED, Event, EventStatus, EventType
-from blazar.domain.lease.lease import Lease, LeaseStatus
+from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation
 from blazar.domain.lease.ordering import must_wait_for, shared_with
 from blazar.domain.lease.outcome import Done, GiveUp, NotYet, Outcome
 from blazar.domain.lease.surplus import has_surplus, only_surplus
 from blazar.domain.lease.unclaimed import Finding
 from blazar.domain.resource import Allocation, Registration
+from blazar.service.cancellations import keep_cancelled
+from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.notifications import (
     DATES,
+    LEASE_DEGRADED,
     LEASE_DELETE,
     LEASE_UNCLAIMED,
     LEASE_UNCLAIMED_WARNING,
@@ -46,6 +49,9 @@ SETTLE_ATTEMPTS = 20
 TRUST = "trust"
 """Where the outcome for the lease's trust stands among those of its reservations."""
 WAITING = "An earlier lease on the same resource has not ended yet."
+STILL_LEAVING = "What was removed from the lease has not given back yet what is needed."
+LOOKED_AT_AGAIN = timedelta(seconds=1)
+"""After what time a reservation is looked at again that waits for one that leaves."""
 UNCONFIRMED = timedelta(minutes=2)
 """Longer ahead than any creation that is under way is to be confirmed."""
 
@@ -89,11 +95,13 @@ class Events:
         reports: UsageReports = NO_REPORTS,
         run_steps: RunSteps = one_after_another,
         warning: timedelta = unclaimed.WARNING,
+        metrics: Metrics = NO_METRICS,
     ) -> None:
         """``start_retry`` is how long a start that the cloud refuses is tried again before the lease is
         ERROR, ``run_steps`` runs the steps of verbs, ``warning`` is how long before its release an
         unused lease is warned of."""
         self._warning = warning
+        self._metrics = metrics
         self._run_steps = run_steps
         self._start_retry = start_retry
         self._reports = reports
@@ -228,35 +236,48 @@ class Events:
 
     def _act(self, held_claim: HeldClaim, lease: Lease) -> Mapping[str, Outcome]:
         """Bring the cloud to what the lease says, reservation by reservation."""
-        cloud = self._cloud.fenced(held_claim.check)
-        outcomes: dict[str, Outcome] = {
-            work.reservation.id: _tried(held_claim.event.event_type, kind, work, cloud)
-            for kind, work in self._works(held_claim.event.event_type, lease)
-        }
-        if held_claim.event.event_type in progress.RELEASING and all(
-            isinstance(o, Done) for o in outcomes.values()
-        ):
+        cloud, event_type = self._cloud.fenced(held_claim.check), held_claim.event.event_type
+        resources = self._resources_of(lease)
+        outcomes: dict[str, Outcome] = {}
+        if event_type in leaving.RELEASES:
+            for kind, work in self._works_of(lease.leaving, lease, resources):
+                outcomes[work.reservation.id] = _tried(EventType.END, kind, work, cloud)
+        still_there = [each for each in lease.leaving if not isinstance(outcomes.get(each.id), Done)]
+        for kind, work in self._works(event_type, lease, resources):
+            outcomes[work.reservation.id] = (
+                NotYet(STILL_LEAVING, LOOKED_AT_AGAIN)
+                if event_type in progress.BINDING and leaving.is_hindered(work.reservation, still_there)
+                else _tried(event_type, kind, work, cloud)
+            )
+        if event_type in progress.RELEASING and all(isinstance(o, Done) for o in outcomes.values()):
             # Last of all, for the verbs might act by it.
             outcomes[TRUST] = (
                 Done() if release_trust(lease, cloud) else NotYet("the lease's trust is still there")
             )
         return outcomes
 
-    def _works(self, event_type: EventType, lease: Lease) -> Iterator[tuple[Kind[Any], Work]]:
+    def _works(
+        self, event_type: EventType, lease: Lease, resources: Mapping[str, Registration]
+    ) -> Iterator[tuple[Kind[Any], Work]]:
         """Yield what an event has to do for each reservation, and by which kind."""
-        resources = self._resources_of(lease)
-        for reservation in lease.reservations:
-            if progress.acts_on(event_type, reservation):
-                had = (*reservation.allocations, *reservation.surplus)
-                occupied = {a.resource_id for a in had} & resources.keys()
-                known = {i: resources[i] for i in sorted(occupied)}
-                work = Work(lease, reservation, known, self._run_steps)
-                yield self._kinds[reservation.resource_type], work
+        acted = [each for each in lease.reservations if progress.acts_on(event_type, each)]
+        return self._works_of(acted, lease, resources)
+
+    def _works_of(
+        self, reservations: Iterable[Reservation], lease: Lease, resources: Mapping[str, Registration]
+    ) -> Iterator[tuple[Kind[Any], Work]]:
+        for reservation in reservations:
+            had = (*reservation.allocations, *reservation.surplus)
+            occupied = {a.resource_id for a in had} & resources.keys()
+            known = {i: resources[i] for i in sorted(occupied)}
+            work = Work(lease, reservation, known, self._run_steps, self._clock.now())
+            yield self._kinds[reservation.resource_type], work
 
     def _look(self, held_claim: HeldClaim, lease: Lease) -> Finding:
         """Look whether the lease is used."""
         event_type = held_claim.event.event_type
-        watched = [Watched(kind, work) for kind, work in self._works(event_type, lease)]
+        works = self._works(event_type, lease, self._resources_of(lease))
+        watched = [Watched(kind, work) for kind, work in works]
         return look(event_type, watched, self._cloud.fenced(held_claim.check))
 
     def _settle_look(self, held_claim: HeldClaim, finding: Finding, begun: _Begun, is_first: bool) -> None:
@@ -284,6 +305,7 @@ class Events:
             return is_released
 
         if self._database.transact(commit):
+            self._metrics.lease_released()
             LOG.info("The lease is unused, and is released", extra={"action": "release"})
 
     def _tell_unclaimed(
@@ -299,10 +321,11 @@ class Events:
                 uow.outbox.put(event_type, told, now)
 
     def _resources_of(self, lease: Lease) -> Mapping[str, Registration]:
-        ids = sorted({a.resource_id for r in lease.reservations for a in (*r.allocations, *r.surplus)})
+        all_of_it = (*lease.reservations, *lease.leaving)
+        ids = sorted({a.resource_id for r in all_of_it for a in (*r.allocations, *r.surplus)})
         if not ids:
             return {}
-        pools = {self._kinds[r.resource_type].pool for r in lease.reservations}
+        pools = {self._kinds[r.resource_type].pool for r in all_of_it}
         with self._database.read() as uow:
             return {r.id: r for pool in sorted(pools) for r in uow.resources.list(pool, ids)}
 
@@ -331,6 +354,7 @@ class Events:
             uow.resources.touch(sorted(released), now)
             if new is None:
                 uow.leases.remove(old)
+                keep_cancelled(uow, old, now)
                 if was_announced(old):
                     uow.outbox.put(LEASE_DELETE, payload_of_deleted(old, self._kinds), now)
                 return
@@ -338,7 +362,11 @@ class Events:
                 new = replace(new, trust_id=None)
             if _is_started(new, event):
                 new = unclaimed.started(new, now, self._warning, _new_id)
+                if new.leaving:
+                    new = with_work(new, EventType.CONVERGE, now, _new_id)
             stored = uow.leases.save(new, old, now)
+            if stored.degraded and not old.degraded:
+                uow.outbox.put(LEASE_DEGRADED, payload(stored, self._kinds), now)
             settled = next((e for e in new.events if e.id == event.id), None)
             if settled and settled.event_type.is_public and not settled.is_open:
                 uow.outbox.put(event_notification(settled.event_type), payload(stored, self._kinds), now)
@@ -388,6 +416,8 @@ def _tried(event_type: EventType, kind: Kind[Any], work: Work, cloud: Cloud) -> 
                 return kind.activate(work, cloud)
             case EventType.BEFORE_END:
                 return kind.before_end(work, cloud)
+            case EventType.READY:
+                return kind.make_ready(work, cloud)
             case EventType.END | EventType.DELETE:
                 return kind.deactivate(work, cloud)
             case EventType.WARN_UNCLAIMED | EventType.CLOSE_UNCLAIMED | EventType.END_UNCLAIMED:

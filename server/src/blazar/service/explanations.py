@@ -15,7 +15,13 @@ from blazar.domain.planning.blocking import Blocking
 from blazar.domain.time import MINUTE, floor_minute
 from blazar.service.answers import AvailabilityAnswer, Explained
 from blazar.service.availability import AvailabilityUseCases
-from blazar.service.commands import AvailabilityQuestion, ByDuration, CreateLease, UpdateLease
+from blazar.service.commands import (
+    AvailabilityQuestion,
+    ByDuration,
+    CreateLease,
+    ReservationsChange,
+    UpdateLease,
+)
 from blazar.service.context import Caller
 from blazar.service.leases.dates import moment_of
 from blazar.service.ports import Clock, Database, LeaseQuery
@@ -89,10 +95,15 @@ class ExplanationUseCases:
         return self._explanation(self._availability.explain(inquiry, caller))
 
     def explain_update(
-        self, lease_id: str, command: UpdateLease, caller: Caller, duration: timedelta | None = None
+        self,
+        lease_id: str,
+        command: UpdateLease,
+        caller: Caller,
+        duration: timedelta | None = None,
+        membership: ReservationsChange | None = None,
     ) -> Explanation:
         """Explain why the lease cannot be changed so."""
-        inquiry = self._updates.inquiry(lease_id, command, caller, duration)
+        inquiry = self._updates.inquiry(lease_id, command, caller, duration, membership)
         return self._explanation(self._availability.explain(inquiry, caller))
 
     def _explanation(self, explained: Explained) -> Explanation:

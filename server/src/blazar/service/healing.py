@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from blazar.domain.calendar.calendar import Calendar
+from blazar.domain.calendar.snapshot import CalendarSnapshot
 from blazar.domain.errors import Stale
 from blazar.domain.lease.healing import (
     UNSUITABLE,
@@ -30,14 +31,15 @@ from blazar.domain.lease.lease import Lease, Reservation
 from blazar.domain.lease.maintenance import Closures, closures
 from blazar.domain.planning.budget import DECISION, Budget
 from blazar.domain.planning.demand import Order, PlanRequest
-from blazar.domain.planning.plan import Plan
+from blazar.domain.planning.plan import Plan, Shortage
 from blazar.domain.planning.planner import Allowance, plan
 from blazar.domain.planning.suitability import misfits
-from blazar.domain.resource import Allocation, Pool, Registration
+from blazar.domain.resource import BUFFER_ID, Allocation, Pool, Registration
 from blazar.domain.time import HORIZON, Interval
 from blazar.service.calendars import Calendars
 from blazar.service.ids import new_id
 from blazar.service.metrics import NO_METRICS, Metrics
+from blazar.service.notifications import tell_healing
 from blazar.service.ports import Clock, Database, UnitOfWork
 from blazar.service.ports.kind import Kinds
 
@@ -185,13 +187,14 @@ class Healing:
     ) -> int:
         """Plan for all reservations that have lost something; returns how many the budget did not reach."""
         waiting = list(self._losing(pool, outage, changes, now))
-        budget = Budget(STEPS, self._calendars.breathe)
-        for number, (change, reservation, lost) in enumerate(waiting):
-            if budget.spent + DECISION > STEPS:
-                return len(waiting) - number
-            if number % CHECK_EVERY == 0:
-                check()
-            self._replace(calendar, change, reservation, lost, outage.misfits, now, budget)
+        with self._calendars.patient() as patience:
+            budget = Budget(STEPS, patience.breathe)
+            for number, (change, reservation, lost) in enumerate(waiting):
+                if budget.spent + DECISION > STEPS:
+                    return len(waiting) - number
+                if number % CHECK_EVERY == 0:
+                    check()
+                self._replace(calendar, change, reservation, lost, outage.misfits, now, budget)
         return 0
 
     def _losing(
@@ -225,8 +228,7 @@ class Healing:
         request = PlanRequest(
             time_ahead(change.old, now), (demand,), settings.cleaning, settings.order, random.getrandbits(32)
         )
-        allowance = Allowance(budget.part(DECISION), budget.part(DECISION))
-        found = plan(calendar.snapshot(), request, allowance)
+        found = plan_replacement(calendar.snapshot(), request, budget)
         if not isinstance(found, Plan):
             return
         new = with_plan(reservation, gone, found)
@@ -261,7 +263,9 @@ class Healing:
         def work(uow: UnitOfWork) -> None:
             uow.resources.touch(sorted(given_back), now)
             uow.resources.bump(generations, now)
-            uow.leases.save_all([(change.new, change.old) for change in changes], now)
+            pairs = [(change.new, change.old) for change in changes]
+            uow.leases.save_all(pairs, now)
+            tell_healing(uow, self._kinds, pairs, now)
 
         self._database.transact(work)
 
@@ -298,6 +302,7 @@ def tell_unsuitable(uow: UnitOfWork, kinds: Kinds, resource: Registration, now: 
         if new != lease:
             changes.append((new, lease))
     uow.leases.save_all(changes, now)
+    tell_healing(uow, kinds, changes, now)
     return len(changes)
 
 
@@ -309,6 +314,26 @@ def on_closed(uow: UnitOfWork, away: Closures, now: datetime) -> set[str]:
             if interval.end > now:
                 alike.setdefault(interval, []).append(resource_id)
     return {i for interval, ids in alike.items() for i in uow.leases.on_resources(sorted(ids), interval)}
+
+
+def plan_replacement(calendar: CalendarSnapshot, request: PlanRequest, budget: Budget) -> Plan | Shortage:
+    """Plan in place of what was lost. What the buffer keeps is taken only where nothing else does."""
+    found = plan(calendar, request, _allowance(budget))
+    if isinstance(found, Plan) and _is_full(found, request):
+        return found
+    if not calendar.held_by(BUFFER_ID).any():
+        return found
+    beside = replace(request, given_up=request.given_up | {BUFFER_ID})
+    other = plan(calendar, beside, _allowance(budget))
+    return other if isinstance(other, Plan) else found
+
+
+def _allowance(budget: Budget) -> Allowance:
+    return Allowance(budget.part(DECISION), budget.part(DECISION))
+
+
+def _is_full(found: Plan, request: PlanRequest) -> bool:
+    return all(found.units(each.reservation_id) >= each.maximum for each in request.demands)
 
 
 def with_plan(reservation: Reservation, lost: Sequence[Allocation], found: Plan) -> Reservation:

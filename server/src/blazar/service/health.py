@@ -46,6 +46,9 @@ class ManagerHealth:
     """Events that are due and not being worked on, MOST_EVENTS at the most."""
     plans_waiting: int = 0
     """Requests that wait at this manager for their turn to be planned."""
+    has_token: bool | None = None
+    """Whether Keystone gives this manager a token; None where it has not looked, and of a manager of the
+    version before."""
 
     @property
     def works(self) -> bool:
@@ -62,11 +65,13 @@ class HealthUseCases:
         clock: Clock,
         threads: Callable[[], Sequence[ThreadHealth]] = tuple,
         plans_waiting: Callable[[], int] = lambda: 0,
+        has_token: Callable[[], bool | None] = lambda: None,
     ) -> None:
         self._database = database
         self._clock = clock
         self._threads = threads
         self._plans_waiting = plans_waiting
+        self._has_token = has_token
 
     def read(self) -> ManagerHealth:
         now = self._clock.now()
@@ -74,7 +79,13 @@ class HealthUseCases:
             lag, depth = round(uow.events.lag(now), 3), uow.outbox.depth()
             waiting = uow.events.waiting(now, MOST_EVENTS)
         return ManagerHealth(
-            lag, depth, self._database.takes_changes(), self.threads(), waiting, self._plans_waiting()
+            lag,
+            depth,
+            self._database.takes_changes(),
+            self.threads(),
+            waiting,
+            self._plans_waiting(),
+            self._has_token(),
         )
 
     def threads(self) -> tuple[ThreadHealth, ...]:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
+from blazar.domain.feed import Feed
 from blazar.domain.lease.lease import Lease
-from blazar.domain.lease.maintenance import Maintenance
+from blazar.domain.lease.maintenance import Lifetime, Maintenance
 from blazar.domain.lease.offer import Offer
 from blazar.domain.subscription import Subscription
 from blazar.service.availability import Availability
@@ -20,21 +21,28 @@ from blazar.service.commands import (
     ByDuration,
     ClaimByWish,
     ClaimOffer,
+    CreateFeed,
     CreateLease,
     CreateMaintenance,
     CreateSubscription,
+    PriorityWish,
     RequestKey,
+    ReservationsChange,
+    SetLifetime,
     UpdateLease,
     UpdateSubscription,
 )
 from blazar.service.context import Caller
 from blazar.service.explanations import Explanation
+from blazar.service.feeds import FeedContent
 from blazar.service.health import ManagerHealth
-from blazar.service.maintenances import MaintenanceDecision
+from blazar.service.leases import DisplacingPreview
+from blazar.service.maintenances import LifetimeDecision, MaintenanceDecision
+from blazar.service.pages import ResourcePage
 from blazar.service.ports import LeasePage, LeaseQuery, ListPage
 from blazar.service.quotas import LimitUse, Quota, QuotaList
 from blazar.service.services import ServiceState
-from blazar.service.subscriptions import NewSubscription
+from blazar.service.subscriptions import NewSubscription, StreamPage
 from blazar.service.timeline import Timeline, TimelineQuestion
 from blazar.service.waitlist import WaitingLease
 
@@ -97,12 +105,14 @@ class LeasesInterface(Protocol):
         key: RequestKey | None = None,
         wait_until: datetime | None = None,
         claim_by: ClaimByWish | None = None,
+        priority: PriorityWish | None = None,
     ) -> Lease:
         """Return the new lease, or the one that the same request has created before: the one with the
         command's id, or with the key. Raises KeyReused where that was another request.
 
         With ``wait_until`` a lease that does not fit waits in line. Raises WaitlistFull. ``claim_by`` is how
-        soon it has to be used. Raises ClaimByTooLate."""
+        soon it has to be used. Raises ClaimByTooLate. ``priority`` is its class, and
+        whether leases of lower classes give way to it where it does not fit."""
         ...
 
     @call_options(needs_token=True)
@@ -112,11 +122,25 @@ class LeasesInterface(Protocol):
         caller: Caller,
         by_duration: ByDuration | None = None,
         claim_by: ClaimByWish | None = None,
+        priority: PriorityWish | None = None,
     ) -> Lease:
         """Return the lease that a create would make at this moment, or raise what it would. Nothing is
         written, and nothing is made in the cloud.
 
         Usage filters that keep books are not asked."""
+        ...
+
+    @call_options(needs_token=True)
+    def preview_displacing(
+        self,
+        command: CreateLease,
+        caller: Caller,
+        by_duration: ByDuration | None = None,
+        claim_by: ClaimByWish | None = None,
+        priority: PriorityWish | None = None,
+    ) -> DisplacingPreview:
+        """Return what ``preview_create`` does, and which leases would give way to the new one, as they are
+        and as they would be."""
         ...
 
     def get(self, lease_id: str) -> Lease:
@@ -145,9 +169,12 @@ class LeasesInterface(Protocol):
         revisions: tuple[int, ...] | None = None,
         wait_until: datetime | None = None,
         claim_by: ClaimByWish | None = None,
+        membership: ReservationsChange | None = None,
+        priority: PriorityWish | None = None,
     ) -> Lease:
         """Return the changed lease. Raises LeaseChanged where its revision is none of these, unless it is as
-        asked for already. ``wait_until`` is for a lease that waits in line."""
+        asked for already. ``wait_until`` is for a lease that waits in line. ``membership`` are the
+        reservations that it gets and loses; what of these has been done already is not done again."""
         ...
 
     @call_options(needs_token=True)
@@ -160,6 +187,8 @@ class LeasesInterface(Protocol):
         revisions: tuple[int, ...] | None = None,
         wait_until: datetime | None = None,
         claim_by: ClaimByWish | None = None,
+        membership: ReservationsChange | None = None,
+        priority: PriorityWish | None = None,
     ) -> Lease:
         """Return the lease as an update would leave it, or raise what it would, as ``preview_create``
         does."""
@@ -190,7 +219,12 @@ class ExplanationsInterface(Protocol):
 
     @call_options(needs_token=True, patience=EXPLAINED_WITHIN)
     def explain_update(
-        self, lease_id: str, command: UpdateLease, caller: Caller, duration: timedelta | None = None
+        self,
+        lease_id: str,
+        command: UpdateLease,
+        caller: Caller,
+        duration: timedelta | None = None,
+        membership: ReservationsChange | None = None,
     ) -> Explanation:
         """Return the same for a change of a lease."""
         ...
@@ -265,6 +299,35 @@ class MaintenancesInterface(Protocol):
         ...
 
 
+class LifetimesInterface(Protocol):
+    def preview(self, command: SetLifetime, caller: Caller) -> LifetimeDecision:
+        """Return what a change would do at this moment. Nothing is written."""
+        ...
+
+    @call_options(repeatable=False, once=True)
+    def set(self, command: SetLifetime, caller: Caller) -> LifetimeDecision:
+        """Change from when on a resource is there, and until when, and move the leases that can be moved.
+        Where a lease would break, nothing is done unless it is forced. Raises NotFound, Conflict,
+        InvalidInput."""
+        ...
+
+    def list(self, resource_ids: Sequence[str]) -> Mapping[str, Lifetime]:
+        """Return the lifetimes of those of these resources that are not there for ever."""
+        ...
+
+
+class BuffersInterface(Protocol):
+    def list(self) -> Sequence[str]:
+        """Return the ids of the resources that are kept for leases which lose others."""
+        ...
+
+    @call_options(once=True)
+    def set(self, resource: str, is_buffer: bool, caller: Caller) -> None:
+        """Keep a resource, by its id or name, or give it back. Leases that have something on it stay. Raises
+        NotFound, Conflict."""
+        ...
+
+
 class SubscriptionsInterface(Protocol):
     @call_options(repeatable=False, once=True)
     def create(self, command: CreateSubscription, caller: Caller) -> NewSubscription:
@@ -276,8 +339,21 @@ class SubscriptionsInterface(Protocol):
         """Return the subscription. Raises SubscriptionNotFound."""
         ...
 
-    def list(self, project_id: str | None) -> Sequence[Subscription]:
-        """Return the subscriptions of a project, of all projects with None, oldest first."""
+    def list(self, project_id: str | None, page: ResourcePage | None = None) -> Sequence[Subscription]:
+        """Return the subscriptions of a project, of all projects with None, oldest first; a page of them in
+        the order of their ids."""
+        ...
+
+    @call_options(patience=3.0)
+    def find_newest(self, subscription_ids: Sequence[str]) -> Mapping[str, int]:
+        """Return the id of the newest message that is kept of each of these subscriptions, 0 where there is
+        none. Those that are gone are left out."""
+        ...
+
+    def read_messages(self, subscription_id: str, after: int | None, limit: int) -> StreamPage:
+        """Return the subscription, and at most ``limit`` of the messages that are kept of it, those after the
+        one with the id ``after``, or from the oldest on. Only streams keep what was told. Raises
+        SubscriptionNotFound."""
         ...
 
     @call_options(repeatable=False, once=True)
@@ -289,6 +365,32 @@ class SubscriptionsInterface(Protocol):
     @call_options(once=True)
     def delete(self, subscription_id: str, caller: Caller) -> None:
         """Remove the subscription, and what it was to be told. Raises SubscriptionNotFound."""
+        ...
+
+
+class FeedsInterface(Protocol):
+    @call_options(repeatable=False, once=True)
+    def create(self, command: CreateFeed, caller: Caller) -> Feed:
+        """Return the new feed, which belongs to the caller. Raises FeedsDisabled, TooManyFeeds."""
+        ...
+
+    def get(self, feed_id: str) -> Feed:
+        """Return the feed. Raises FeedNotFound."""
+        ...
+
+    def list(self, project_id: str | None, user_id: str | None, page: ResourcePage) -> Sequence[Feed]:
+        """Return a page of the feeds that were made with a project and by a user, or by all where that is
+        None, in the order of their ids."""
+        ...
+
+    @call_options(once=True)
+    def delete(self, feed_id: str, caller: Caller) -> None:
+        """Remove the feed: its address is none from then on. Raises FeedNotFound."""
+        ...
+
+    def read(self, secret_hash: str, known: tuple[str, ...] = ()) -> FeedContent:
+        """Return what the feed tells whose secret has this hash; without entries where its mark is one of
+        these. It needs no caller. Raises FeedNotFound."""
         ...
 
 
@@ -374,7 +476,10 @@ INTERFACES: Mapping[str, type] = {
     "offers": OffersInterface,
     "waitlist": WaitlistInterface,
     "maintenances": MaintenancesInterface,
+    "lifetimes": LifetimesInterface,
+    "buffers": BuffersInterface,
     "subscriptions": SubscriptionsInterface,
+    "feeds": FeedsInterface,
     "quotas": QuotasInterface,
     "capacity": CapacityInterface,
     "timeline": TimelineInterface,

@@ -56,9 +56,15 @@ class Metrics(Protocol):
     def healed(self, moved: int, missed: int) -> None:
         """So many reservations got other resources, and so many have lost some that could not be replaced."""
 
+    def displaced(self, moved: int, waiting: int) -> None:
+        """A lease of a higher priority has moved so many leases to other resources, and so many wait."""
+
     def drift_seen(self, differences: Mapping[str, int], at: datetime | None) -> None:
         """The comparison with the cloud that ended at ``at`` has left so many differences of each sort.
         Without ``at``, another manager has compared since."""
+
+    def lease_released(self) -> None:
+        """A lease was released, for it was unused when it had to be used."""
 
     def line_seen(self, waiting: int, oldest: float) -> None:
         """So many leases wait in line, one of them for ``oldest`` seconds already."""
@@ -103,7 +109,11 @@ class NoMetrics:
 
     def healed(self, moved: int, missed: int) -> None: ...
 
+    def displaced(self, moved: int, waiting: int) -> None: ...
+
     def drift_seen(self, differences: Mapping[str, int], at: datetime | None) -> None: ...
+
+    def lease_released(self) -> None: ...
 
     def line_seen(self, waiting: int, oldest: float) -> None: ...
 

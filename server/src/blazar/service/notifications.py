@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from blazar.domain.lease.event import EventType
-from blazar.domain.lease.lease import Lease, LeaseStatus
+from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation
 from blazar.service.documents import lease_document, without_zone
+from blazar.service.ports import UnitOfWork
 from blazar.service.ports.kind import Kinds
 
 DATES = without_zone("microseconds")
@@ -18,6 +21,11 @@ LEASE_WAITLISTED = "lease.waitlisted"
 LEASE_PROMOTED = "lease.promoted"
 LEASE_WAIT_TIMED_OUT = "lease.wait_timed_out"
 LEASE_WAIT_CANCELLED = "lease.wait_cancelled"
+LEASE_OFFERED = "lease.offered"
+LEASE_START_SOON = "lease.start_soon"
+LEASE_DEGRADED = "lease.degraded"
+LEASE_MOVED = "lease.moved"
+LEASE_DISPLACED = "lease.displaced"
 LEASE_UNCLAIMED_WARNING = "lease.unclaimed_warning"
 LEASE_UNCLAIMED = "lease.unclaimed"
 WARNING_WITHDRAWN = "lease.event.before_end_lease.stop"
@@ -26,6 +34,35 @@ WARNING_WITHDRAWN = "lease.event.before_end_lease.stop"
 
 def event_notification(event_type: EventType) -> str:
     return f"lease.event.{event_type}"
+
+
+def lease_notification(word: str) -> str:
+    return f"lease.{word}"
+
+
+def notifications_of_healing(new: Lease, old: Lease) -> Sequence[str]:
+    """Return what is to be told where resources have failed, are taken away or are replaced."""
+    before = {each.id: each for each in old.reservations}
+    pairs = [(each, before[each.id]) for each in new.reservations if each.id in before]
+    has_moved = any(_resources(after) != _resources(each) for after, each in pairs)
+    lacks = any(after.missing_resources and not each.missing_resources for after, each in pairs)
+    return [*([LEASE_MOVED] if has_moved else []), *([LEASE_DEGRADED] if lacks else [])]
+
+
+def tell_healing(
+    uow: UnitOfWork, kinds: Kinds, changes: Sequence[tuple[Lease, Lease]], now: datetime
+) -> None:
+    """Put what is to be told of leases, as they are and as they were, into the outbox."""
+    told: list[tuple[str, dict[str, Any]]] = []
+    for new, old in changes:
+        event_types = notifications_of_healing(new, old)
+        document = payload(replace(new, updated_at=now), kinds) if event_types else {}
+        told += [(event_type, document) for event_type in event_types]
+    uow.outbox.put_all(told, now)
+
+
+def _resources(reservation: Reservation) -> frozenset[str]:
+    return frozenset(each.resource_id for each in reservation.allocations)
 
 
 def payload(lease: Lease, kinds: Kinds) -> dict[str, Any]:

@@ -146,7 +146,7 @@ class Preparation:
         What cannot be removed now is found when the reservation is released; a trust expires."""
         cloud = for_undo(self._cloud)
         for reservation in lease.reservations:
-            other = kept.reservation(reservation.id)
+            other = kept.remembered(reservation.id)
             stays = other.cloud_state if other else {}
             gone = {
                 name: value for name, value in reservation.cloud_state.items() if stays.get(name) != value

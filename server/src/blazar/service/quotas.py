@@ -266,8 +266,8 @@ class Quotas:
 
 
 def _asks_the_same(old: Lease, new: Lease) -> bool:
-    return [(r.parameters, r.allocations) for r in old.reservations] == [
-        (r.parameters, r.allocations) for r in new.reservations
+    return new.asks_as(old) and [r.allocations for r in old.reservations] == [
+        r.allocations for r in new.reservations
     ]
 
 

@@ -21,6 +21,7 @@ def refusal_of(reservation: Reservation, shortage: Shortage, kinds: Kinds) -> No
         "wanted": shortage.wanted,
         "matched": shortage.matched,
         "free": shortage.free,
+        "buffered": shortage.buffered,
         "unknown_properties": sorted(shortage.unknown_properties),
         "parts": parts,
         "first_possible_start": None if start is None else start.isoformat(),

@@ -93,6 +93,11 @@ class Turns:
         with self._lock:
             return sum(map(len, self._waiting.values()))
 
+    def is_wanted(self) -> bool:
+        """Tell whether a project that has no turn waits for one."""
+        with self._lock:
+            return any(project_id not in self._running for project_id in self._waiting)
+
     def _wait(self, project_id: str | None, patience: Callable[[], float | None]) -> None:
         turn = _Turn()
         with self._lock:

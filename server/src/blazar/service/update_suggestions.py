@@ -13,10 +13,10 @@ from blazar.domain.planning.plan import Plan
 from blazar.domain.time import HORIZON, MINUTE, Interval
 from blazar.service.admission import with_allocations
 from blazar.service.answers import Inquiry
-from blazar.service.commands import ReservationRequest, UpdateLease
+from blazar.service.commands import ReservationRequest, ReservationsChange, UpdateLease
 from blazar.service.context import Caller
 from blazar.service.enforcement import Enforcement
-from blazar.service.leases.update import LeaseUpdate
+from blazar.service.leases.update import LeaseUpdate, outstanding
 from blazar.service.ports import Clock, Database
 from blazar.service.ports.kind import Kinds
 from blazar.service.private_properties import PrivateProperties
@@ -47,17 +47,26 @@ class UpdateSuggestions:
         self._quotas = quotas
 
     def inquiry(
-        self, lease_id: str, command: UpdateLease, caller: Caller, duration: timedelta | None
+        self,
+        lease_id: str,
+        command: UpdateLease,
+        caller: Caller,
+        duration: timedelta | None,
+        membership: ReservationsChange | None = None,
     ) -> Inquiry:
         """Return the change as a question."""
-        old, new, ahead = self._changes.wanted(lease_id, command, caller, duration)
+        old, new, ahead = self._changes.wanted(lease_id, command, caller, duration, membership)
         begun = None if old.status is LeaseStatus.PENDING else new.interval.start
         may_move = begun is None and new.interval.start >= self._clock.now()
         changed = {each.id: each.parameters for each in command.reservations}
+        members = outstanding(membership, old)
+        added = {each.id: each.request for each in members.added} if members else {}
+        removed = [each for each in old.reservations if new.reservation(each.id) is None]
         return Inquiry(
             replace(new, interval=ahead),
             [
-                ReservationRequest(each.resource_type, {"id": each.id, **changed.get(each.id, {})})
+                added.get(each.id)
+                or ReservationRequest(each.resource_type, {"id": each.id, **changed.get(each.id, {})})
                 for each in new.reservations
             ],
             self._clock.now() + HORIZON - ahead.duration if may_move else ahead.start,
@@ -65,6 +74,9 @@ class UpdateSuggestions:
             self._objections(old, new, begun, caller),
             alternatives=not self._asks_for_hidden(new, caller),
             begun=begun,
+            given_up=tuple(
+                ReservationRequest(each.resource_type, {"id": each.id, "remove": True}) for each in removed
+            ),
         )
 
     def _objections(
@@ -107,8 +119,7 @@ class _UpdateObjections:
     def refusal(self, lease: Lease, plan: Plan) -> BlazarError | None:
         """Return what an update to the lease would answer with this plan; None where it would be done."""
         interval = Interval(self.begun or plan.interval.start, plan.interval.end)
-        parameters = [each.parameters for each in lease.reservations]
-        if interval == self.old.interval and parameters == [e.parameters for e in self.old.reservations]:
+        if interval == self.old.interval and lease.asks_as(self.old):
             return InvalidInput("Nothing would change.")
         try:
             self._check_parameters(lease)

@@ -32,6 +32,8 @@ class UsageReports:
         if not self._filters:
             return
         lease, what = new or old, report_type(old, new)
+        if what is ReportType.ENDED and new is not None and new.status in NOT_YET:
+            lease = old  # with what it had: it was displaced
         if lease is None or what is None or lease.project_id in self._exempt:
             return
         for each in self._filters:
@@ -59,13 +61,12 @@ def report_type(old: Lease | None, new: Lease | None) -> ReportType | None:
     """Return what has become of a lease; None where a filter need not know.
 
     A lease begins to count when it is confirmed, or promoted, and ends once: as its end begins, or its
-    deletion."""
+    deletion. One that is displaced, so that it waits, ends as well, and begins anew when it is promoted."""
     before = old.status if old else LeaseStatus.CREATING
     if new is None or new.status in OVER:
         return None if before in OVER or before is LeaseStatus.WAITING else ReportType.ENDED
     if new.status in NOT_YET:
-        return None
+        return ReportType.ENDED if old is not None and before not in NOT_YET else None
     if old is None or before in NOT_YET:
         return ReportType.CREATED
-    asks_the_same = [r.parameters for r in new.reservations] == [r.parameters for r in old.reservations]
-    return None if asks_the_same and new.interval == old.interval else ReportType.UPDATED
+    return None if new.asks_as(old) and new.interval == old.interval else ReportType.UPDATED

@@ -9,13 +9,16 @@ from blazar.service.admission import Admission, PlanningSettings
 from blazar.service.availability import AvailabilityUseCases
 from blazar.service.calendars import Calendars
 from blazar.service.capacity import CapacityUseCases
+from blazar.service.capacity_watch import CapacityWatch
 from blazar.service.context import Caller
 from blazar.service.enforcement import Enforcement
 from blazar.service.explanations import ExplanationUseCases
+from blazar.service.feeds import Feeds, FeedSettings
 from blazar.service.healing import HealingSettings
 from blazar.service.health import HealthUseCases, ThreadHealth
-from blazar.service.leases import Leases, LeaseSettings, WaitSettings
-from blazar.service.maintenances import Maintenances
+from blazar.service.leases import DisplacementSettings, Leases, LeaseSettings, WaitSettings
+from blazar.service.maintenances import Buffers, Lifetimes, Maintenances
+from blazar.service.maintenances.assessor import Assessor
 from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.objections import Objections
 from blazar.service.offer_expiry import OfferExpiry
@@ -61,6 +64,9 @@ class UseCases:
         waiting: WaitSettings | None = None,
         healing: HealingSettings | None = None,
         subscriptions: SubscriptionSettings | None = None,
+        has_token: Callable[[], bool | None] = lambda: None,
+        displacement: DisplacementSettings | None = None,
+        feeds: FeedSettings | None = None,
     ) -> None:
         database, cloud = dependencies.database, dependencies.cloud
         kinds, clock = dependencies.kinds, dependencies.clock
@@ -84,11 +90,13 @@ class UseCases:
             reports,
             quotas,
             waiting or WaitSettings(),
+            displacement or DisplacementSettings(),
+            metrics,
         )
         offers = offers or OfferSettings()
         held = OfferStore(database, kinds, clock, quotas, reports, offers.most)
         self.quotas = QuotaUseCases(database, quotas, clock)
-        self.health = HealthUseCases(database, clock, threads, calendars.plans_waiting)
+        self.health = HealthUseCases(database, clock, threads, calendars.plans_waiting, has_token)
         objections = Objections(database, kinds, clock, enforcement, quotas)
         self.waitlist = Waitlist(
             database,
@@ -108,25 +116,30 @@ class UseCases:
         contributed = {
             noun: made for extension in extensions for noun, made in extension.use_cases(dependencies).items()
         }
-        self.maintenances = Maintenances(
-            database,
+        assessor = Assessor(
             calendars,
-            admission,
             kinds,
             clock,
             [each.maintained for each in extensions if each.maintained is not None],
             healing or HealingSettings(cleaning=planning.cleaning, order=planning.order),
-            nudge,
-            metrics,
         )
+        self.maintenances = Maintenances(database, admission, clock, assessor, nudge, metrics)
+        capacity = CapacityUseCases(calendars, kinds, private, cloud, clock, planning.cleaning)
+        self.capacity_watch = CapacityWatch(database, capacity.least, clock)
+        self.feeds = Feeds(database, kinds, clock, feeds or FeedSettings())
         self._nouns = {
             "leases": self.leases,
             "health": self.health,
             "quotas": self.quotas,
-            "capacity": CapacityUseCases(calendars, kinds, private, cloud, clock, planning.cleaning),
+            "capacity": capacity,
             "timeline": TimelineUseCases(calendars, kinds, database, clock),
             "maintenances": self.maintenances,
-            "subscriptions": Subscriptions(database, kinds, clock, subscriptions or SubscriptionSettings()),
+            "buffers": Buffers(database, admission, clock, assessor),
+            "lifetimes": Lifetimes(database, admission, clock, assessor, nudge, metrics),
+            "subscriptions": Subscriptions(
+                database, kinds, clock, subscriptions or SubscriptionSettings(), capacity.get
+            ),
+            "feeds": self.feeds,
             "services": Services(database, clock),
             "availability": availability,
             "waitlist": self.waitlist,

@@ -20,23 +20,30 @@ from blazar.domain.subscription import LeaseEvent, Subscription
 from blazar.service.notifications import (
     LEASE_CREATE,
     LEASE_DELETE,
+    LEASE_DISPLACED,
+    LEASE_MOVED,
     LEASE_PROMOTED,
     LEASE_UPDATE,
     LEASE_WAIT_CANCELLED,
     LEASE_WAIT_TIMED_OUT,
     LEASE_WAITLISTED,
     event_notification,
+    lease_notification,
 )
-from blazar.service.ports import Match, Notification, UnitOfWork, WebhookMessage
+from blazar.service.ports import Match, Notification, UnitOfWork, WebhookMessage, message_name
 
 MOST_WAITING = 1000
-"""Messages that may wait for one subscription. It is suspended at the next one."""
+"""Messages that may wait for one subscription. It is suspended at the next one, and a stream is trimmed."""
+TRIMMED = 900
+"""Messages that are left of a stream then."""
 START = event_notification(EventType.START)
 EVENTS: Mapping[str, LeaseEvent] = {
     LEASE_CREATE: LeaseEvent.CREATED,
     LEASE_UPDATE: LeaseEvent.UPDATED,
     LEASE_WAITLISTED: LeaseEvent.WAITLISTED,
     LEASE_PROMOTED: LeaseEvent.PROMOTED,
+    LEASE_MOVED: LeaseEvent.MOVED,
+    LEASE_DISPLACED: LeaseEvent.DISPLACED,
     LEASE_WAIT_TIMED_OUT: LeaseEvent.EXPIRED,
     LEASE_WAIT_CANCELLED: LeaseEvent.DELETED,
     LEASE_DELETE: LeaseEvent.DELETED,
@@ -44,6 +51,8 @@ EVENTS: Mapping[str, LeaseEvent] = {
     event_notification(EventType.BEFORE_END): LeaseEvent.END_SOON,
     event_notification(EventType.END): LeaseEvent.ENDED,
 }
+WORDS = {lease_notification(event): event for event in LeaseEvent}
+"""The words of notifications that have the name of an event."""
 LEFT_OUT = frozenset({"trust_id"})
 """What only the service itself needs to know of a lease."""
 OF_A_LEASE = frozenset({"project_id", "lease_id", "reservations"})
@@ -57,7 +66,7 @@ def event_of(notification: Notification) -> LeaseEvent | None:
     has_failed = notification.payload.get("status") == LeaseStatus.ERROR.value
     if notification.event_type == START and has_failed:
         return LeaseEvent.FAILED
-    return EVENTS.get(notification.event_type)
+    return EVENTS.get(notification.event_type) or WORDS.get(notification.event_type)
 
 
 def match(uow: UnitOfWork, notifications: Sequence[Notification], now: datetime) -> int:
@@ -77,9 +86,23 @@ def match(uow: UnitOfWork, notifications: Sequence[Notification], now: datetime)
         for subscription in watching
         if _wants(subscription, notification, event)
     ]
-    uow.subscriptions.put(matches, now)
-    _suspend_full(uow, watching, matches, now)
+    put(uow, watching, matches, now)
     return len(matches)
+
+
+def put(uow: UnitOfWork, watching: Sequence[Subscription], matches: Sequence[Match], now: datetime) -> None:
+    """Store messages for these subscriptions. Those for which more wait than may are suspended; of streams
+    the oldest messages are forgotten."""
+    uow.subscriptions.put(matches, now)
+    reason = f"More than {MOST_WAITING} messages wait to be delivered."
+    for each in watching:
+        new = sum(match.subscription_id == each.id for match in matches)
+        if not new or each.waiting + new <= MOST_WAITING:
+            continue
+        if each.is_stream:
+            uow.subscriptions.trim(each.id, TRIMMED)
+        else:
+            uow.subscriptions.suspend(each.id, reason, now)
 
 
 def _wants(subscription: Subscription, notification: Notification, event: LeaseEvent) -> bool:
@@ -97,20 +120,14 @@ def _document(notification: Notification, event: LeaseEvent) -> dict[str, Any]:
     }
 
 
-def _suspend_full(
-    uow: UnitOfWork, watching: Sequence[Subscription], matches: Sequence[Match], now: datetime
-) -> None:
-    """Suspend those for which more messages wait than may."""
-    reason = f"More than {MOST_WAITING} messages wait to be delivered."
-    for each in watching:
-        new = sum(match.subscription_id == each.id for match in matches)
-        if new and each.waiting + new > MOST_WAITING:
-            uow.subscriptions.suspend(each.id, reason, now)
-
-
 def new_secret() -> str:
     """Return a new secret, in the form in which receivers are given it."""
     return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
+
+
+def body_of(message_id: int, subscription_id: str, document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the body of a message, as receivers and the clients of streams get it."""
+    return {"id": message_name(message_id), "subscription_id": subscription_id, **document}
 
 
 def signed(message: WebhookMessage, now: datetime) -> tuple[dict[str, str], bytes]:
@@ -118,8 +135,7 @@ def signed(message: WebhookMessage, now: datetime) -> tuple[dict[str, str], byte
 
     The signature is the HMAC-SHA256 of id, timestamp and body with a dot between them, as the Standard
     Webhooks specification has it, so that its libraries verify it."""
-    document = {"id": message.name, "subscription_id": message.subscription_id, **message.document}
-    body = json.dumps(document).encode()
+    body = json.dumps(body_of(message.id, message.subscription_id, message.document)).encode()
     stamp = str(int(now.timestamp()))
     key = base64.b64decode(message.secret.removeprefix(SECRET_PREFIX))
     content = b".".join((message.name.encode(), stamp.encode(), body))

@@ -16,8 +16,6 @@ from blazar.domain.resource import Allocation, Usage
 from blazar.domain.time import Interval
 from blazar.kinds.aggregates import AGGREGATE_ID
 from blazar.kinds.flavor import FlavorKind
-from blazar.kinds.flavor.needs import guaranteed, needs_of
-from blazar.kinds.flavor.schema import SourceFlavor
 from blazar.kinds.floatingip import FloatingIPKind
 from blazar.kinds.floatingip.schema import MOST_ADDRESSES
 from blazar.kinds.host import HostKind
@@ -25,6 +23,8 @@ from blazar.kinds.host.schema import MOST_HOSTS
 from blazar.kinds.instance import InstanceKind
 from blazar.kinds.instance.schema import NUMBERS
 from blazar.kinds.slots.affinity import GROUP_ID
+from blazar.kinds.slots.needs import guaranteed, needs_of
+from blazar.kinds.slots.source_flavor import SourceFlavor
 from blazar.kinds.snapshots import BeforeEnd
 from blazar.service.ports.kind import Kind
 from blazar.upstream.resources import Refusal

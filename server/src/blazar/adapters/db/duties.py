@@ -34,6 +34,9 @@ class SqlDuties:
             raise Stale() from error  # another manager was faster to take it for the first time
         return True
 
+    def done_at(self, name: str) -> datetime | None:
+        return self._connection.scalar(select(duties.c.done_at).where(duties.c.name == name))
+
     def extend(self, name: str, token: str, now: datetime, until: datetime) -> bool:
         holds = and_(duties.c.name == name, duties.c.token == token, duties.c.held_until > now)
         return self._connection.execute(update(duties).where(holds).values(held_until=until)).rowcount == 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Dialect, Engine, create_engine, event, make_url
 from sqlalchemy.exc import InvalidatePoolError
 
 LOCK_WAIT = 5
@@ -29,6 +29,9 @@ to notification."""
 UNUSED = 1.0
 """Seconds after which a pooled connection is tried before it is used again: the database may have ended it.
 One that was used just now is not, for that would be a question more in each transaction."""
+
+CANNOT_CONNECT = 2003
+"""MySQL's number for a server that is not reached."""
 
 WRITES, USED = "blazar_writes", "blazar_used"
 
@@ -111,6 +114,18 @@ def make_engine(
             f"[database] connection needs a driver that is not installed: {missing.name}. The extra "
             f"blazar[{family}] has one."
         ) from missing
+
+    if family == "mysql":
+
+        @event.listens_for(engine, "do_connect")
+        def on_do_connect(dialect: Dialect, _record: Any, words: Any, options: Any) -> Any:
+            try:
+                return dialect.connect(*words, **options)
+            except OSError as unreadable:
+                # PyMySQL reads the files of TLS before it connects, and tells what happens as it is. What the
+                # network does it tells as an error of the database.
+                failure: type[Exception] = dialect.loaded_dbapi.OperationalError
+                raise failure(CANNOT_CONNECT, f"root certificate file: {unreadable}") from unreadable
 
     @event.listens_for(engine, "connect")
     def on_connect(connection: Any, _record: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from enum import Enum, auto
 
@@ -34,6 +35,19 @@ REASONS = {
     Failure.BROKEN: "it reports a failure of its own",
     Failure.DENIED: "its user lacks a privilege for this",
 }
+NOT_CONNECTED: tuple[tuple[str, frozenset[int], str], ...] = (
+    (
+        "it does not accept the service's user or password",
+        frozenset({1044, 1045, 1698}),
+        r'authentication failed|role ".*" does not exist',
+    ),
+    ("it has no database of that name", frozenset({1049}), r'database ".*" does not exist'),
+    ("the file of its authority cannot be read", frozenset(), "root certificate file"),
+    ("its certificate is not accepted", frozenset(), "certificate"),
+    ("nothing listens at its address", frozenset(), "connection refused"),
+)
+"""Why there is no connection, by MySQL's number or by the driver's sentence: PostgreSQL's driver tells no
+SQLSTATE then. The sentence is not passed on, for it is long and names users. The first that fits counts."""
 REPEATED = frozenset({Failure.CONTENDED, Failure.INTERRUPTED})
 """What a transaction is repeated after at once."""
 UNKNOWN_AT_COMMIT = frozenset({Failure.UNREACHABLE, Failure.INTERRUPTED, Failure.BROKEN})
@@ -137,9 +151,21 @@ def translate(error: BaseException) -> BlazarError | None:
     failure = classify(error)
     if failure is None:
         return None
+    if failure is Failure.UNREACHABLE:
+        return CloudUnavailable(service="database", reason=_why_unreachable(error))
     if failure in REASONS:
         return CloudUnavailable(service="database", reason=REASONS[failure])
     return Busy()
+
+
+def _why_unreachable(error: BaseException) -> str:
+    """Return why there is no connection, where the driver tells it."""
+    told = getattr(error, "orig", None)
+    code = told.args[0] if told is not None and told.args else None
+    for reason, codes, words in NOT_CONNECTED:
+        if code in codes or re.search(words, str(told), re.IGNORECASE):
+            return reason
+    return REASONS[Failure.UNREACHABLE]
 
 
 def _of_driver(error: BaseException | None) -> Failure | None:

@@ -188,6 +188,15 @@ def _is_over() -> ColumnElement[bool]:
 
 
 IS_OVER = _is_over()
+STARTING = (
+    select(tables.leases.c.id)
+    .where(
+        tables.leases.c.start_date > bindparam("after"),
+        tables.leases.c.start_date <= bindparam("until"),
+        tables.leases.c.status == LeaseStatus.PENDING.value,
+    )
+    .order_by(tables.leases.c.start_date, tables.leases.c.id)
+)
 OVER = select(tables.leases.c.id).where(IS_OVER).limit(bindparam("limit"))
 COUNT_OVER = select(func.count()).select_from(tables.leases).where(IS_OVER)
 REMOVE_OVER = delete(tables.leases).where(
@@ -341,6 +350,9 @@ class SqlLeases:
             which = {"resource_ids": some, "start": interval.start, "end": interval.end}
             found.update(self._connection.scalars(ON_RESOURCES, which))
         return sorted(found)
+
+    def starting(self, after: datetime, until: datetime) -> Sequence[str]:
+        return self._connection.scalars(STARTING, {"after": after, "until": until}).all()
 
     def degraded(self) -> Sequence[str]:
         return sorted(self._connection.scalars(DEGRADED))

@@ -33,6 +33,7 @@ from blazar.adapters.db.types import Json, UtcDateTime
 from blazar.adapters.lease_lists import LeaseScan, page_of
 from blazar.domain.lease.event import Event
 from blazar.domain.lease.lease import Lease, Reservation
+from blazar.domain.lease.priority import Priority
 from blazar.service.ports import LeasePage, LeasePlace, LeaseQuery, LeaseSort, ListPage
 
 LEASE = tables.leases.c
@@ -211,6 +212,12 @@ def _conditions(query: LeaseQuery) -> Mapping[str, ColumnElement[bool]]:
         "starts_before": (query.starts_before, lambda value: LEASE.start_date < value),
         "ends_after": (query.ends_after, lambda value: LEASE.end_date > value),
         "ends_before": (query.ends_before, lambda value: LEASE.end_date <= value),
+        "priority": (
+            query.priority,
+            lambda value: (
+                LEASE.priority.is_(None) if value is Priority.NORMAL else LEASE.priority == value.value
+            ),
+        ),
         "resource_type": (
             query.resource_type,
             # For exists(), PostgreSQL would read all reservations: it does not see that few are asked about.

@@ -14,19 +14,27 @@ from sqlalchemy import Connection, Select, bindparam, delete, func, select
 
 from blazar.adapters.db import tables
 from blazar.adapters.db.leases import SqlLeases
-from blazar.adapters.db.selections import IS_MAINTENANCE, MAINTENANCE
+from blazar.adapters.db.selections import IS_MAINTENANCE, chunks
 from blazar.domain.errors import Stale
 from blazar.domain.lease.lease import Lease, Reservation, ReservationStatus
-from blazar.domain.lease.maintenance import Maintenance
+from blazar.domain.lease.maintenance import Maintenance, Purpose
 
 LEASE = tables.leases.c
 NO_PROJECT = ""
 RESOURCE_TYPE = "physical:host"
 """As what a program of the version before shows it."""
-IDS = select(LEASE.id).where(IS_MAINTENANCE)
+IDS = select(LEASE.id, LEASE.status).where(IS_MAINTENANCE)
 ONE = IDS.where(LEASE.id == bindparam("maintenance_id"))
 OVER = IDS.where(LEASE.end_date <= bindparam("now"))
-COUNT = select(func.count()).select_from(tables.leases).where(IS_MAINTENANCE)
+LIFETIMES = IDS.where(
+    LEASE.status == Purpose.LIFETIME.value,
+    LEASE.id.in_(
+        select(tables.allocations.c.lease_id).where(
+            tables.allocations.c.resource_id.in_(bindparam("resource_ids", expanding=True))
+        )
+    ),
+)
+COUNT = select(func.count()).select_from(tables.leases)
 
 
 class SqlMaintenances:
@@ -42,11 +50,21 @@ class SqlMaintenances:
     def list(self) -> Sequence[Maintenance]:
         return sorted(self._found(IDS, {}), key=lambda each: (each.interval.start, each.id))
 
-    def count(self) -> int:
-        return self._connection.execute(COUNT).scalar_one()
+    def lifetimes(self, resource_ids: Sequence[str]) -> Sequence[Maintenance]:
+        found = {
+            each.id: each
+            for some in chunks(sorted(set(resource_ids)))
+            for each in self._found(LIFETIMES, {"resource_ids": list(some)})
+        }
+        return [found[id_] for id_ in sorted(found)]
+
+    def count(self, purpose: Purpose | None = None) -> int:
+        which = IS_MAINTENANCE if purpose is None else LEASE.status == purpose.value
+        return self._connection.execute(COUNT.where(which)).scalar_one()
 
     def add(self, maintenance: Maintenance, now: datetime) -> Maintenance:
-        return _of_row(self._leases.insert(_row(maintenance), now, {"status": MAINTENANCE}))
+        status = {"status": maintenance.purpose.value}
+        return _of_row(self._leases.insert(_row(maintenance), now, status), maintenance.purpose)
 
     def remove(self, maintenance_id: str) -> None:
         statement = delete(tables.leases).where(LEASE.id == maintenance_id, IS_MAINTENANCE)
@@ -57,12 +75,12 @@ class SqlMaintenances:
         return sorted(self._found(OVER, {"now": now}), key=lambda each: (each.interval.end, each.id))
 
     def _found(self, statement: Select[Any], which: dict[str, Any]) -> Sequence[Maintenance]:
-        ids = self._connection.scalars(statement, which).all()
-        return [_of_row(lease) for lease in self._leases.maintained(ids)]
+        purposes = {row.id: Purpose(row.status) for row in self._connection.execute(statement, which)}
+        return [_of_row(lease, purposes[lease.id]) for lease in self._leases.maintained(list(purposes))]
 
 
 def _row(maintenance: Maintenance) -> Lease:
-    hosts = len(maintenance.allocations)
+    hosts = len(maintenance.resource_ids)
     reservation = Reservation(
         id=maintenance.id,
         lease_id=maintenance.id,
@@ -85,7 +103,7 @@ def _row(maintenance: Maintenance) -> Lease:
     )
 
 
-def _of_row(lease: Lease) -> Maintenance:
+def _of_row(lease: Lease, purpose: Purpose) -> Maintenance:
     return Maintenance(
         id=lease.id,
         name=lease.name,
@@ -94,4 +112,5 @@ def _of_row(lease: Lease) -> Maintenance:
         allocations=lease.allocations,
         reason=lease.status_reason,
         created_at=lease.created_at,
+        purpose=purpose,
     )

@@ -25,6 +25,14 @@ class SqlOutbox:
         key = self._connection.execute(insert(outbox), row).inserted_primary_key
         return int(key[0]) if key else 0
 
+    def put_all(self, told: Sequence[tuple[str, Mapping[str, Any]]], now: datetime) -> None:
+        rows = [
+            {"event_type": event_type, "payload": dict(payload), "created_at": now}
+            for event_type, payload in told
+        ]
+        if rows:
+            self._connection.execute(insert(outbox), rows)
+
     def peek(self, limit: int) -> Sequence[Notification]:
         found = self._connection.execute(select(outbox).order_by(outbox.c.id).limit(limit))
         return [_notification(row) for row in found]

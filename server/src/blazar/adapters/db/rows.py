@@ -21,6 +21,7 @@ from blazar.domain.failure import Failure, FailureReason
 from blazar.domain.lease.claim_by import ClaimBy
 from blazar.domain.lease.event import Event, EventStatus, EventType
 from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation, ReservationStatus
+from blazar.domain.lease.priority import Priority
 from blazar.domain.lease.waiting import Waiting
 from blazar.domain.resource import WHOLE, Allocation, Inventory, Pool, Registration, Usage
 from blazar.domain.time import Interval
@@ -45,6 +46,7 @@ def of_lease(lease: Lease) -> Columns:
         "quantities": None if lease.quantities is None else dict(lease.quantities),
         "waiting": None if lease.waiting is None else _of_waiting(lease.waiting),
         "claim_by": None if lease.claim_by is None else _of_claim_by(lease.claim_by),
+        "priority": None if lease.priority is Priority.NORMAL else lease.priority.value,
     }
 
 
@@ -70,7 +72,8 @@ def _of_claim_by(claim_by: ClaimBy) -> Columns:
 
 
 def of_reservations(lease: Lease) -> dict[str, Columns]:
-    return {r.id: _of_reservation(r, position) for position, r in enumerate(lease.reservations)}
+    stored = (*lease.reservations, *lease.leaving)
+    return {r.id: _of_reservation(r, position) for position, r in enumerate(stored)}
 
 
 def _of_reservation(reservation: Reservation, position: int) -> Columns:
@@ -93,7 +96,9 @@ def of_allocations(lease: Lease) -> dict[str, Columns]:
 
 
 def of_surplus(lease: Lease) -> dict[str, Columns]:
-    return {each.id: _of_allocation(each) for r in lease.reservations for each in r.surplus}
+    return {
+        each.id: _of_allocation(each) for r in (*lease.reservations, *lease.leaving) for each in r.surplus
+    }
 
 
 def _of_allocation(allocation: Allocation) -> Columns:
@@ -159,7 +164,13 @@ def to_claim_by(found: Mapping[str, Any]) -> ClaimBy:
     return ClaimBy(timedelta(seconds=found["seconds"]), **moments)
 
 
+def to_priority(text: str | None) -> Priority:
+    return Priority.NORMAL if text is None else Priority(text)
+
+
 def to_lease(row: Row[Any], reservations: tuple[Reservation, ...], events: tuple[Event, ...]) -> Lease:
+    """Return the lease; ``reservations`` are also those that leave it."""
+    own, leaving = _divided(reservations)
     return Lease(
         id=row.id,
         name=row.name,
@@ -170,7 +181,7 @@ def to_lease(row: Row[Any], reservations: tuple[Reservation, ...], events: tuple
         status_reason=row.status_reason,
         degraded=row.degraded,
         trust_id=row.trust_id,
-        reservations=reservations,
+        reservations=own,
         events=events,
         revision=row.revision,
         created_at=row.created_at,
@@ -178,7 +189,19 @@ def to_lease(row: Row[Any], reservations: tuple[Reservation, ...], events: tuple
         quantities=row.quantities,
         waiting=None if row.waiting is None else to_waiting(row.waiting),
         claim_by=None if row.claim_by is None else to_claim_by(row.claim_by),
+        leaving=leaving,
+        priority=to_priority(row.priority),
     )
+
+
+def _divided(
+    stored: tuple[Reservation, ...],
+) -> tuple[tuple[Reservation, ...], tuple[Reservation, ...]]:
+    """Return the reservations of a lease, and those that leave it."""
+    leaving = tuple(each for each in stored if each.status is ReservationStatus.LEAVING)
+    if not leaving:
+        return stored, leaving
+    return tuple(each for each in stored if each.status is not ReservationStatus.LEAVING), leaving
 
 
 def to_reservation(
@@ -234,6 +257,7 @@ class ListedReader:
         self._known: dict[str, Mapping[str, Any]] = {}
 
     def lease(self, row: Row[Any], reservations: tuple[Reservation, ...], events: tuple[Event, ...]) -> Lease:
+        own, leaving = _divided(reservations)
         return Lease(
             id=row.id,
             name=row.name,
@@ -244,13 +268,15 @@ class ListedReader:
             status_reason=row.status_reason,
             degraded=row.degraded,
             trust_id=row.trust_id,
-            reservations=reservations,
+            reservations=own,
+            leaving=leaving,
             events=events,
             revision=row.revision,
             created_at=_utc(row.created_at),
             updated_at=_utc(row.updated_at),
             waiting=None if row.waiting is None else to_waiting(json.loads(row.waiting)),
             claim_by=None if row.claim_by is None else to_claim_by(json.loads(row.claim_by)),
+            priority=to_priority(row.priority),
         )
 
     def reservation(self, row: Row[Any]) -> Reservation:

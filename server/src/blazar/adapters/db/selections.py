@@ -22,8 +22,12 @@ OFFERED = "OFFERED"
 IS_OFFER = tables.leases.c.status == OFFERED
 MAINTENANCE = "MAINTENANCE"
 """The status in the row of a maintenance, which no lease has."""
-IS_MAINTENANCE = tables.leases.c.status == MAINTENANCE
-IS_LEASE = tables.leases.c.status.not_in([MAINTENANCE, OFFERED])
+LIFETIME = "LIFETIME"
+"""The status in the row of what bounds the lifetime of a resource."""
+BUFFER = "BUFFER"
+"""The status in the row of the buffer."""
+IS_MAINTENANCE = tables.leases.c.status.in_([MAINTENANCE, LIFETIME, BUFFER])
+IS_LEASE = tables.leases.c.status.not_in([MAINTENANCE, OFFERED, LIFETIME, BUFFER])
 IS_NOT_TERMINATED = or_(
     tables.leases.c.status < LeaseStatus.TERMINATED.value,
     tables.leases.c.status > LeaseStatus.TERMINATED.value,

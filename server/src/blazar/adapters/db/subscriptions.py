@@ -6,8 +6,8 @@ lane is taken, and given back, by one comparison of one row."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, fields, replace
 from datetime import datetime
 from typing import Any
 
@@ -18,14 +18,29 @@ from blazar.adapters.db.quotas import SqlQuotas
 from blazar.adapters.db.selections import chunks
 from blazar.adapters.db.tables import subscriptions, webhook_messages
 from blazar.domain.errors import Stale
-from blazar.domain.subscription import LeaseEvent, Subscription, SubscriptionStatus
-from blazar.service.ports import LONGEST_DELAY, FailedAttempt, Match, ReadyLane, WebhookMessage
+from blazar.domain.subscription import (
+    CapacityCondition,
+    CapacityLevel,
+    LeaseEvent,
+    Subscription,
+    SubscriptionStatus,
+)
+from blazar.service.ports import (
+    LONGEST_DELAY,
+    FailedAttempt,
+    KeptMessage,
+    KeptMessages,
+    Match,
+    ReadyLane,
+    WebhookMessage,
+)
 
 S = subscriptions.c
 M = webhook_messages.c
 EVERY = ""
 """Of a filter that leaves all through: it is found by an index, as a value is."""
 IS_ACTIVE = S.status == SubscriptionStatus.ACTIVE.value
+IS_STREAM = S.url == ""
 EVENTS = frozenset(LeaseEvent)
 
 
@@ -57,6 +72,8 @@ class SqlSubscriptions:
             "resource_type": stored.resource_type,
             "waiting": 0,
             "is_prompt": False,
+            "capacity": None if stored.capacity is None else asdict(stored.capacity),
+            "is_low": None if stored.capacity is None else stored.level.is_low,
             "created_at": now,
         }
         self._connection.execute(insert(subscriptions), row)
@@ -70,6 +87,14 @@ class SqlSubscriptions:
         found = select(subscriptions).order_by(S.created_at, S.id)
         if project_id is not None:
             found = found.where(S.project_id == project_id)
+        return [_subscription(row) for row in self._connection.execute(found)]
+
+    def page(self, project_id: str | None, limit: int, after: str | None) -> Sequence[Subscription]:
+        found = select(subscriptions).order_by(S.id).limit(limit)
+        if project_id is not None:
+            found = found.where(S.project_id == project_id)
+        if after is not None:
+            found = found.where(S.id > after)
         return [_subscription(row) for row in self._connection.execute(found)]
 
     def save(self, subscription: Subscription, now: datetime) -> None:
@@ -92,6 +117,22 @@ class SqlSubscriptions:
             S.watched_project.in_([EVERY, *projects]), S.lease_id.in_([EVERY, *leases]), IS_ACTIVE
         )
         return [_subscription(row) for row in self._connection.execute(found)]
+
+    def of_capacity(self) -> Sequence[Subscription]:
+        found = select(subscriptions).where(S.is_low.is_not(None), IS_ACTIVE).order_by(S.id)
+        return [_subscription(row) for row in self._connection.execute(found)]
+
+    def set_level(self, subscription: Subscription, level: CapacityLevel) -> bool:
+        old = subscription.level
+        since = S.back_since.is_(None) if old.back_since is None else S.back_since == old.back_since
+        return self._update(
+            subscription.id,
+            S.is_low == old.is_low,
+            since,
+            IS_ACTIVE,
+            is_low=level.is_low,
+            back_since=level.back_since,
+        )
 
     def put(self, matches: Sequence[Match], now: datetime) -> None:
         numbers = Counter(each.subscription_id for each in matches)
@@ -126,41 +167,57 @@ class SqlSubscriptions:
         rows = self._connection.execute(found.order_by(S.due, S.id).limit(limit))
         return [ReadyLane(row.id, row.project_id) for row in rows]
 
-    def take(self, subscription_id: str, token: str, now: datetime, until: datetime) -> WebhookMessage | None:
+    def take(
+        self, subscription_id: str, token: str, now: datetime, until: datetime, limit: int = 1
+    ) -> Sequence[WebhookMessage]:
         if not self._update(subscription_id, _is_due(now), token=token, due=until):
-            return None
-        lane = self._connection.execute(select(subscriptions).where(S.id == subscription_id)).one()
-        oldest = select(webhook_messages).where(M.subscription_id == subscription_id).order_by(M.id).limit(1)
-        message = self._connection.execute(oldest).first()
-        if message is None:
-            self._update(subscription_id, waiting=0)
-            return None
-        return WebhookMessage(
-            message.id,
-            lane.id,
-            lane.url,
-            lane.secret,
-            message.document,
-            lane.attempts,
-            lane.failing_since,
-            token,
+            return []
+        columns = (M.id, M.document, S.url, S.secret, S.attempts, S.failing_since)
+        oldest = (
+            select(*columns)
+            .join_from(webhook_messages, subscriptions, S.id == M.subscription_id)
+            .where(M.subscription_id == subscription_id)
+            .order_by(M.id)
+            .limit(limit)
         )
+        found = self._connection.execute(oldest).all()
+        if not found:
+            self._update(subscription_id, waiting=0)
+        return [
+            WebhookMessage(
+                row.id,
+                subscription_id,
+                row.url,
+                row.secret,
+                row.document,
+                0 if number else row.attempts,
+                None if number else row.failing_since,
+                token,
+            )
+            for number, row in enumerate(found)
+        ]
 
-    def sent(self, message: WebhookMessage, now: datetime, is_prompt: bool) -> None:
-        gone = self._connection.execute(delete(webhook_messages).where(M.id == message.id)).rowcount
-        id_ = message.subscription_id
-        self._update(id_, waiting=S.waiting - gone)
-        self._update(
+    def sent(
+        self, messages: Sequence[WebhookMessage], now: datetime, is_prompt: bool, is_over: bool = True
+    ) -> None:
+        ids = [each.id for each in messages]
+        gone = self._connection.execute(delete(webhook_messages).where(M.id.in_(ids))).rowcount
+        id_, token = messages[0].subscription_id, messages[0].token
+        rest = S.waiting - gone
+        given_back: dict[str, Any] = {"token": None, "due": now} if is_over else {}
+        is_ours = self._update(
             id_,
-            S.token == message.token,
-            token=None,
+            S.token == token,
+            waiting=rest,
             attempts=0,
             failing_since=None,
             last_error=None,
-            due=now,
             delivered_at=now,
             is_prompt=is_prompt,
+            **given_back,
         )
+        if not is_ours:
+            self._update(id_, waiting=rest)
 
     def failed(self, message: WebhookMessage, failure: FailedAttempt, now: datetime) -> None:
         suspended = {"status": SubscriptionStatus.SUSPENDED.value, "suspended_at": now}
@@ -176,8 +233,38 @@ class SqlSubscriptions:
             **(suspended if failure.is_last else {}),
         )
 
+    def kept(self, subscription_id: str, after: int, limit: int) -> KeptMessages:
+        # One statement: between two of them messages could be forgotten.
+        newer = and_(M.subscription_id == S.id, M.id > after)
+        found = (
+            select(M.id, M.document, S.forgotten)
+            .join_from(subscriptions, webhook_messages, newer, isouter=True)
+            .where(S.id == subscription_id)
+            .order_by(M.id)
+            .limit(limit)
+        )
+        rows = self._connection.execute(found).all()
+        forgotten = max((row.forgotten or 0 for row in rows), default=0)
+        return KeptMessages([KeptMessage(row.id, row.document) for row in rows if row.id], forgotten)
+
+    def newest(self, subscription_ids: Sequence[str]) -> Mapping[str, int]:
+        # One look at the index for each, however many messages it has.
+        last = select(M.id).where(M.subscription_id == S.id).order_by(M.id.desc()).limit(1).scalar_subquery()
+        rows = [
+            row
+            for some in chunks(subscription_ids)
+            for row in self._connection.execute(select(S.id, last.label("last")).where(S.id.in_(some)))
+        ]
+        return {row.id: row.last or 0 for row in rows}
+
+    def trim(self, subscription_id: str, most: int) -> None:
+        newest = select(M.id).where(M.subscription_id == subscription_id).order_by(M.id.desc())
+        surplus = self._connection.scalar(newest.offset(most).limit(1))
+        if surplus is not None:
+            self._forget_up_to(subscription_id, surplus)
+
     def counts(self) -> tuple[int, int]:
-        waiting = select(func.coalesce(func.sum(S.waiting), 0)).where(S.waiting > 0)
+        waiting = select(func.coalesce(func.sum(S.waiting), 0)).where(S.waiting > 0, ~IS_STREAM)
         suspended = select(func.count()).select_from(subscriptions).where(~IS_ACTIVE)
         return int(self._connection.scalar(waiting) or 0), self._connection.scalar(suspended) or 0
 
@@ -186,6 +273,23 @@ class SqlSubscriptions:
         ids = [id_ for id_ in self._connection.scalars(select(S.id).where(long_ago)) if self._drain(id_)]
         for some in chunks(ids):
             self._connection.execute(delete(webhook_messages).where(M.subscription_id.in_(some)))
+        old = (
+            select(M.subscription_id, func.max(M.id))
+            .join_from(webhook_messages, subscriptions, S.id == M.subscription_id)
+            .where(IS_STREAM, M.created_at <= before)
+            .group_by(M.subscription_id)
+            .order_by(M.subscription_id)
+        )
+        for subscription_id, newest in self._connection.execute(old).all():
+            self._forget_up_to(subscription_id, newest)
+
+    def _forget_up_to(self, subscription_id: str, message_id: int) -> None:
+        # Two managers may do so at once: who locks the row second finds that it is done.
+        is_kept = or_(S.forgotten.is_(None), S.forgotten < message_id)
+        if not self._update(subscription_id, is_kept, forgotten=message_id):
+            return
+        old = delete(webhook_messages).where(M.subscription_id == subscription_id, M.id <= message_id)
+        self._update(subscription_id, waiting=S.waiting - self._connection.execute(old).rowcount)
 
     def _drain(self, subscription_id: str) -> bool:
         """Return whether it is still suspended: its messages are removed then."""
@@ -197,7 +301,7 @@ class SqlSubscriptions:
 
 
 def _is_due(now: datetime) -> ColumnElement[bool]:
-    return and_(S.waiting > 0, IS_ACTIVE, or_(S.due <= now, S.due > now + LONGEST_DELAY))
+    return and_(S.waiting > 0, IS_ACTIVE, ~IS_STREAM, or_(S.due <= now, S.due > now + LONGEST_DELAY))
 
 
 def _described(subscription: Subscription) -> dict[str, Any]:
@@ -241,4 +345,12 @@ def _subscription(row: Row[Any]) -> Subscription:
         suspended_at=row.suspended_at,
         created_at=row.created_at,
         updated_at=row.updated_at,
+        capacity=None if row.capacity is None else _condition(row.capacity),
+        level=CapacityLevel(bool(row.is_low), row.back_since),
     )
+
+
+def _condition(stored: Mapping[str, Any]) -> CapacityCondition:
+    # What a newer version may have written besides is for that version to know.
+    names = {each.name for each in fields(CapacityCondition)}
+    return CapacityCondition(**{name: value for name, value in stored.items() if name in names})

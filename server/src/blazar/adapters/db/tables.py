@@ -84,6 +84,7 @@ leases = _table(
     Column("expires_at", UtcDateTime),  # of an offer, which is a lease with a status of its own
     Column("waiting", Json),  # what a waiting lease needs to be planned again; else NULL
     Column("claim_by", Json),  # how soon it has to be used; NULL where it need not be
+    Column("priority", String(16)),  # its class; NULL for the normal one
     _created(),
     _updated(),
     Index(None, "project_id", "created_at", "id"),
@@ -272,15 +273,20 @@ subscriptions = _table(
     Column("last_error", Text),
     Column("delivered_at", UtcDateTime),
     Column("suspended_at", UtcDateTime),
+    Column("capacity", Json),  # the condition of a subscription to capacity; NULL of those to leases
+    Column("is_low", Boolean),  # what it was told last; NULL of those to leases
+    Column("back_since", UtcDateTime),
+    Column("forgotten", BigInteger),  # of a stream, the last message that is no longer kept
     _created(),
     _updated(),
+    Index(None, "is_low"),
     Index(None, "project_id", "created_at", "id"),
     Index(None, "watched_project", "lease_id"),
     Index(None, "waiting", "status"),
     Index(None, "status"),
 )
 
-# What waits to be sent to subscribers.
+# What waits to be sent to subscribers, and what is kept for those that ask: their url is "".
 webhook_messages = _table(
     "webhook_messages",
     Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
@@ -289,7 +295,40 @@ webhook_messages = _table(
     Column("document", Json, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Index(None, "subscription_id", "id"),
+    Index(None, "created_at"),
     sqlite_autoincrement=True,
+)
+
+# Calendars of leases, each read at an address with a secret in it, of which only the hash is here.
+feeds = _table(
+    "feeds",
+    _id(),
+    Column("name", String(255), nullable=False),
+    Column("project_id", String(255), nullable=False),
+    Column("user_id", String(255), nullable=False),
+    Column("watched_project", String(255), nullable=False),
+    Column("watched_user", String(255)),  # NULL shows the leases of all users
+    Column("lease_id", String(36)),  # NULL shows all leases
+    Column("secret_hash", String(64), nullable=False),
+    _created(),
+    Index(None, "secret_hash", unique=True),
+    Index(None, "project_id", "user_id"),
+    Index(None, "watched_project"),
+)
+
+# Leases that were deleted before their end, while calendars are told of it. No foreign key: they are gone.
+cancelled_leases = _table(
+    "cancelled_leases",
+    Column("lease_id", String(36), primary_key=True),
+    Column("name", String(255), nullable=False),
+    Column("project_id", String(255), nullable=False),
+    Column("user_id", String(255), nullable=False),
+    Column("start_date", UtcDateTime, nullable=False),
+    Column("end_date", UtcDateTime, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("cancelled_at", UtcDateTime, nullable=False),
+    Index(None, "project_id", "cancelled_at"),
+    Index(None, "cancelled_at"),
 )
 
 # What usage filters are to be told of leases. No foreign key: the lease may be gone by then.

@@ -7,6 +7,7 @@ from sqlalchemy import Connection
 from blazar.adapters.db.calls import SqlCalls
 from blazar.adapters.db.duties import SqlDuties
 from blazar.adapters.db.events import SqlEvents
+from blazar.adapters.db.feeds import SqlFeeds
 from blazar.adapters.db.imports import SqlImports
 from blazar.adapters.db.leases import SqlLeases
 from blazar.adapters.db.maintenances import SqlMaintenances
@@ -37,4 +38,5 @@ class SqlUnitOfWork:
         self.presences = SqlPresences(connection)
         self.quotas = SqlQuotas(connection)
         self.subscriptions = SqlSubscriptions(connection, self.quotas)
+        self.feeds = SqlFeeds(connection, self.quotas)
         self.waitlist = SqlWaitlist(connection, self.quotas)

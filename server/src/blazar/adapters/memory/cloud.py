@@ -12,6 +12,7 @@ from uuid import NAMESPACE_DNS, uuid5
 from blazar.adapters.memory.cloud_state import USERS_MAY, Actor, CloudState
 from blazar.adapters.memory.compute import MemoryCompute
 from blazar.adapters.memory.identity import MemoryIdentity, actor_by_trust
+from blazar.adapters.memory.image import MemoryImages
 from blazar.adapters.memory.network import MemoryNetwork
 from blazar.adapters.memory.placement import MemoryPlacement
 from blazar.domain.errors import CloudRefused, TooLate
@@ -40,6 +41,7 @@ class MemoryCloud:
         self.placement = MemoryPlacement(self.state, self.called)
         self.identity = MemoryIdentity(self.state, self.called)
         self.network = MemoryNetwork(self.state, self.called)
+        self.images = MemoryImages(self.state, self.called)
 
     @property
     def before(self) -> Callable[[str], None]:
@@ -146,6 +148,16 @@ class MemoryCloud:
 
     def boot(self, server_id: str, host: str, project_id: str = "demo") -> None:
         self.state.servers[server_id] = Server(server_id, server_id, host, "ACTIVE", project_id)
+
+    def settle(self, server_id: str) -> None:
+        """Let Nova complete what it is doing to a server that is slow."""
+        state = self.state
+        with state.lock:
+            if (task := state.tasks.pop(server_id, None)) is not None:
+                state.servers[server_id] = task.after
+            state.made_images[:] = [
+                replace(made, image=replace(made.image, status="active")) for made in state.made_images
+            ]
 
     def boot_reserved(self, server_id: str, flavor_id: str, project_id: str = "demo") -> str:
         """Boot a server of a reservation's flavor on a host that has a slot left, and return the host. Raises

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -13,6 +13,7 @@ from blazar.service.ports import (
     Flavor,
     FloatingIP,
     Hypervisor,
+    Image,
     Provider,
     Server,
     ServerGroup,
@@ -25,6 +26,17 @@ USERS_MAY = frozenset(
         "create_server_group",
         "delete_server_group",
         "snapshot_server",
+        "server",
+        "delete_server",
+        "shelve_server",
+        "lock_server",
+        "unlock_server",
+        "suspend_server",
+        "stop_server",
+        "create_image",
+        "set_server_metadata",
+        "remove_server_metadata",
+        "images_with",
         "create_trust",
         "is_trust_valid",
         "delete_trust",
@@ -50,6 +62,22 @@ class Trust:
     expires_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What Nova is doing to a server: its task_state, and what the server is afterwards."""
+
+    state: str
+    after: Server
+
+
+@dataclass(frozen=True, slots=True)
+class MadeImage:
+    image: Image
+    properties: Mapping[str, str]
+    project_id: str | None
+    """None of the service's."""
+
+
 @dataclass
 class CloudState:
     """The state of the whole cloud. A thread holds ``lock`` while it changes it."""
@@ -65,6 +93,16 @@ class CloudState:
     """Servers whose deletion has no effect."""
     hanging: set[str] = field(default_factory=set)
     """Servers whose deletion is accepted, and then hangs."""
+    slow: set[str] = field(default_factory=set)
+    """Servers to which Nova does something only when ``MemoryCloud.settle`` is called."""
+    tasks: dict[str, Task] = field(default_factory=dict)
+    """What Nova is doing, by server."""
+    server_metadata: dict[str, dict[str, str]] = field(default_factory=dict)
+    locked: set[str] = field(default_factory=set)
+    without_offload: bool = False
+    """Nova leaves shelved servers on their hosts."""
+    made_images: list[MadeImage] = field(default_factory=list)
+    """Those that were asked for with properties; they are in ``images`` as well."""
     images: list[str] = field(default_factory=list)
     snapshots_by: list[str | None] = field(default_factory=list)
     """Who made the images; None is the service."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from blazar.adapters.memory.cloud_state import Called, CloudState
+from blazar.adapters.memory.cloud_state import Called, CloudState, MadeImage, Task
 from blazar.domain.errors import CloudRefused, CloudUnavailable, MultipleHostsFound
-from blazar.service.ports import Aggregate, Flavor, Hypervisor, Server, ServerGroup
+from blazar.service.ports import Aggregate, Flavor, Hypervisor, Image, Server, ServerDetails, ServerGroup
 
 CLASS = "resources:CUSTOM_"
+SMALL = Flavor("", "small", 1, 512, 1)
+"""The sizes of servers that were booted without a flavor."""
+TO_SHELVE = ("ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED")
 AGGREGATE_SPEC = "aggregate_instance_extra_specs:reservation"
 
 
@@ -60,13 +63,17 @@ class MemoryCompute:
         return self._state.servers_with(flavor_id) if flavor_id in self._state.flavors else []
 
     def delete_server(self, server_id: str) -> None:
-        self._called("delete_server")
+        if self._called("delete_server") is not None:
+            self._refuse_locked(server_id)
         found = self._state.servers.get(server_id)
         if server_id in self._state.hanging and found is not None:
             self._state.servers[server_id] = replace(found, is_being_deleted=True)
         elif server_id not in self._state.undying:
             self._state.servers.pop(server_id, None)
             self._state.flavor_of.pop(server_id, None)
+            self._state.tasks.pop(server_id, None)
+            self._state.server_metadata.pop(server_id, None)
+            self._state.locked.discard(server_id)
 
     def snapshot_server(self, server: Server, image_name: str) -> None:
         actor = self._called("snapshot_server")
@@ -74,6 +81,120 @@ class MemoryCompute:
             return
         self._state.images.append(image_name)
         self._state.snapshots_by.append(actor.user_id if actor else None)
+
+    def server(self, server_id: str) -> ServerDetails | None:
+        actor = self._called("server")
+        state = self._state
+        found = state.servers.get(server_id)
+        if found is None or (actor is not None and actor.project_id != found.project_id):
+            return None
+        task = state.tasks.get(server_id)
+        flavor = state.flavors.get(state.flavor_of.get(server_id, ""), SMALL)
+        return ServerDetails(
+            id=found.id,
+            name=found.name,
+            status=found.status,
+            flavor=replace(flavor, id="", is_public=True),
+            task_state="deleting" if found.is_being_deleted else task.state if task else None,
+            host=None if actor else found.host,
+            project_id=found.project_id,
+            metadata=dict(state.server_metadata.get(server_id, {})),
+            is_locked=server_id in state.locked,
+        )
+
+    def shelve_server(self, server_id: str) -> None:
+        if (server := self._acted_on("shelve_server", server_id, *TO_SHELVE)) is not None:
+            if self._state.without_offload:
+                self._begin("shelving", replace(server, status="SHELVED"))
+            else:
+                self._begin("shelving", replace(server, status="SHELVED_OFFLOADED", host=None))
+
+    def offload_server(self, server_id: str) -> None:
+        if (server := self._acted_on("offload_server", server_id, "SHELVED")) is not None:
+            self._begin("shelving_offloading", replace(server, status="SHELVED_OFFLOADED", host=None))
+
+    def unshelve_server(self, server_id: str, host: str) -> None:
+        server = self._acted_on("unshelve_server", server_id, "SHELVED_OFFLOADED")
+        if server is None:
+            return
+        if all(host != known.service_name for known in self._state.hypervisors.values()):
+            raise CloudRefused(service="Nova", reason=f"Compute host {host} could not be found.")
+        if self._is_let_onto(server, host):
+            self._begin("spawning", replace(server, status="ACTIVE", host=host))
+
+    def _is_let_onto(self, server: Server, host: str) -> bool:
+        """Return whether the scheduler accepts the host: it is up, and in no pool or kept for the server."""
+        there = [a for a in self._state.aggregates.values() if host in a.hosts]
+        is_kept = any(a.metadata.get("blazar:server") == server.id for a in there)
+        is_pooled = any(a.name == "freepool" or a.availability_zone for a in there)
+        up = [h for h in self._state.hypervisors.values() if h.service_name == host]
+        return all(h.is_up and h.is_enabled for h in up) and (is_kept or not is_pooled)
+
+    def lock_server(self, server_id: str) -> None:
+        self._called("lock_server")
+        if server_id in self._state.servers:
+            self._state.locked.add(server_id)
+
+    def unlock_server(self, server_id: str) -> None:
+        self._called("unlock_server")
+        self._state.locked.discard(server_id)
+
+    def suspend_server(self, server_id: str) -> None:
+        if (server := self._acted_on("suspend_server", server_id, "ACTIVE")) is not None:
+            self._begin("suspending", replace(server, status="SUSPENDED"))
+
+    def stop_server(self, server_id: str) -> None:
+        if (server := self._acted_on("stop_server", server_id, "ACTIVE", "ERROR")) is not None:
+            self._begin("powering-off", replace(server, status="SHUTOFF"))
+
+    def create_image(self, server_id: str, name: str, properties: Mapping[str, str]) -> None:
+        actor = self._called("create_image")
+        with self._state.lock:
+            server = self._in_state(server_id, "createImage", *TO_SHELVE)
+            if server is None:
+                return
+            is_slow = server_id in self._state.slow
+            image = Image(f"image-{self._state.next_id()}", name, "saving" if is_slow else "active")
+            made = MadeImage(image, dict(properties), actor.project_id if actor else None)
+            self._state.made_images.append(made)
+            self._state.images.append(name)
+            self._state.snapshots_by.append(actor.user_id if actor else None)
+            self._begin("image_uploading", server)
+
+    def set_server_metadata(self, server_id: str, key: str, value: str) -> None:
+        self._called("set_server_metadata")
+        if server_id in self._state.servers:
+            self._state.server_metadata.setdefault(server_id, {})[key] = value
+
+    def remove_server_metadata(self, server_id: str, key: str) -> None:
+        self._called("remove_server_metadata")
+        self._state.server_metadata.get(server_id, {}).pop(key, None)
+
+    def _acted_on(self, call: str, server_id: str, *allowed: str) -> Server | None:
+        actor = self._called(call)
+        with self._state.lock:
+            if actor is not None:
+                self._refuse_locked(server_id)
+            return self._in_state(server_id, call, *allowed)
+
+    def _refuse_locked(self, server_id: str) -> None:
+        if server_id in self._state.locked:
+            raise CloudRefused(service="Nova", reason=f"Instance {server_id} is locked (HTTP 409)")
+
+    def _in_state(self, server_id: str, call: str, *allowed: str) -> Server | None:
+        server = self._state.servers.get(server_id)
+        if server is None:
+            return None
+        if server.status not in allowed or server_id in self._state.tasks or server.is_being_deleted:
+            reason = f"Cannot {call} instance {server_id} while it is {server.status} (HTTP 409)"
+            raise CloudRefused(service="Nova", reason=reason)
+        return server
+
+    def _begin(self, task_state: str, after: Server) -> None:
+        if after.id in self._state.slow:
+            self._state.tasks[after.id] = Task(task_state, after)
+        else:
+            self._state.servers[after.id] = after
 
     def boot(self, server_id: str, flavor_id: str, project_id: str) -> str:
         """Do what a user and the scheduler do: take a host of the flavor's aggregate that has a slot left."""

@@ -10,6 +10,7 @@ from typing import TypeVar
 from blazar.adapters.memory.calls import MemoryCalls
 from blazar.adapters.memory.duties import MemoryDuties
 from blazar.adapters.memory.events import MemoryEvents
+from blazar.adapters.memory.feeds import MemoryFeeds
 from blazar.adapters.memory.imports import MemoryImports
 from blazar.adapters.memory.leases import MemoryLeases
 from blazar.adapters.memory.maintenances import MemoryMaintenances
@@ -44,6 +45,7 @@ class MemoryUnitOfWork:
         self.presences = MemoryPresences(state)
         self.quotas = MemoryQuotas(state)
         self.subscriptions = MemorySubscriptions(state)
+        self.feeds = MemoryFeeds(state)
         self.waitlist = MemoryWaitlist(state)
 
 

@@ -23,6 +23,10 @@ class MemoryDuties:
         self._state.duties[name] = HeldDuty(token, until, known.done_at)
         return True
 
+    def done_at(self, name: str) -> datetime | None:
+        known = self._state.duties.get(name)
+        return None if known is None else known.done_at
+
     def extend(self, name: str, token: str, now: datetime, until: datetime) -> bool:
         known = self._state.duties.get(name)
         if known is None or known.token != token or known.until is None or known.until <= now:

@@ -100,8 +100,16 @@ class MemoryLeases:
             lease.id
             for lease in self._state.leases_and_offers()
             if lease.status is not LeaseStatus.TERMINATED
-            and any(reservation.resource_type not in resource_types for reservation in lease.reservations)
+            and any(each.resource_type not in resource_types for each in _stored(lease))
         )
+
+    def starting(self, after: datetime, until: datetime) -> Sequence[str]:
+        found = [
+            each
+            for each in self._state.leases.values()
+            if each.status is LeaseStatus.PENDING and after < each.interval.start <= until
+        ]
+        return [each.id for each in sorted(found, key=lambda each: (each.interval.start, each.id))]
 
     def count_over(self, before: datetime) -> int:
         return len(self.over(before, len(self._state.leases)))
@@ -121,14 +129,14 @@ class MemoryLeases:
         unfinished = (
             lease for lease in self._state.leases.values() if lease.status is not LeaseStatus.TERMINATED
         )
-        return frozenset(r.id for lease in unfinished for r in lease.reservations) & set(reservation_ids)
+        return frozenset(r.id for lease in unfinished for r in _stored(lease)) & set(reservation_ids)
 
     def unfinished_on(self, resource_ids: Sequence[str], ending_by: datetime) -> Sequence[Allocation]:
         on = frozenset(resource_ids)
         found = (
             allocation
             for lease in self._state.leases.values()
-            for reservation in lease.reservations
+            for reservation in _stored(lease)
             if not _is_over(lease, reservation)
             for allocation in (*reservation.allocations, *reservation.surplus)
             if allocation.resource_id in on and allocation.interval.end <= ending_by
@@ -165,8 +173,15 @@ def _oldest_first(leases: Iterable[Lease]) -> Sequence[Lease]:
 
 def _without_allocations(lease: Lease) -> Lease:
     return replace(
-        lease, reservations=tuple(replace(r, allocations=(), surplus=()) for r in lease.reservations)
+        lease,
+        reservations=tuple(replace(r, allocations=(), surplus=()) for r in lease.reservations),
+        leaving=tuple(replace(r, allocations=(), surplus=()) for r in lease.leaving),
     )
+
+
+def _stored(lease: Lease) -> Sequence[Reservation]:
+    """Return what databases have rows of: the reservations, and those that leave."""
+    return *lease.reservations, *lease.leaving
 
 
 def _is_over(lease: Lease, reservation: Reservation) -> bool:
@@ -181,5 +196,5 @@ def _is_over_since(lease: Lease, before: datetime) -> bool:
         and lease.trust_id is None
         and max(lease.interval.end, lease.updated_at or BEGINNING) <= before
         and not any(event.is_open for event in lease.events)
-        and all(_is_over(lease, reservation) for reservation in lease.reservations)
+        and all(_is_over(lease, each) for each in _stored(lease))
     )

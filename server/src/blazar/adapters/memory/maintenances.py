@@ -9,7 +9,7 @@ from datetime import datetime
 from blazar.adapters.memory.state import State
 from blazar.adapters.stored import allocation_key, fitting
 from blazar.domain.errors import Stale
-from blazar.domain.lease.maintenance import Maintenance
+from blazar.domain.lease.maintenance import Maintenance, Purpose
 
 
 class MemoryMaintenances:
@@ -24,8 +24,17 @@ class MemoryMaintenances:
     def list(self) -> Sequence[Maintenance]:
         return sorted(self._state.maintenances.values(), key=lambda each: (each.interval.start, each.id))
 
-    def count(self) -> int:
-        return len(self._state.maintenances)
+    def lifetimes(self, resource_ids: Sequence[str]) -> Sequence[Maintenance]:
+        asked = set(resource_ids)
+        found = (
+            each
+            for each in self._state.maintenances.values()
+            if each.purpose is Purpose.LIFETIME and not asked.isdisjoint(each.resource_ids)
+        )
+        return sorted(found, key=lambda each: each.id)
+
+    def count(self, purpose: Purpose | None = None) -> int:
+        return sum(purpose in (None, each.purpose) for each in self._state.maintenances.values())
 
     def add(self, maintenance: Maintenance, now: datetime) -> Maintenance:
         if self._state.knows(maintenance.id):

@@ -25,6 +25,10 @@ class MemoryOutbox:
         self._state.notifications[notification.id] = notification
         return notification.id
 
+    def put_all(self, told: Sequence[tuple[str, Mapping[str, Any]]], now: datetime) -> None:
+        for event_type, payload in told:
+            self.put(event_type, payload, now)
+
     def peek(self, limit: int) -> Sequence[Notification]:
         return [notification for _, notification in sorted(self._state.notifications.items())[:limit]]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from blazar.domain.feed import CancelledLease, Feed
 from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.lease.maintenance import Maintenance
 from blazar.domain.lease.offer import Offer
@@ -50,14 +51,25 @@ class HeldLane:
     secret: str = field(repr=False)
     token: str | None = None
     is_prompt: bool = False
+    forgotten: int = 0
+    """The last message of a stream that is no longer kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldFeed:
+    """A feed, and the hash of its secret."""
+
+    feed: Feed
+    secret_hash: str
 
 
 @dataclass(frozen=True, slots=True)
 class HeldMessage:
-    """A message that waits to be sent."""
+    """A message that waits to be sent, or is kept."""
 
     subscription_id: str
     document: Mapping[str, Any]
+    created_at: datetime
 
 
 @dataclass
@@ -93,6 +105,8 @@ class State:
     subscriptions: dict[str, HeldLane] = field(default_factory=dict)  # by id
     messages: dict[int, HeldMessage] = field(default_factory=dict)  # to subscribers, by id
     last_message: int = 0
+    feeds: dict[str, HeldFeed] = field(default_factory=dict)  # by id
+    cancelled: dict[str, CancelledLease] = field(default_factory=dict)  # deleted leases by id
 
     def leases_and_offers(self) -> Iterator[Lease]:
         """Return the leases, and those that offers would become."""
@@ -138,4 +152,6 @@ class State:
             subscriptions=dict(self.subscriptions),
             messages=dict(self.messages),
             last_message=self.last_message,
+            feeds=dict(self.feeds),
+            cancelled=dict(self.cancelled),
         )

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from blazar.adapters.memory.state import HeldLane, HeldMessage, State
 from blazar.adapters.stored import through_json
 from blazar.domain.errors import Stale
-from blazar.domain.subscription import Subscription, SubscriptionStatus
-from blazar.service.ports import LONGEST_DELAY, FailedAttempt, Match, ReadyLane, WebhookMessage
+from blazar.domain.subscription import CapacityLevel, Subscription, SubscriptionStatus
+from blazar.service.ports import (
+    LONGEST_DELAY,
+    FailedAttempt,
+    KeptMessage,
+    KeptMessages,
+    Match,
+    ReadyLane,
+    WebhookMessage,
+)
 
 ACTIVE, SUSPENDED = SubscriptionStatus.ACTIVE, SubscriptionStatus.SUSPENDED
 
@@ -40,6 +48,10 @@ class MemorySubscriptions:
         found = [each.subscription for each in self._state.subscriptions.values()]
         wanted = [each for each in found if project_id in (None, each.project_id)]
         return sorted(wanted, key=lambda each: (each.created_at is None, each.created_at, each.id))
+
+    def page(self, project_id: str | None, limit: int, after: str | None) -> Sequence[Subscription]:
+        in_order = sorted(self.list(project_id), key=lambda each: each.id)
+        return [each for each in in_order if after is None or each.id > after][:limit]
 
     def save(self, subscription: Subscription, now: datetime) -> None:
         held = self._there(subscription.id)
@@ -80,6 +92,19 @@ class MemorySubscriptions:
             and (each.lease_id is None or each.lease_id in leases)
         ]
 
+    def of_capacity(self) -> Sequence[Subscription]:
+        found = [each for each in self.list(None) if each.capacity is not None and each.status is ACTIVE]
+        return sorted(found, key=lambda each: each.id)
+
+    def set_level(self, subscription: Subscription, level: CapacityLevel) -> bool:
+        held = self._state.subscriptions.get(subscription.id)
+        if held is None or held.subscription.status is not ACTIVE:
+            return False
+        if held.subscription.level != subscription.level:
+            return False
+        self._put(_with(held, level=level))
+        return True
+
     def put(self, matches: Sequence[Match], now: datetime) -> None:
         for each in matches:
             held = self._state.subscriptions.get(each.subscription_id)
@@ -87,7 +112,7 @@ class MemorySubscriptions:
                 continue
             self._state.last_message += 1
             document = through_json(dict(each.document))
-            self._state.messages[self._state.last_message] = HeldMessage(each.subscription_id, document)
+            self._state.messages[self._state.last_message] = HeldMessage(each.subscription_id, document, now)
             self._put(_with(held, waiting=held.subscription.waiting + 1))
 
     def suspend(self, subscription_id: str, reason: str, now: datetime) -> None:
@@ -109,33 +134,42 @@ class MemorySubscriptions:
         found.sort(key=lambda each: (each.subscription.due or now, each.subscription.id))
         return [ReadyLane(each.subscription.id, each.subscription.project_id) for each in found[:limit]]
 
-    def take(self, subscription_id: str, token: str, now: datetime, until: datetime) -> WebhookMessage | None:
+    def take(
+        self, subscription_id: str, token: str, now: datetime, until: datetime, limit: int = 1
+    ) -> Sequence[WebhookMessage]:
         held = self._state.subscriptions.get(subscription_id)
         if held is None or not _is_due(held.subscription, now):
-            return None
-        of_lane = [i for i, each in self._state.messages.items() if each.subscription_id == subscription_id]
-        lane, oldest = held.subscription, min(of_lane)
+            return []
+        lane = held.subscription
         self._put(replace(_with(held, due=until), token=token))
-        return WebhookMessage(
-            oldest,
-            lane.id,
-            lane.url,
-            held.secret,
-            self._state.messages[oldest].document,
-            lane.attempts,
-            lane.failing_since,
-            token,
-        )
+        return [
+            WebhookMessage(
+                id_,
+                lane.id,
+                lane.url,
+                held.secret,
+                self._state.messages[id_].document,
+                0 if number else lane.attempts,
+                None if number else lane.failing_since,
+                token,
+            )
+            for number, id_ in enumerate(self._ids(subscription_id)[:limit])
+        ]
 
-    def sent(self, message: WebhookMessage, now: datetime, is_prompt: bool) -> None:
-        is_there = self._state.messages.pop(message.id, None) is not None
-        held = self._state.subscriptions.get(message.subscription_id)
+    def sent(
+        self, messages: Sequence[WebhookMessage], now: datetime, is_prompt: bool, is_over: bool = True
+    ) -> None:
+        gone = [each.id for each in messages if self._state.messages.pop(each.id, None) is not None]
+        held = self._state.subscriptions.get(messages[0].subscription_id)
         if held is None:
             return
-        held = _with(held, waiting=held.subscription.waiting - is_there)
-        if held.token == message.token:
-            good = _with(held, attempts=0, failing_since=None, last_error=None, due=now, delivered_at=now)
-            held = replace(good, token=None, is_prompt=is_prompt)
+        is_ours = held.token == messages[0].token
+        held = _with(held, waiting=held.subscription.waiting - len(gone))
+        if is_ours:
+            good = _with(held, attempts=0, failing_since=None, last_error=None, delivered_at=now)
+            held = replace(good, is_prompt=is_prompt)
+        if is_ours and is_over:
+            held = replace(_with(held, due=now), token=None)
         self._put(held)
 
     def failed(self, message: WebhookMessage, failure: FailedAttempt, now: datetime) -> None:
@@ -153,9 +187,24 @@ class MemorySubscriptions:
             failing = _with(failing, status=SUSPENDED, suspended_at=now)
         self._put(replace(failing, token=None, is_prompt=False))
 
+    def kept(self, subscription_id: str, after: int, limit: int) -> KeptMessages:
+        held = self._state.subscriptions.get(subscription_id)
+        ids = [id_ for id_ in self._ids(subscription_id) if id_ > after][:limit]
+        found = [KeptMessage(id_, self._state.messages[id_].document) for id_ in ids]
+        return KeptMessages(found, held.forgotten if held else 0)
+
+    def newest(self, subscription_ids: Sequence[str]) -> Mapping[str, int]:
+        there = [id_ for id_ in subscription_ids if id_ in self._state.subscriptions]
+        return {id_: max(self._ids(id_), default=0) for id_ in there}
+
+    def trim(self, subscription_id: str, most: int) -> None:
+        ids = self._ids(subscription_id)
+        self._forget_messages(subscription_id, ids[: max(len(ids) - most, 0)])
+
     def counts(self) -> tuple[int, int]:
-        suspended = [each for each in self.list(None) if each.status is SUSPENDED]
-        return len(self._state.messages), len(suspended)
+        found = self.list(None)
+        suspended = [each for each in found if each.status is SUSPENDED]
+        return sum(each.waiting for each in found if not each.is_stream), len(suspended)
 
     def forget(self, before: datetime) -> None:
         for held in list(self._state.subscriptions.values()):
@@ -163,6 +212,25 @@ class MemorySubscriptions:
             if held.subscription.status is SUSPENDED and since is not None and since <= before:
                 self._drop(held.subscription.id)
                 self._put(_with(held, waiting=0))
+            elif held.subscription.is_stream:
+                ids = self._ids(held.subscription.id)
+                old = [id_ for id_ in ids if self._state.messages[id_].created_at <= before]
+                self._forget_messages(held.subscription.id, old)
+
+    def _ids(self, subscription_id: str) -> Sequence[int]:
+        """Return the ids of the messages of a subscription, oldest first."""
+        return sorted(
+            i for i, each in self._state.messages.items() if each.subscription_id == subscription_id
+        )
+
+    def _forget_messages(self, subscription_id: str, ids: Sequence[int]) -> None:
+        if not ids:
+            return
+        for id_ in ids:
+            del self._state.messages[id_]
+        held = self._there(subscription_id)
+        left = _with(held, waiting=held.subscription.waiting - len(ids))
+        self._put(replace(left, forgotten=ids[-1]))
 
     def _there(self, subscription_id: str) -> HeldLane:
         held = self._state.subscriptions.get(subscription_id)
@@ -185,4 +253,6 @@ def _with(held: HeldLane, **changes: object) -> HeldLane:
 
 def _is_due(subscription: Subscription, now: datetime) -> bool:
     due = subscription.due or now
+    if subscription.is_stream:
+        return False
     return subscription.status is ACTIVE and subscription.waiting > 0 and not now < due <= now + LONGEST_DELAY

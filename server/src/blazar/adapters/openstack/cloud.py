@@ -13,6 +13,7 @@ from openstack.connection import Connection
 
 from blazar.adapters.openstack.bulkhead import CALLS_AT_ONCE, Bulkhead
 from blazar.adapters.openstack.credentials import UserToken, trustee
+from blazar.adapters.openstack.glance import GlanceImages
 from blazar.adapters.openstack.keystone import KeystoneIdentity
 from blazar.adapters.openstack.neutron import NeutronNetwork
 from blazar.adapters.openstack.nova import NovaCompute
@@ -31,6 +32,7 @@ class OpenStackCloud:
     placements: ServiceApi
     keystone: ServiceApi
     neutron: ServiceApi
+    glance: ServiceApi
     region: str | None = None
 
     @property
@@ -49,6 +51,10 @@ class OpenStackCloud:
     def network(self) -> NeutronNetwork:
         return NeutronNetwork(self.neutron)
 
+    @property
+    def images(self) -> GlanceImages:
+        return GlanceImages(self.glance)
+
     def fenced(self, check: Callable[[], None]) -> OpenStackCloud:
         return replace(
             self,
@@ -56,6 +62,7 @@ class OpenStackCloud:
             placements=self.placements.fenced(check),
             keystone=self.keystone.fenced(check),
             neutron=self.neutron.fenced(check),
+            glance=self.glance.fenced(check),
         )
 
     def for_request(self, seconds_left: Callable[[], float]) -> OpenStackCloud:
@@ -65,6 +72,7 @@ class OpenStackCloud:
             placements=self.placements.for_request(seconds_left),
             keystone=self.keystone.for_request(seconds_left),
             neutron=self.neutron.for_request(seconds_left),
+            glance=self.glance.for_request(seconds_left),
         )
 
     def as_user(self, token: str) -> OpenStackCloud:
@@ -80,6 +88,7 @@ class OpenStackCloud:
             placements=self.placements.acting(auth),
             keystone=self.keystone.acting(auth),
             neutron=self.neutron.acting(auth),
+            glance=self.glance.acting(auth),
         )
 
 
@@ -100,6 +109,7 @@ def connect(
     # Not the SDK's: that one wants Neutron in the catalog at once, and a cloud without Neutron has hosts to
     # reserve.
     network = Adapter(session, "network", interface=interface, region_name=region_name)
+    image = Adapter(session, "image", interface=interface, region_name=region_name)
 
     def service(name: str, find: Find) -> ServiceApi:
         return ServiceApi(name, find, Bulkhead(name, calls_at_once), metrics=metrics, tracing=tracing)
@@ -110,5 +120,6 @@ def connect(
         service("Placement", lambda: connection.placement),
         service("Keystone", lambda: connection.identity),
         service("Neutron", lambda: network),
+        service("Glance", lambda: image),
         region_name,
     )

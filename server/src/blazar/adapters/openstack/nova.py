@@ -11,7 +11,7 @@ from urllib.parse import quote
 from blazar.adapters.openstack.session import ServiceApi
 from blazar.domain.errors import CloudUnavailable, MultipleHostsFound
 from blazar.domain.resource import PropertyValue
-from blazar.service.ports import Aggregate, Flavor, Hypervisor, Server, ServerGroup
+from blazar.service.ports import Aggregate, Flavor, Hypervisor, Server, ServerDetails, ServerGroup
 
 HYPERVISOR_FACTS = (
     "vcpus",
@@ -30,6 +30,10 @@ WITH_EXTRA_SPECS = "2.61"
 """From here on a flavor is shown with its extra specs."""
 ONE_POLICY = "2.64"
 """From here on a server group has one policy."""
+WITH_SIZES = "2.47"
+"""From here on a server is shown with the sizes that it has."""
+ONTO_A_HOST = "2.91"
+"""From here on a server is unshelved onto a host, and out of the zone that it was in."""
 PAGE = 1000
 NOT_IN_A_PATH = frozenset({"", ".", ".."})
 """What quoting does not keep from leading somewhere else."""
@@ -124,6 +128,46 @@ class NovaCompute:
 
     def snapshot_server(self, server: Server, image_name: str) -> None:
         self._api.post(f"/servers/{server.id}/action", {"createImage": {"name": image_name}}, absent=(404,))
+
+    def server(self, server_id: str) -> ServerDetails | None:
+        if server_id in NOT_IN_A_PATH:
+            return None
+        found = _one(self._api.find(_server_path(server_id), WITH_SIZES), "server")
+        return None if found is None else _details(found)
+
+    def shelve_server(self, server_id: str) -> None:
+        self._act(server_id, {"shelve": None})
+
+    def offload_server(self, server_id: str) -> None:
+        self._act(server_id, {"shelveOffload": None})
+
+    def unshelve_server(self, server_id: str, host: str) -> None:
+        # Without the zone that it was in: Nova would refuse a host of another one.
+        self._act(server_id, {"unshelve": {"availability_zone": None, "host": host}}, ONTO_A_HOST)
+
+    def lock_server(self, server_id: str) -> None:
+        self._act(server_id, {"lock": None})
+
+    def unlock_server(self, server_id: str) -> None:
+        self._act(server_id, {"unlock": None})
+
+    def suspend_server(self, server_id: str) -> None:
+        self._act(server_id, {"suspend": None})
+
+    def stop_server(self, server_id: str) -> None:
+        self._act(server_id, {"os-stop": None})
+
+    def create_image(self, server_id: str, name: str, properties: Mapping[str, str]) -> None:
+        self._act(server_id, {"createImage": {"name": name, "metadata": dict(properties)}})
+
+    def set_server_metadata(self, server_id: str, key: str, value: str) -> None:
+        self._api.post(f"{_server_path(server_id)}/metadata", {"metadata": {key: value}}, absent=(404,))
+
+    def remove_server_metadata(self, server_id: str, key: str) -> None:
+        self._api.delete(f"{_server_path(server_id)}/metadata/{quote(key, safe='')}")
+
+    def _act(self, server_id: str, body: Mapping[str, Any], version: str | None = None) -> None:
+        self._api.post(f"{_server_path(server_id)}/action", body, version, absent=(404,))
 
     # aggregates
 
@@ -262,6 +306,10 @@ def _flavor_path(flavor_id: str) -> str:
     return f"/flavors/{quote(flavor_id, safe='')}"
 
 
+def _server_path(server_id: str) -> str:
+    return f"/servers/{quote(server_id, safe='')}"
+
+
 def _with_exact_name(answer: Any, hostname: str) -> Mapping[str, Any] | None:
     """Return the hypervisor of this name. Nova finds by pattern, so compute-1 finds compute-10 as well."""
     listed = (answer or {}).get("hypervisors", ())
@@ -299,6 +347,37 @@ def _server(raw: Mapping[str, Any]) -> Server:
         project_id=raw.get("tenant_id"),
         is_being_deleted=raw.get("OS-EXT-STS:task_state") == "deleting",
         created=raw.get("created"),
+    )
+
+
+def _details(raw: Mapping[str, Any]) -> ServerDetails:
+    size = raw["flavor"]
+    flavor = Flavor(
+        id="",
+        name=str(size.get("original_name") or ""),
+        vcpus=int(size["vcpus"]),
+        ram=int(size["ram"]),
+        disk=int(size["disk"]),
+        ephemeral=int(size.get("ephemeral") or 0),
+        swap=int(size.get("swap") or 0),
+        extra_specs={str(key): str(value) for key, value in (size.get("extra_specs") or {}).items()},
+    )
+    status, task_state = str(raw["status"]), raw.get("OS-EXT-STS:task_state")
+    host = raw.get("OS-EXT-SRV-ATTR:host") or None
+    if status == "SHELVED_OFFLOADED" and host is not None:
+        # Nova says so shortly before the server has left its host.
+        status, task_state = "SHELVED", task_state or "shelving_offloading"
+    return ServerDetails(
+        id=str(raw["id"]),
+        name=str(raw["name"]),
+        status=status,
+        flavor=flavor,
+        task_state=task_state,
+        host=host,
+        project_id=raw.get("tenant_id"),
+        metadata={str(key): str(value) for key, value in (raw.get("metadata") or {}).items()},
+        is_locked=bool(raw.get("locked")),
+        fault=(raw.get("fault") or {}).get("message"),
     )
 
 

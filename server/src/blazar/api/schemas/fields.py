@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, Wi
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from blazar.domain.errors import BlazarError, InvalidDate, InvalidInput, MissingParameter
+from blazar.domain.lease.priority import Priority
 from blazar.domain.time import HORIZON, MINUTE
 from blazar.service.commands import NOW, Moment
 
@@ -186,6 +187,26 @@ ClaimByField = Annotated[
             "description": "How soon after its start the lease has to be used, in minutes: an unused one "
             "is released then. 0 for never; null for what the operator has set.",
             "examples": [60],
+        }
+    ),
+]
+
+
+def _priority(value: object) -> Priority:
+    if not isinstance(value, str) or value not in tuple(Priority):
+        raise sentence(f"priority is one of {', '.join(Priority)}.")
+    return Priority(value)
+
+
+PriorityField = Annotated[
+    Priority,
+    BeforeValidator(_priority),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "enum": list(Priority),
+            "description": "Its class: one of a higher class may displace those of lower classes before they "
+            "start.",
         }
     ),
 ]

@@ -19,11 +19,13 @@ from blazar.api.schemas.fields import (
     NameField,
     OptionalDateField,
     OptionalMinutesField,
+    PriorityField,
     as_moment,
     parsed_date,
     sentence,
     without_defaults,
 )
+from blazar.domain.lease.priority import Priority
 from blazar.service import commands
 from blazar.service.commands import NOW, UNSET, Moment, Unset
 
@@ -70,11 +72,47 @@ class ReservationUpdate(_Reservation):
     ] = None
 
 
+class ReservationAddChangeOrRemove(_Reservation):
+    """A reservation of a lease that changes, since version 1.12: with an `id`, new values for its parameters,
+    or its removal; without one, a reservation that the lease gets."""
+
+    id: Annotated[
+        str | None,
+        Field(max_length=36, description="UUID of a reservation of the lease; none for a new one."),
+    ] = None
+    resource_type: Annotated[
+        str | None,
+        Field(
+            max_length=64,
+            description="The kind: needed for a new one; of another one it cannot change.",
+            examples=["physical:host"],
+        ),
+    ] = None
+    remove: bool = Field(
+        False,
+        description="Whether the lease gives up the reservation `id`. Where the lease has begun, what it has "
+        "is taken back as at the end of a lease, with the servers there.",
+    )
+
+    @model_validator(mode="after")
+    def _is_one_of_three(self) -> Self:
+        if self.id is None and self.remove:
+            raise sentence("A reservation that is removed needs its id.")
+        if self.id is None and self.resource_type is None:
+            raise sentence("A reservation needs an id, or the resource_type of a new one.")
+        if self.remove and self.parameters:
+            raise sentence("A reservation that is removed has no other parameters.")
+        return self
+
+
 CreateList = Annotated[
     list[Annotated[ReservationCreate, BeforeValidator(_is_object)]], BeforeValidator(_is_list)
 ]
 UpdateList = Annotated[
     list[Annotated[ReservationUpdate, BeforeValidator(_is_object)]], BeforeValidator(_is_list)
+]
+AnyChangeList = Annotated[
+    list[Annotated[ReservationAddChangeOrRemove, BeforeValidator(_is_object)]], BeforeValidator(_is_list)
 ]
 
 
@@ -156,6 +194,16 @@ WaitField = Annotated[
     datetime,
     BeforeValidator(parsed_date),
     WithJsonSchema({**DATE_SCHEMA, "description": f"Until when it may wait. {DATE_SCHEMA['description']}"}),
+]
+OptionalWaitField = Annotated[
+    datetime | None,
+    BeforeValidator(lambda value: None if value is None else parsed_date(value)),
+    WithJsonSchema(
+        {
+            "anyOf": [DATE_SCHEMA, {"type": "null"}],
+            "description": f"Until when it may wait. {DATE_SCHEMA['description']}",
+        }
+    ),
 ]
 DRY_RUN = "Whether nothing is to be done: the answer tells what would be."
 
@@ -288,6 +336,41 @@ class LeaseCreateClaimBy(LeaseCreateOrWait, json_schema_extra=_without_default_s
     claim_by: ClaimByField = None
 
 
+class OnShortageOrDisplace(Body):
+    """What is done where there is not enough. Unknown keys are ignored."""
+
+    wait_until: OptionalWaitField = None
+    displace: bool = Field(
+        False,
+        description="Whether leases of lower priorities that have not started give way: they move to other "
+        "resources, or wait in line. It comes before waiting.",
+    )
+
+    @model_validator(mode="after")
+    def _does_something(self) -> Self:
+        if self.wait_until is None and not self.displace:
+            raise sentence("on_shortage needs wait_until, or displace, or both.")
+        return self
+
+
+class LeaseCreatePriority(LeaseCreateClaimBy, json_schema_extra=_without_default_start):
+    """A new lease, since version 1.13: it may have another priority than the normal one. Unknown keys are
+    ignored."""
+
+    priority: PriorityField = Priority.NORMAL
+    on_shortage: OnShortageOrDisplace | None = Field(  # type: ignore[assignment]  # more may be asked for
+        None,
+        description="Where there is not enough: have leases of lower priorities give way, or wait in line up "
+        "to a moment. A dry run tells the shortage where only waiting would help.",
+    )
+
+    @model_validator(mode="after")
+    def _offers_have_none(self) -> Self:
+        if self.offer is not None and "priority" in self.model_fields_set:
+            raise sentence("What an offer holds becomes a lease of the normal priority: update it then.")
+        return self
+
+
 class _LeaseUpdate(Body):
     """What all versions have in common."""
 
@@ -315,11 +398,18 @@ class _LeaseUpdate(Body):
             start=self._sent("start_date", self.start_date),
             end=self._sent("end_date", self.end_date),
             before_end=self.before_end_date or UNSET,
-            reservations=tuple(
-                commands.ReservationChange(each.id, each.parameters, each.resource_type)
-                for each in self.reservations
-            ),
+            reservations=self._changed(),
         )
+
+    def _changed(self) -> tuple[commands.ReservationChange, ...]:
+        return tuple(
+            commands.ReservationChange(each.id, each.parameters, each.resource_type)
+            for each in self.reservations
+        )
+
+    def membership(self) -> commands.ReservationsChange | None:
+        """Return which reservations the lease is to get and to lose, where it is any."""
+        return None
 
 
 class LeaseUpdate(_LeaseUpdate, json_schema_extra=without_defaults):
@@ -360,17 +450,67 @@ class LeaseUpdateClaimBy(LeaseUpdateOrWait, json_schema_extra=without_defaults):
     claim_by: ClaimByField = None
 
 
+class LeaseUpdateMembers(LeaseUpdateClaimBy, json_schema_extra=without_defaults):
+    """What is to change about a lease, since version 1.12: its reservations may change, be added and be
+    removed, all together or not at all. Of one that waits, only its name and until when. Unknown keys are
+    ignored."""
+
+    reservations: AnyChangeList = Field(  # type: ignore[assignment]  # more than before may be asked for
+        default_factory=list, description="The reservations that change, those to add, and those to remove."
+    )
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Self:
+        ids = [each.id for each in self._all if each.id is not None]
+        if len(set(ids)) < len(ids):
+            raise sentence("Each reservation can be changed only once in a request.")
+        return self
+
+    @property
+    def _all(self) -> Sequence[ReservationAddChangeOrRemove]:
+        return self.reservations
+
+    def _changed(self) -> tuple[commands.ReservationChange, ...]:
+        return tuple(
+            commands.ReservationChange(each.id, each.parameters, each.resource_type)
+            for each in self._all
+            if each.id is not None and not each.remove
+        )
+
+    def membership(self) -> commands.ReservationsChange | None:
+        # With ids, so that a call whose answer is lost can be made again, and adds nothing twice.
+        added = tuple(
+            commands.AddedReservation(
+                str(uuid4()), commands.ReservationRequest(str(each.resource_type), each.parameters)
+            )
+            for each in self._all
+            if each.id is None
+        )
+        removed = tuple(each.id for each in self._all if each.id is not None and each.remove)
+        return commands.ReservationsChange(added, removed) if added or removed else None
+
+
+class LeaseUpdatePriority(LeaseUpdateMembers, json_schema_extra=without_defaults):
+    """What is to change about a lease, since version 1.13: also its priority. Of one that waits, only its
+    name and until when. Unknown keys are ignored."""
+
+    priority: PriorityField = Priority.NORMAL
+
+
 CREATE: Mapping[Version, type[LeaseCreate] | type[LeaseCreateByDuration]] = {
     (1, 0): LeaseCreate,
     (1, 3): LeaseCreateByDuration,
     (1, 4): LeaseCreateOrClaim,
     (1, 7): LeaseCreateOrWait,
     (1, 9): LeaseCreateClaimBy,
+    (1, 13): LeaseCreatePriority,
 }
 UPDATE: Mapping[Version, type[LeaseUpdate] | type[LeaseUpdateByDuration]] = {
     (1, 0): LeaseUpdate,
     (1, 3): LeaseUpdateByDuration,
     (1, 7): LeaseUpdateOrWait,
     (1, 9): LeaseUpdateClaimBy,
+    (1, 12): LeaseUpdateMembers,
+    (1, 13): LeaseUpdatePriority,
 }
 """The bodies, by the version that brought them."""

@@ -3,15 +3,18 @@ list."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
+from blazar.api.microversion import Version
 from blazar.api.schemas.fields import DATE_SCHEMA, MAX_NAME, parse_date, sentence
-from blazar.api.schemas.queries import ID, Query
+from blazar.api.schemas.queries import ID, Id, Query
 from blazar.domain.errors import InvalidDate
 from blazar.domain.lease.lease import LeaseStatus
+from blazar.domain.lease.priority import Priority
 from blazar.service.ports import LeaseSort
 
 MAX_LIMIT = 1000
@@ -56,6 +59,12 @@ def _statuses(value: str) -> tuple[LeaseStatus, ...]:
     if not set(values) <= set(_STATUSES):
         raise sentence(f"Malformed parameter status: some of {', '.join(_STATUSES)} are expected.")
     return tuple(map(LeaseStatus, values))
+
+
+def _priority(value: str) -> Priority:
+    if value not in set(Priority):
+        raise sentence(f"Malformed parameter priority: one of {', '.join(Priority)} is expected.")
+    return Priority(value)
 
 
 def _sort(value: str) -> tuple[LeaseSort, bool]:
@@ -106,6 +115,32 @@ class PageQuery(Query):
         _described(),
         Field(description="The place after which the page begins, as the link to it says. From 1.1 on."),
     ] = None
+
+
+class SubscriptionsQuery(PageQuery):
+    """The part of the list of subscriptions that is asked for."""
+
+    limit: Annotated[
+        int,
+        BeforeValidator(_limit),
+        WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MAX_LIMIT}),
+        Field(description=f"The most items of this page; {MAX_LIMIT} without it. From 1.14 on."),
+    ] = MAX_LIMIT
+    marker: Annotated[
+        str | None,
+        BeforeValidator(_marker),
+        _described(),
+        Field(description="The place after which the page begins, as the link to it says. From 1.14 on."),
+    ] = None
+
+
+class FeedsQuery(PageQuery):
+    """Which calendar feeds to show."""
+
+    project_id: Annotated[
+        Id, Field(description="Only those that were made with this project; for administrators.")
+    ] = None
+    user_id: Annotated[Id, Field(description="Only those of this user; for administrators.")] = None
 
 
 class LeasesQuery(PageQuery):
@@ -168,3 +203,18 @@ class LeasesQuery(PageQuery):
         _described(),
         Field(description="Show only these fields of each lease. From 1.1 on."),
     ] = None
+
+
+class LeasesQueryByPriority(LeasesQuery):
+    """Which leases to show, in which order, since version 1.13. Several values are separated by commas."""
+
+    priority: Annotated[
+        Priority | None,
+        BeforeValidator(_priority),
+        _described(f"^({'|'.join(Priority)})$"),
+        Field(description="Only leases of this class. From 1.13 on."),
+    ] = None
+
+
+LEASES: Mapping[Version, type[LeasesQuery]] = {(1, 1): LeasesQuery, (1, 13): LeasesQueryByPriority}
+"""The queries, by the version that brought them."""

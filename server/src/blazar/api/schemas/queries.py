@@ -43,6 +43,15 @@ def _id(value: str, info: ValidationInfo) -> str:
     return value
 
 
+def optional_id(value: object) -> str | None:
+    """Return an id of a body, or None. Raises a refusal with a sentence."""
+    if value is not None and not (isinstance(value, str) and ID.fullmatch(value)):
+        raise sentence("An id is a text of letters, digits and dashes.")
+    return value
+
+
+OPTIONAL_ID_SCHEMA = {"type": ["string", "null"], "maxLength": 255, "pattern": ID.pattern}
+
 Flag = Annotated[
     bool,
     BeforeValidator(_flag),

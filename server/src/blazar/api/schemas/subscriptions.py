@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
+from blazar.api.microversion import Version
 from blazar.api.schemas.fields import Body, NameField, check_characters, sentence, without_defaults
-from blazar.api.schemas.queries import ID
-from blazar.domain.subscription import LeaseEvent
+from blazar.api.schemas.queries import OPTIONAL_ID_SCHEMA, optional_id
+from blazar.domain.subscription import SINCE_1_14, CapacityCondition, LeaseEvent
 from blazar.service import commands
 from blazar.service.commands import UNSET
 
 LONGEST_URL = 2000
 LONGEST_TYPE = 66
 NAME = "subscription"
-WORDS = ", ".join(LeaseEvent)
+FIRST_EVENTS = tuple(each for each in LeaseEvent if each not in SINCE_1_14)
 
 
 def _url(value: object) -> str:
@@ -24,20 +27,30 @@ def _url(value: object) -> str:
     return value
 
 
-def _events(value: object) -> tuple[LeaseEvent, ...]:
-    if not isinstance(value, list) or not value or not all(isinstance(each, str) for each in value):
-        raise sentence(f"The events are a list of words: {WORDS}.")
-    if not set(value) <= set(LeaseEvent):
-        raise sentence(f"There is no such event. The events are {WORDS}.")
-    return tuple(each for each in LeaseEvent if each in value)
+def _events_of(known: Collection[LeaseEvent]) -> Callable[[object], tuple[LeaseEvent, ...]]:
+    """Return what reads a list of these events."""
+    words = ", ".join(known)
+
+    def events(value: object) -> tuple[LeaseEvent, ...]:
+        if not isinstance(value, list) or not value or not all(isinstance(each, str) for each in value):
+            raise sentence(f"The events are a list of words: {words}.")
+        if not set(value) <= set(known):
+            raise sentence(f"There is no such event. The events are {words}.")
+        return tuple(each for each in LeaseEvent if each in value)
+
+    return events
 
 
-def _id(value: object) -> str | None:
-    if value is None:
-        return None
-    if not isinstance(value, str) or not ID.fullmatch(value):
-        raise sentence("An id is a text of letters, digits and dashes.")
-    return value
+def _events_schema(known: Collection[LeaseEvent]) -> WithJsonSchema:
+    return WithJsonSchema(
+        {
+            "type": "array",
+            "items": {"type": "string", "enum": list(known)},
+            "minItems": 1,
+            "description": "What is told.",
+            "examples": [["started", "end_soon", "ended"]],
+        }
+    )
 
 
 def _type(value: object) -> str | None:
@@ -63,20 +76,93 @@ UrlField = Annotated[
         }
     ),
 ]
-EventsField = Annotated[
-    tuple[LeaseEvent, ...],
-    BeforeValidator(_events),
-    WithJsonSchema(
-        {
-            "type": "array",
-            "items": {"type": "string", "enum": list(LeaseEvent)},
-            "minItems": 1,
-            "description": "What is told.",
-            "examples": [["started", "end_soon", "ended"]],
-        }
-    ),
+FirstEventsField = Annotated[
+    tuple[LeaseEvent, ...], BeforeValidator(_events_of(FIRST_EVENTS)), _events_schema(FIRST_EVENTS)
 ]
-_ID_SCHEMA = {"type": ["string", "null"], "maxLength": 255, "pattern": ID.pattern}
+EventsField = Annotated[
+    tuple[LeaseEvent, ...], BeforeValidator(_events_of(tuple(LeaseEvent))), _events_schema(LeaseEvent)
+]
+OF_LEASES = ("lease_id", "resource_type", "project_id", "all_projects")
+"""What says which leases a subscription is about."""
+MOST_DAYS = 366
+LARGEST = 2**31 - 1
+LONGEST_TEXT = 2000
+CAPACITY_SCHEMA = {
+    "type": ["object", "null"],
+    "properties": {
+        "below": {"type": "integer", "minimum": 1, "maximum": LARGEST, "description": "How much is enough."},
+        "days": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": MOST_DAYS,
+            "default": 7,
+            "description": "How many days ahead are looked at.",
+        },
+        "resource_type": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": LONGEST_TYPE,
+            "default": "physical:host",
+            "description": "The kind of resources.",
+        },
+        "quantity": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": LONGEST_TYPE,
+            "default": "hosts",
+            "description": "What is counted, as `GET /v1/capacity` names it.",
+        },
+        "resource_properties": {
+            "type": "string",
+            "maxLength": LONGEST_TEXT,
+            "default": "",
+            "description": "Count only resources that meet this requirement, as in a reservation.",
+        },
+    },
+    "required": ["below"],
+    "description": "Tell when less than this is available at some time of the next days, and when there is "
+    "enough again, in place of what becomes of leases.",
+    "examples": [{"below": 5, "days": 7}],
+}
+
+
+def _capacity(value: object) -> CapacityCondition | None:
+    if value is None or isinstance(value, CapacityCondition):
+        return value
+    if not isinstance(value, dict):
+        raise sentence("The capacity is an object with below, and perhaps days and more.")
+    return CapacityCondition(
+        _number("below", value.get("below"), LARGEST),
+        _number("days", value.get("days", 7), MOST_DAYS),
+        _text("resource_type", value.get("resource_type", "physical:host"), LONGEST_TYPE, 1),
+        _text("quantity", value.get("quantity", "hosts"), LONGEST_TYPE, 1),
+        _text("resource_properties", value.get("resource_properties", ""), LONGEST_TEXT),
+    )
+
+
+def _number(name: str, value: object, most: int) -> int:
+    # JSON knows one sort of numbers: 5.0 is 5.
+    number = int(value) if isinstance(value, float) and value.is_integer() else value
+    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= most:
+        raise sentence(f"In capacity, {name} is a number from 1 to {most}.")
+    return number
+
+
+def _text(name: str, value: object, longest: int, shortest: int = 0) -> str:
+    if not isinstance(value, str) or not shortest <= len(value) <= longest:
+        raise sentence(f"In capacity, {name} is a string of at most {longest} characters.")
+    check_characters(f"In capacity, {name}", value)
+    return value
+
+
+def _without_default(schema: dict[str, Any]) -> None:
+    """Take out the empty text, which stands for what is not sent and cannot be sent."""
+    del schema["default"]
+
+
+CapacityField = Annotated[
+    CapacityCondition | None, BeforeValidator(_capacity), WithJsonSchema(CAPACITY_SCHEMA)
+]
 TypeField = Annotated[
     str | None,
     BeforeValidator(_type),
@@ -96,18 +182,21 @@ class SubscriptionCreate(Body):
     """Who is told what becomes of leases. Unknown keys are ignored."""
 
     url: UrlField
-    events: EventsField = tuple(LeaseEvent)
+    events: FirstEventsField = FIRST_EVENTS
     name: NameField = NAME
     lease_id: Annotated[
         str | None,
-        BeforeValidator(_id),
-        WithJsonSchema({**_ID_SCHEMA, "maxLength": 36, "description": "Tell only of this lease."}),
+        BeforeValidator(optional_id),
+        WithJsonSchema({**OPTIONAL_ID_SCHEMA, "maxLength": 36, "description": "Tell only of this lease."}),
     ] = None
     project_id: Annotated[
         str | None,
-        BeforeValidator(_id),
+        BeforeValidator(optional_id),
         WithJsonSchema(
-            {**_ID_SCHEMA, "description": "Tell of the leases of this project; by default of the caller's."}
+            {
+                **OPTIONAL_ID_SCHEMA,
+                "description": "Tell of the leases of this project; by default of the caller's.",
+            }
         ),
     ] = None
     all_projects: bool = Field(False, description="Tell of the leases of all projects.")
@@ -120,13 +209,40 @@ class SubscriptionCreate(Body):
         )
 
 
+class SubscriptionCreateCapacity(SubscriptionCreate):
+    """Who is told what becomes of leases, or of capacity, since version 1.14. Unknown keys are ignored."""
+
+    events: EventsField = tuple(LeaseEvent)
+    capacity: CapacityField = None
+
+    @model_validator(mode="after")
+    def _of_leases_or_of_capacity(self) -> Self:
+        of_leases = [name for name in OF_LEASES if getattr(self, name)]
+        if self.capacity is not None and ("events" in self.model_fields_set or of_leases):
+            raise sentence(
+                f"With capacity there are no events, {', '.join(OF_LEASES[:-1])} or {OF_LEASES[-1]}."
+            )
+        return self
+
+    def command(self, own_project: str) -> commands.CreateSubscription:
+        command = super().command(own_project)
+        return command if self.capacity is None else replace(command, events=(), capacity=self.capacity)
+
+
+class SubscriptionCreateStream(SubscriptionCreateCapacity):
+    """Who is told what becomes of leases, or of capacity, since version 1.16. Without `url` the events are
+    kept, for `GET /v1/subscriptions/{subscription_id}/events`. Unknown keys are ignored."""
+
+    url: UrlField = Field("", json_schema_extra=_without_default)
+
+
 class SubscriptionUpdate(Body):
     """What becomes different. What is not sent stays; unknown keys are ignored."""
 
     model_config = ConfigDict(json_schema_extra=without_defaults)
 
     url: UrlField | None = Field(None, description="Where messages are sent. Another one is resumed at once.")
-    events: EventsField | None = Field(None, description="What is told.")
+    events: FirstEventsField | None = Field(None, description="What is told.")
     name: NameField | None = Field(None, description="The name.")
     resume: bool = Field(
         False, description="Send what waits at once, also where the subscription is suspended."
@@ -143,3 +259,22 @@ class SubscriptionUpdate(Body):
             self.resume,
             self.renew_secret,
         )
+
+
+class SubscriptionUpdateEvents(SubscriptionUpdate):
+    """What becomes different, since version 1.14: there are more events. What is not sent stays; unknown keys
+    are ignored."""
+
+    events: EventsField | None = Field(None, description="What is told.")
+
+
+CREATE: Mapping[Version, type[SubscriptionCreate]] = {
+    (1, 11): SubscriptionCreate,
+    (1, 14): SubscriptionCreateCapacity,
+    (1, 16): SubscriptionCreateStream,
+}
+UPDATE: Mapping[Version, type[SubscriptionUpdate]] = {
+    (1, 11): SubscriptionUpdate,
+    (1, 14): SubscriptionUpdateEvents,
+}
+"""The bodies by the version that brought them."""

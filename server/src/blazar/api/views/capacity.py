@@ -33,6 +33,15 @@ CapacityStep = TypedDict(
                 int, Field(description="The part of it that is of reservations that have begun by now.")
             ]
         ],
+        "buffer": NotRequired[
+            Annotated[
+                int,
+                Field(
+                    description="What is kept for leases that lose others; only where the policy shows "
+                    "what is reserved. From 1.15 on."
+                ),
+            ]
+        ],
     },
 )
 """The values of a quantity from a moment on."""
@@ -89,9 +98,13 @@ class CapacityReply(TypedDict):
     capacity: Annotated[CapacityView, Field(description="The capacity.")]
 
 
-def capacity_reply(report: CapacityReport, *, tells_reserved: bool) -> CapacityReply:
-    """Return the body; without what is reserved, for those who may not see it."""
-    shown = ("total", "available", *(("reserved", "in_use") if tells_reserved else ()))
+RESERVED = ("reserved", "in_use")
+WITH_BUFFER = (*RESERVED, "buffer")
+
+
+def capacity_reply(report: CapacityReport, *, reserved: tuple[str, ...]) -> CapacityReply:
+    """Return the body. ``reserved`` are the curves besides that the caller may see."""
+    shown = ("total", "available", *reserved)
     return {
         "capacity": {
             "start_date": wire_date(report.start),
@@ -125,5 +138,6 @@ def _density(density: Density, start: datetime) -> DensityView:
 
 def _steps(steps: Steps, start: datetime, shown: tuple[str, ...]) -> Iterator[dict[str, str | int]]:
     for at, minute in enumerate(steps.minutes):
-        values = {name: steps.values[name][at] for name in shown}
+        # A manager of the version before knows no buffer.
+        values = {name: steps.values[name][at] for name in shown if name in steps.values}
         yield {"from": wire_date(start + timedelta(minutes=minute)), **values}

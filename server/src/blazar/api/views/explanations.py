@@ -84,6 +84,8 @@ def _suggestion(answer: AvailabilityAnswer, is_update: bool) -> AnswerView:
 
 
 def _change(reservation: dict[str, Any]) -> dict[str, Any]:
+    if "id" not in reservation:
+        return reservation  # it is added
     return {name: value for name, value in reservation.items() if name != "resource_type"}
 
 

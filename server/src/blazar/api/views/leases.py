@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, NotRequired, cast
 
 from pydantic import ConfigDict, Field, with_config
@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 
 from blazar.api.lists import PageLink
 from blazar.api.views.dates import stamp, wire_date
+from blazar.domain.lease.displacement import DisplacedLease
 from blazar.domain.lease.lease import Lease, Reservation
 from blazar.domain.lease.unclaimed import released_from
 from blazar.domain.time import MINUTE
@@ -122,6 +123,9 @@ class LeaseView(TypedDict):
             ),
         ]
     ]
+    priority: NotRequired[
+        Annotated[str, Field(description="Since 1.13: its class, `low`, `normal` or `high`.")]
+    ]
 
 
 class LeaseReply(TypedDict):
@@ -138,6 +142,22 @@ class PlannedView(TypedDict):
     ]
 
 
+class DisplacedLeaseView(TypedDict):
+    """A lease that would give way. What the caller may not know of it is null."""
+
+    lease_id: Annotated[str | None, Field(description="Its UUID.")]
+    name: Annotated[str | None, Field(description="Its name.")]
+    project_id: Annotated[str | None, Field(description="The project that has it.")]
+    user_id: Annotated[str | None, Field(description="Who asked for it.")]
+    priority: Annotated[str, Field(description="Its class.")]
+    start_date: Annotated[str, Field(description="When it starts, in UTC.")]
+    end_date: Annotated[str, Field(description="When it ends, in UTC.")]
+    effect: Annotated[
+        str,
+        Field(description="`moves`, to other resources at the same time, or `waits`, in line."),
+    ]
+
+
 @with_config(ConfigDict(extra="allow"))
 class PreviewLease(TypedDict):
     """A lease as it would be; further keys are those of a lease, but for ids of what is not made."""
@@ -146,6 +166,12 @@ class PreviewLease(TypedDict):
     start_date: Annotated[str, Field(description="When it would start, in UTC.")]
     end_date: Annotated[str, Field(description="When it would end, in UTC.")]
     planned: Annotated[list[PlannedView], Field(description="What each reservation would get.")]
+    displaced: NotRequired[
+        Annotated[
+            list[DisplacedLeaseView],
+            Field(description="Since 1.13, where `displace` was asked for: the leases that would give way."),
+        ]
+    ]
 
 
 class PreviewReply(TypedDict):
@@ -214,6 +240,27 @@ def dry_run_reply(
     del shown["id"]
     shown["planned"] = [planned_view(each, caller) for each in lease.reservations]
     return cast(PreviewReply, {"lease": shown})
+
+
+def displaced_views(
+    displaced: Sequence[DisplacedLease], may_see: Callable[[Lease], bool]
+) -> list[DisplacedLeaseView]:
+    """Return the leases that would give way, for a caller who may see some of them."""
+    return [_displaced_view(each, may_see(each.old)) for each in displaced]
+
+
+def _displaced_view(displaced: DisplacedLease, is_seen: bool) -> DisplacedLeaseView:
+    lease = displaced.old
+    return {
+        "lease_id": lease.id if is_seen else None,
+        "name": lease.name if is_seen else None,
+        "project_id": lease.project_id if is_seen else None,
+        "user_id": lease.user_id if is_seen else None,
+        "priority": lease.priority.value,
+        "start_date": wire_date(lease.interval.start),
+        "end_date": wire_date(lease.interval.end),
+        "effect": displaced.effect.value,
+    }
 
 
 def planned_view(reservation: Reservation, caller: Caller) -> PlannedView:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from datetime import timedelta
 
+import numpy as np
+
 from blazar.domain.calendar.arrays import Ints
 from blazar.domain.calendar.blocks import Blocks
 from blazar.domain.calendar.columns import ResourceColumns
@@ -12,6 +14,7 @@ from blazar.domain.calendar.generations import Generations
 from blazar.domain.calendar.ids import ResourceIds
 from blazar.domain.calendar.occupancy import Occupancy
 from blazar.domain.calendar.window import Window
+from blazar.domain.requirement.language import Mask
 from blazar.domain.time import Interval, epoch
 
 
@@ -68,6 +71,17 @@ class CalendarSnapshot:
     def window_of(self, start: int, end: int, ignore: Collection[str] = ()) -> Window:
         """Return the same for seconds since 1970-01-01 UTC."""
         return Window(self.columns, self.occupancy, start, end, ignore)
+
+    def held_by(self, lease_id: str) -> Mask:
+        """Return where the lease, or what holds something as a lease does, has an allocation at any time."""
+        held: Mask = np.zeros(self.columns.size, bool)
+        occupancy = self.occupancy
+        for row in np.flatnonzero(occupancy.lease == hash(lease_id)).tolist():
+            allocation = occupancy.allocations[row]
+            # Hashes may collide, names don't.
+            if allocation is not None and allocation.lease_id == lease_id:
+                held[occupancy.index[row]] = True
+        return held
 
     def index_of(self, resource_id: str) -> int | None:
         """Return where masks and arrays have the resource; None for an unknown one."""

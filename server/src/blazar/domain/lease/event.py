@@ -24,6 +24,8 @@ class EventType(StrEnum):
     """Let no user begin to use it any more."""
     END_UNCLAIMED = "end_unclaimed_lease"
     """End it, if it is unused still."""
+    READY = "ready_lease"
+    """Do what a reservation needs done in the cloud long before its start, once the lease is confirmed."""
 
     @property
     def is_public(self) -> bool:
@@ -32,7 +34,7 @@ class EventType(StrEnum):
 
 PUBLIC = frozenset({EventType.START, EventType.BEFORE_END, EventType.END})
 UNCLAIMED = frozenset({EventType.WARN_UNCLAIMED, EventType.CLOSE_UNCLAIMED, EventType.END_UNCLAIMED})
-WORK = frozenset({EventType.CONVERGE, EventType.DELETE})
+WORK = frozenset({EventType.CONVERGE, EventType.READY, EventType.DELETE})
 """What is to be done as soon as it is stored."""
 UNSETTLING = WORK | {EventType.END_UNCLAIMED}
 """While one of these is open, the cloud need not have what an active lease says."""

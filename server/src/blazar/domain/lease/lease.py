@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from blazar.domain.errors import InvalidStatus
 from blazar.domain.lease.claim_by import ClaimBy
 from blazar.domain.lease.event import UNSETTLING, Event, EventType
+from blazar.domain.lease.priority import Priority
 from blazar.domain.lease.waiting import Waiting
 from blazar.domain.resource import Allocation
 from blazar.domain.time import Interval
@@ -51,7 +52,9 @@ AHEAD = frozenset({LeaseStatus.PENDING, LeaseStatus.STARTING, LeaseStatus.ACTIVE
 TRANSITIONS: Mapping[LeaseStatus, frozenset[LeaseStatus]] = {
     LeaseStatus.WAITING: frozenset({LeaseStatus.PENDING, LeaseStatus.TERMINATED, LeaseStatus.DELETING}),
     LeaseStatus.CREATING: frozenset({LeaseStatus.PENDING, LeaseStatus.DELETING}),
-    LeaseStatus.PENDING: frozenset({LeaseStatus.STARTING, LeaseStatus.TERMINATING, LeaseStatus.DELETING}),
+    LeaseStatus.PENDING: frozenset(
+        {LeaseStatus.STARTING, LeaseStatus.TERMINATING, LeaseStatus.DELETING, LeaseStatus.WAITING}
+    ),
     LeaseStatus.STARTING: frozenset(
         {LeaseStatus.ACTIVE, LeaseStatus.ERROR, LeaseStatus.TERMINATING, LeaseStatus.DELETING}
     ),
@@ -65,7 +68,8 @@ TRANSITIONS: Mapping[LeaseStatus, frozenset[LeaseStatus]] = {
 }
 """Where a lease may go from each status. A lease is CREATING while something is made for it in the cloud that
 its creation waits for; without such it is PENDING at once. One that is WAITING becomes PENDING when it fits,
-and TERMINATED when it has waited long enough. An update never changes the status: it is decided
+and TERMINATED when it has waited long enough; one that is PENDING waits where it
+is displaced. An update never changes the status: it is decided
 and committed in one transaction, and the cloud follows. A lease whose start failed still ends (TERMINATING),
 and a deletion is repeated until the cloud is clean, so DELETING has no way back."""
 
@@ -75,6 +79,8 @@ class ReservationStatus(StrEnum):
     ACTIVE = "active"
     DELETED = "deleted"
     ERROR = "error"
+    LEAVING = "leaving"
+    """It was removed from its lease, and the cloud has not given back yet what it had. No user sees it."""
     UNKNOWN = "unknown"
     """A status that only a newer version knows."""
 
@@ -158,6 +164,10 @@ class Lease:
     """What it needs to be planned again, while it is WAITING."""
     claim_by: ClaimBy | None = None
     """How soon it has to be used; None where it need not be."""
+    leaving: tuple[Reservation, ...] = ()
+    """What was removed from it and may still have something in the cloud: these are no longer its
+    reservations. All of them are LEAVING. See ``domain.lease.leaving``."""
+    priority: Priority = Priority.NORMAL
 
     def event(self, event_type: EventType) -> Event | None:
         return next((event for event in self.events if event.event_type is event_type), None)
@@ -177,6 +187,8 @@ class Lease:
         served = [r for r in self.reservations if r.status is ReservationStatus.ACTIVE]
         return (
             self.status is LeaseStatus.ACTIVE
+            and not self.leaving
+            and not any(r.status is ReservationStatus.PENDING for r in self.reservations)
             and not any(reservation.surplus for reservation in self.reservations)
             and not any(event.event_type in UNSETTLING and event.is_open for event in self.events)
             and all(allocation.bound for reservation in served for allocation in reservation.allocations)
@@ -209,6 +221,16 @@ class Lease:
 
     def reservation(self, reservation_id: str) -> Reservation | None:
         return next((r for r in self.reservations if r.id == reservation_id), None)
+
+    def asks_as(self, other: Lease) -> bool:
+        """Return whether both have the same reservations with the same parameters."""
+        return [(r.id, r.parameters) for r in self.reservations] == [
+            (r.id, r.parameters) for r in other.reservations
+        ]
+
+    def remembered(self, reservation_id: str) -> Reservation | None:
+        """Return the reservation, also where it is leaving."""
+        return next((r for r in (*self.reservations, *self.leaving) if r.id == reservation_id), None)
 
 
 def transition(lease: Lease, to: LeaseStatus, reason: str | None = None) -> Lease:

@@ -14,6 +14,7 @@ PRECEDENCE: Mapping[EventType, int] = {
     EventType.DELETE: 0,
     EventType.CONVERGE: 1,
     EventType.START: 2,
+    EventType.READY: 3,
     EventType.BEFORE_END: 3,
     EventType.WARN_UNCLAIMED: 4,
     EventType.CLOSE_UNCLAIMED: 4,

@@ -7,12 +7,14 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import TypeGuard
 
 from blazar.domain.errors import InvalidStatus
 from blazar.domain.lease.change import NewId, with_work
 from blazar.domain.lease.event import UNSETTLING, Event, EventStatus, EventType
 from blazar.domain.lease.healing import OWN_REASONS
 from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation, ReservationStatus, transition
+from blazar.domain.lease.leaving import released
 from blazar.domain.lease.outcome import Done, GiveUp, NotYet, Outcome
 from blazar.domain.lease.surplus import without_freed, without_surplus
 from blazar.domain.resource import Allocation, Usage
@@ -45,6 +47,7 @@ ENTERS_FROM: Mapping[EventType, frozenset[LeaseStatus]] = {
     EventType.BEFORE_END: frozenset({LeaseStatus.ACTIVE}),
     EventType.END: NOT_OVER,
     EventType.CONVERGE: frozenset({LeaseStatus.ACTIVE}),
+    EventType.READY: frozenset({LeaseStatus.PENDING}),
     EventType.DELETE: frozenset({LeaseStatus.DELETING, LeaseStatus.CREATING}),
     EventType.WARN_UNCLAIMED: frozenset({LeaseStatus.ACTIVE}),
     EventType.CLOSE_UNCLAIMED: frozenset({LeaseStatus.ACTIVE}),
@@ -57,6 +60,7 @@ WHILE: Mapping[EventType, LeaseStatus] = {
     EventType.BEFORE_END: LeaseStatus.ACTIVE,
     EventType.END: LeaseStatus.TERMINATING,
     EventType.CONVERGE: LeaseStatus.ACTIVE,
+    EventType.READY: LeaseStatus.PENDING,
     EventType.DELETE: LeaseStatus.DELETING,
     EventType.WARN_UNCLAIMED: LeaseStatus.ACTIVE,
     EventType.CLOSE_UNCLAIMED: LeaseStatus.ACTIVE,
@@ -114,9 +118,12 @@ def waiting_pause(event: Event, now: datetime) -> timedelta:
 def acts_on(event_type: EventType, reservation: Reservation) -> bool:
     """Return whether the event has something to do for the reservation."""
     match event_type:
-        case EventType.START:
+        case EventType.START | EventType.READY:
             return reservation.status is ReservationStatus.PENDING
-        case EventType.BEFORE_END | EventType.CONVERGE:
+        case EventType.CONVERGE:
+            # One that was added to an active lease is pending until it serves it.
+            return reservation.status in (ReservationStatus.ACTIVE, ReservationStatus.PENDING)
+        case EventType.BEFORE_END:
             return reservation.status is ReservationStatus.ACTIVE
         case EventType.END | EventType.DELETE:
             return reservation.status is not ReservationStatus.DELETED
@@ -146,31 +153,19 @@ def settle(
     if event.status is EventStatus.UNDONE:
         # A request moved the event to a later time while it was worked on: it is worked on again then.
         return lease
-    is_retried = event.event_type is EventType.START and spent(event.attempts) < start_retry
-    if is_retried or is_shedding:
-        outcomes = {i: NotYet(o.reason) if isinstance(o, GiveUp) else o for i, o in outcomes.items()}
-    releasing = event.event_type in RELEASING
-    changed = not releasing and any(
-        _is_changed(r, acted) for r in lease.reservations if r.id in outcomes or not acted.reservation(r.id)
-    )
-    lease = replace(
-        lease,
-        reservations=tuple(
-            _settled(r, acted, outcomes[r.id], event.event_type) if r.id in outcomes else r
-            for r in lease.reservations
-        ),
-    )
-    waiting = [o for o in outcomes.values() if isinstance(o, NotYet) or (releasing and isinstance(o, GiveUp))]
-    if changed and event.event_type in BINDING and not (is_shedding and waiting):
+    outcomes = _retried(outcomes, event, acted, start_retry, is_shedding)
+    is_changed = event.event_type in BINDING and _is_changed_meanwhile(lease, acted, outcomes)
+    lease = _with_outcomes(lease, acted, outcomes, event.event_type)
+    waiting = [each for each in outcomes.values() if _is_tried_again(each, event)]
+    if is_changed and not (is_shedding and waiting):
         return with_event(lease, replace(event, due=now, attempts=0, reason=CHANGED))
-    failed = {r.status_reason or "" for r in lease.reservations if r.status is ReservationStatus.ERROR}
-    failed |= {o.reason for o in outcomes.values() if isinstance(o, GiveUp)}
     if waiting:
-        reason = _sentence({o.reason for o in waiting})
+        reason = _sentence({each.reason for each in waiting})
         later = due_later(event, waiting, now, reason)
         return with_event(replace(lease, status_reason=reason), later)
-    if failed and not releasing:
-        return _failed(lease, event, _sentence(failed))
+    failures = _failures(lease, outcomes)
+    if failures and event.event_type not in RELEASING:
+        return _failed(lease, event, _sentence(failures))
     return _finished(lease, replace(event, status=EventStatus.DONE, reason=None))
 
 
@@ -180,6 +175,57 @@ BINDING = frozenset({EventType.START, EventType.CONVERGE})
 CHANGED = "The lease was changed meanwhile."
 LONGEST_REASON = 4000
 """Characters of a reason that are kept: a refusal may name thousands of hosts."""
+
+
+def _retried(
+    outcomes: Mapping[str, Outcome], event: Event, acted: Lease, start_retry: timedelta, is_shedding: bool
+) -> Mapping[str, Outcome]:
+    """Return the outcomes without what is given up although it is tried again: a start within its time, what
+    waits for others, and what leaves the lease."""
+    is_start = event.event_type is EventType.START and spent(event.attempts) < start_retry
+    leaving = {each.id for each in acted.leaving}
+
+    def retried(of: str, outcome: Outcome) -> Outcome:
+        if isinstance(outcome, GiveUp) and (is_start or is_shedding or of in leaving):
+            return NotYet(outcome.reason)
+        return outcome
+
+    return {of: retried(of, outcome) for of, outcome in outcomes.items()}
+
+
+def _is_tried_again(outcome: Outcome, event: Event) -> TypeGuard[NotYet | GiveUp]:
+    return isinstance(outcome, NotYet) or (isinstance(outcome, GiveUp) and event.event_type in RELEASING)
+
+
+def _is_changed_meanwhile(lease: Lease, acted: Lease, outcomes: Mapping[str, Outcome]) -> bool:
+    """Return whether a request has changed, added or removed anything that the verbs did not know of."""
+    leaving = {each.id for each in acted.leaving}
+    return any(
+        _is_changed(each, acted)
+        for each in lease.reservations
+        if each.id in outcomes or acted.reservation(each.id) is None
+    ) or any(each.id not in leaving for each in lease.leaving)
+
+
+def _with_outcomes(
+    lease: Lease, acted: Lease, outcomes: Mapping[str, Outcome], event_type: EventType
+) -> Lease:
+    """Return the lease in which only what was acted on is settled."""
+    reservations = tuple(
+        _settled(each, acted, outcomes[each.id], event_type)
+        if each.id in outcomes and acted.reservation(each.id)
+        else each
+        for each in lease.reservations
+    )
+    return replace(lease, reservations=reservations, leaving=released(lease, acted, outcomes))
+
+
+def _failures(lease: Lease, outcomes: Mapping[str, Outcome]) -> set[str]:
+    """Return the reasons for which reservations cannot be served."""
+    given_up = {each.reason for each in outcomes.values() if isinstance(each, GiveUp)}
+    return given_up | {
+        each.status_reason or "" for each in lease.reservations if each.status is ReservationStatus.ERROR
+    }
 
 
 def _sentence(reasons: Iterable[str]) -> str:
@@ -326,6 +372,9 @@ def _failed(lease: Lease, event: Event, reason: str) -> Lease:
     match event.event_type:
         case EventType.CONVERGE:
             return replace(without_event(lease, event), degraded=True, status_reason=reason)
+        case EventType.READY:
+            # The start does all that is missing.
+            return replace(without_event(lease, event), status_reason=reason)
         case EventType.BEFORE_END:
             return with_event(lease, replace(event, status=EventStatus.ERROR, reason=reason))
         case _:
@@ -348,6 +397,8 @@ def _finished(lease: Lease, event: Event) -> Lease | None:
             # What a converge before could not do is done now.
             degraded = any(r.missing_resources or r.resources_changed for r in lease.reservations)
             return replace(without_event(lease, event), status_reason=None, degraded=degraded)
+        case EventType.READY:
+            return replace(without_event(lease, event), status_reason=None)
         case EventType.WARN_UNCLAIMED | EventType.CLOSE_UNCLAIMED | EventType.END_UNCLAIMED:
             return without_event(lease, event)
 

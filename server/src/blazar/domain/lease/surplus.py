@@ -32,19 +32,19 @@ def with_surplus(new: Lease, old: Lease, new_id: NewId) -> Lease:
 
 def _with_surplus(new: Reservation, old: Reservation, new_id: NewId) -> Reservation:
     lost = _slots(old.allocations) - _slots(new.allocations)
-    given_up = (
-        _given_up(replace(allocation, id=new_id(), slots=lost.pop(key)))
+    gone = (
+        given_up(replace(allocation, slots=lost.pop(key)), new_id)
         for allocation in old.allocations
         if (key := _key(allocation)) in lost
     )
-    return replace(new, surplus=(*old.surplus, *given_up)) if lost else new
+    return replace(new, surplus=(*old.surplus, *gone)) if lost else new
 
 
-def _given_up(allocation: Allocation) -> Allocation:
+def given_up(allocation: Allocation, new_id: NewId) -> Allocation:
     """Return the allocation as surplus. It takes no time that is ahead. A lease that gets the resource now
     comes after it, by any clock that is after the start."""
     start = allocation.interval.start
-    return replace(allocation, interval=Interval(start - MINUTE, start), bound=True)
+    return replace(allocation, id=new_id(), interval=Interval(start - MINUTE, start), bound=True)
 
 
 def without_freed(
@@ -64,7 +64,7 @@ def without_surplus(lease: Lease) -> Lease:
 
 def only_surplus(lease: Lease) -> Lease:
     """Return the lease for verbs that only take back what is too much: its reservations that have a surplus,
-    with what serves them already."""
+    with what serves them already, and those that leave it."""
     shedding = (
         replace(each, allocations=tuple(a for a in each.allocations if a.bound))
         for each in lease.reservations
@@ -74,7 +74,7 @@ def only_surplus(lease: Lease) -> Lease:
 
 
 def has_surplus(lease: Lease) -> bool:
-    return any(reservation.surplus for reservation in lease.reservations)
+    return bool(lease.leaving) or any(reservation.surplus for reservation in lease.reservations)
 
 
 def surplus_slots(reservation: Reservation) -> Mapping[str, int]:

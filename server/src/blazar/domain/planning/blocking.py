@@ -20,7 +20,7 @@ from blazar.domain.planning.candidate import candidate_for
 from blazar.domain.planning.demand import PlanRequest
 from blazar.domain.planning.planner import held_by
 from blazar.domain.requirement.language import Mask
-from blazar.domain.time import from_epoch
+from blazar.domain.time import epoch, from_epoch
 
 MOST_BLOCKING = 20
 """How many leases are named, at the most."""
@@ -44,8 +44,7 @@ def blocking(
 ) -> tuple[list[Blocking], int]:
     """Return the leases in the way of these reservations of the request, those first that end first, and how
     many there are besides. Raises CutShort."""
-    replaced = [demand.reservation_id for demand in request.demands]
-    window = calendar.window(request.interval, request.cleaning, replaced, held_by(calendar, request))
+    window = calendar.window(request.interval, request.cleaning, request.replaced, held_by(calendar, request))
     wanted = [each for each in request.demands if each.reservation_id in reservation_ids]
     matching: Mask = np.zeros(calendar.columns.size, bool)
     for demand in wanted:
@@ -54,6 +53,26 @@ def blocking(
     budget.spend(of_array(window.rows, _PASSES))
     rows = window.overlapping[matching[calendar.occupancy.index[window.overlapping]]]
     return _by_lease(calendar.occupancy, rows)
+
+
+def movable_ids(
+    calendar: CalendarSnapshot, request: PlanRequest, since: datetime, most: int, budget: Budget
+) -> list[str]:
+    """Return the ids of what has something that suits the request in its window, and starts at ``since`` or
+    later: at most so many, those first that start last. Raises CutShort."""
+    window = calendar.window(request.interval, request.cleaning, request.replaced, held_by(calendar, request))
+    matching: Mask = np.zeros(calendar.columns.size, bool)
+    for demand in request.demands:
+        matching |= candidate_for(calendar, demand, budget).matching
+    budget.spend(of_array(window.rows, _PASSES))
+    occupancy = calendar.occupancy
+    rows = window.overlapping[matching[occupancy.index[window.overlapping]]]
+    rows = rows[occupancy.start[rows] >= epoch(since)]
+    _, firsts = np.unique(occupancy.lease[rows], return_index=True)
+    rows = rows[firsts]
+    latest = rows[np.argsort(-occupancy.start[rows], kind="stable")][:most]
+    found = (occupancy.allocations[int(row)] for row in latest.tolist())
+    return [allocation.lease_id for allocation in found if allocation is not None]
 
 
 def _by_lease(occupancy: Occupancy, rows: Ints) -> tuple[list[Blocking], int]:

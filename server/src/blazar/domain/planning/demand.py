@@ -89,11 +89,19 @@ class PlanRequest:
     ``cleaning`` is kept free before and after the interval, between these demands and all other allocations;
     not at an edge of the interval that lies within the time that a demand has on the resource now. The
     allocations of the demands' own reservations do not count, for the plan replaces them; every other
-    allocation counts, also those of the same lease. So a change of a lease's interval names all of its
-    reservations in this pool. ``seed`` is for Order.RANDOM."""
+    allocation counts, also those of the same lease, but for those of the reservations ``given_up``. So a
+    change of a lease's interval names all of its reservations in this pool. ``seed`` is for
+    Order.RANDOM."""
 
     interval: Interval
     demands: tuple[Demand, ...]
     cleaning: timedelta = timedelta(0)
     order: Order = Order.PACKED
     seed: int | None = None
+    given_up: frozenset[str] = frozenset()
+    """The ids of reservations that the lease gives up by the same change."""
+
+    @property
+    def replaced(self) -> list[str]:
+        """Return the ids of the reservations whose allocations do not count."""
+        return [*(demand.reservation_id for demand in self.demands), *sorted(self.given_up)]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from blazar.domain.planning.candidate import Candidate
 from blazar.domain.planning.demand import PlanRequest
 from blazar.domain.planning.gate import Ahead, FreeCounts, Gate, different, gates
 from blazar.domain.planning.search import EFFORT
-from blazar.domain.time import epoch, from_epoch
+from blazar.domain.time import FOREVER, epoch, from_epoch
 
 PROBES = 64
 """How many starts are tried where counting free resources does not decide."""
@@ -39,7 +39,8 @@ near."""
 _PATIENCE = 4
 """So many starts are tried before parts of resources are counted, which costs more than a try."""
 _FAR = 2**61
-_LAST_MOMENT = int(datetime.max.replace(tzinfo=UTC).timestamp())
+_LAST_MOMENT = epoch(FOREVER) - 1
+"""A host that is gone is away until then, which is no start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,7 @@ class _Scan:
         self._calendar = calendar
         self._budget = budget
         self._candidates = candidates
-        self._ignore = [demand.reservation_id for demand in request.demands]
+        self._ignore = request.replaced
         self._cleaning = seconds(request.cleaning)
         self._start = epoch(request.interval.start)
         self._duration = epoch(request.interval.end) - self._start

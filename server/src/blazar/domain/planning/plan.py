@@ -129,6 +129,8 @@ class Shortage:
     cut_short: bool = False
     """The budget was spent before all ways to combine the demands were tried: the request may fit all the
     same."""
+    buffered: int = 0
+    """How many of the resources that match are kept as a buffer."""
     first_fit_cut_short: bool = False
     """The budget was spent before all later starts were tried."""
     parts: tuple[PartMatch, ...] = ()
@@ -146,6 +148,10 @@ def _sentence(shortage: Shortage) -> str:
     if shortage.cause is Cause.UNDECIDED:
         return "the search was cut short before anything was found."
     parts = [_occupancy(shortage)]
+    if shortage.buffered:
+        parts.append(
+            f"{shortage.buffered} of them {'is' if shortage.buffered == 1 else 'are'} kept as a buffer"
+        )
     if shortage.cause is Cause.MUST_KEEP:
         what = f"of what it has, {names} cannot be kept" if names else "it has more than that already"
         return f"the reservation is active, and {what}."

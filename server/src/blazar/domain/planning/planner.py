@@ -35,7 +35,7 @@ from blazar.domain.planning.demand import Demand, Grouping, Order, PlanRequest
 from blazar.domain.planning.first_fit import first_fit
 from blazar.domain.planning.plan import Assignment, Cause, Kept, PartMatch, Plan, Shortage
 from blazar.domain.requirement.language import ANYTHING
-from blazar.domain.resource import WHOLE, Allocation
+from blazar.domain.resource import BUFFER_ID, WHOLE, Allocation
 from blazar.domain.time import Interval
 
 __all__ = [
@@ -76,8 +76,7 @@ def plan(calendar: CalendarSnapshot, request: PlanRequest, allowance: Allowance)
     """Plan ``request``; a shortage gets its first possible start from ``with_first_fit``."""
     if not request.demands:
         return Plan(request.interval)
-    replaced = [demand.reservation_id for demand in request.demands]
-    window = calendar.window(request.interval, request.cleaning, replaced, held_by(calendar, request))
+    window = calendar.window(request.interval, request.cleaning, request.replaced, held_by(calendar, request))
     try:
         candidates = _candidates(calendar, request, allowance.decision)
         attempt = Attempt(calendar, request, candidates, window, allowance.decision)
@@ -116,8 +115,7 @@ def fits(calendar: CalendarSnapshot, request: PlanRequest, budget: Budget) -> bo
 def _choices(
     calendar: CalendarSnapshot, request: PlanRequest, candidates: Sequence[Candidate], budget: Budget
 ) -> Sequence[Choice] | None:
-    replaced = [demand.reservation_id for demand in request.demands]
-    window = calendar.window(request.interval, request.cleaning, replaced, held_by(calendar, request))
+    window = calendar.window(request.interval, request.cleaning, request.replaced, held_by(calendar, request))
     return Attempt(calendar, request, candidates, window, budget).choices()
 
 
@@ -240,6 +238,7 @@ def _shortage(calendar: CalendarSnapshot, attempt: Attempt, budget: Budget, cut_
         wanted=demand.minimum,
         matched=int((served.matching & calendar.columns.reservable).sum()),
         free=int(free),
+        buffered=int((served.matching & calendar.columns.reservable & calendar.held_by(BUFFER_ID)).sum()),
         unknown_properties=unknown,
         # Else a member could tell a private property from one that is not there.
         parts=() if unknown else _parts(calendar, demand, budget),

@@ -34,6 +34,7 @@ from blazar.domain.planning.candidate import Candidate
 from blazar.domain.planning.capacity import MANY_UNITS
 from blazar.domain.planning.steps import TimeAxis
 from blazar.domain.requirement.language import Mask
+from blazar.domain.resource import BUFFER_ID
 from blazar.domain.time import MINUTE, Interval, epoch
 
 Places = npt.NDArray[np.int32]
@@ -82,7 +83,8 @@ class Skyline:
         self._index = occupancy.index[rows]
         self._whole: Mask = occupancy.whole[rows]
         begin, end = occupancy.start[rows], occupancy.end[rows]
-        self._in_use: Mask = begin <= epoch(now)
+        self._buffered: Mask = occupancy.lease[rows] == hash(BUFFER_ID)
+        self._in_use: Mask = (begin <= epoch(now)) & ~self._buffered
         end += 59
         for moments in (begin, end):
             moments //= 60
@@ -98,16 +100,23 @@ class Skyline:
             return int(np.count_nonzero(self._matching))
         return int(self._columns.capacity(resource_class)[self._matching].sum())
 
+    def buffer(self, resource_class: str | None) -> int:
+        """Return how much of the class the buffer keeps; without a class, how many resources."""
+        kept = np.zeros(self._columns.size, bool)
+        kept[self._index[self._buffered]] = True
+        amounts = kept if resource_class is None else self._columns.capacity(resource_class)[kept]
+        return int(amounts.sum())
+
     def reserved(self, resource_class: str | None, *, in_use: bool = False) -> Ints:
         """Return from each moment on how much of the class is allocated: all of it where a resource is taken
         as a whole. Without a class, return how many resources have an allocation. ``in_use`` counts what has
         begun."""
         self._spend()
         if resource_class is None:
-            counted = self._in_use if in_use else np.ones(len(self._rows), bool)
+            counted = self._in_use if in_use else ~self._buffered
             units = np.minimum(self._loads.after_each(counted.astype(np.int64)), 1)
             return self._summed(self._loads, units, np.zeros(self._columns.size, np.int64))
-        chosen = np.flatnonzero(self._in_use) if in_use else np.arange(len(self._rows))
+        chosen = np.flatnonzero(self._in_use if in_use else ~self._buffered)
         capacity = self._columns.capacity(resource_class)[self._index[chosen]]
         amounts = np.where(self._whole[chosen], capacity, self._amounts(resource_class)[chosen])
         changes = np.zeros(len(self.axis.moments) + 1, np.int64)

@@ -11,14 +11,15 @@ from oslo_config import cfg
 from blazar.domain.lease.lease import Reservation, ReservationStatus
 from blazar.domain.planning.demand import Demand
 from blazar.domain.resource import Usage
+from blazar.kinds.fields import described
 from blazar.kinds.flavor import schema
-from blazar.kinds.flavor.needs import RESERVED_CLASS, needs_of
 from blazar.kinds.flavor.schema import FlavorParameters
 from blazar.kinds.flavor.visible import similar_flavors, visible_flavor
 from blazar.kinds.slots import SlotSettings, SlotSize
 from blazar.kinds.slots.actuator import rendered
 from blazar.kinds.slots.affinity import grouping
 from blazar.kinds.slots.kind import BEFORE_END, MEASURES, NOUN, SlotKind, before_end_shown
+from blazar.kinds.slots.needs import RESERVED_CLASS, needs_of
 from blazar.service.ports.kind import Measure, OtherSize, RequestContext
 
 
@@ -26,6 +27,7 @@ class FlavorKind(SlotKind[FlavorParameters]):
     """Room for servers of a flavor that the user may see."""
 
     resource_type = "flavor:instance"
+    parameters_schema = described(FlavorParameters, schema.PARAMETERS, own=("flavor",))
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> FlavorKind:

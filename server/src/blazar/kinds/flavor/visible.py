@@ -8,8 +8,8 @@ from dataclasses import asdict
 
 from blazar.domain.errors import Conflict, MalformedParameter
 from blazar.kinds.flavor.errors import FlavorNotFound
-from blazar.kinds.flavor.needs import needs_of
-from blazar.kinds.flavor.schema import SourceFlavor
+from blazar.kinds.slots.needs import needs_of
+from blazar.kinds.slots.source_flavor import SourceFlavor
 from blazar.service.ports import Flavor
 from blazar.service.ports.kind import RequestContext
 

@@ -16,7 +16,7 @@ from blazar.domain.planning.plan import Shortage
 from blazar.domain.requirement.comparison import Operator, term_of
 from blazar.domain.requirement.language import Comparison, Requirement
 from blazar.domain.resource import WHOLE, Registration
-from blazar.kinds.fields import without_blanks
+from blazar.kinds.fields import described, without_blanks
 from blazar.kinds.floatingip import actuator, comparison, schema
 from blazar.kinds.floatingip.errors import (
     CantUpdateFloatingIPReservation,
@@ -39,6 +39,7 @@ class FloatingIPKind(Kind[FloatingIPParameters]):
     pool = POOL
     extension = FloatingIPExtension
     quantities = ("floating_ips",)
+    parameters_schema = described(FloatingIPParameters, ("network_id", "amount"))
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> FloatingIPKind:

@@ -13,6 +13,7 @@ from blazar.domain.lease.outcome import Done, Outcome
 from blazar.domain.planning.demand import Demand
 from blazar.domain.requirement.language import parse as parse_requirement
 from blazar.domain.resource import WHOLE, Registration
+from blazar.kinds.fields import described
 from blazar.kinds.host import comparison, schema
 from blazar.kinds.host.actuator import HostActuator, HostKindSettings
 from blazar.kinds.host.schema import HostParameters
@@ -33,6 +34,7 @@ class HostKind(Kind[HostParameters]):
     quantities = ("hosts",)
     zone_property = ZONE
     requirement_parameters = ("hypervisor_properties", "resource_properties")
+    parameters_schema = described(HostParameters, schema.REQUIRED)
 
     def __init__(
         self,

@@ -28,7 +28,9 @@ class HostParameters(BaseModel):
     )
     hypervisor_properties: str = Field("", description="A requirement over what Nova knows of a host.")
     resource_properties: str = Field("", description="A requirement over the operator's resource properties.")
-    before_end: BeforeEnd = BeforeEnd.DEFAULT
+    before_end: BeforeEnd = Field(
+        BeforeEnd.DEFAULT, description="What is done before the end: nothing, or snapshots."
+    )
 
 
 def parse(parameters: Mapping[str, Any]) -> HostParameters:

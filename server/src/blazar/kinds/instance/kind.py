@@ -11,6 +11,7 @@ from blazar.domain.lease.lease import Reservation, ReservationStatus
 from blazar.domain.planning.demand import Demand
 from blazar.domain.requirement.language import parse as parse_requirement
 from blazar.domain.resource import Usage
+from blazar.kinds.fields import described
 from blazar.kinds.instance import schema
 from blazar.kinds.instance.schema import InstanceParameters
 from blazar.kinds.slots import SlotSettings, SlotSize
@@ -27,6 +28,7 @@ class InstanceKind(SlotKind[InstanceParameters]):
 
     resource_type = "virtual:instance"
     requirement_parameters = ("resource_properties",)
+    parameters_schema = described(InstanceParameters, schema.PARAMETERS)
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> InstanceKind:

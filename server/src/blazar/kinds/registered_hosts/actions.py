@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from blazar.api.authorization import Authorizer
+from blazar.api.errors import EXPLANATION
 from blazar.api.lists import Listing, listing_by_id
 from blazar.api.paging import in_pages
-from blazar.api.routing import PagedList, Request
+from blazar.api.routing import Answer, PagedList, Request
 from blazar.api.schemas.fields import validated
 from blazar.api.schemas.lists import PageQuery
+from blazar.api.views.maintenances import impact_view
+from blazar.domain.errors import MaintenanceConflict
+from blazar.domain.lease.maintenance import EVERLASTING, Lifetime
 from blazar.domain.resource import Registration, database_order
 from blazar.kinds.registered_hosts import policies as rules
 from blazar.kinds.registered_hosts import replies as views
@@ -18,7 +22,9 @@ from blazar.kinds.registered_hosts.bodies import (
     AllocationsPageQuery,
     AllocationsQuery,
     HostCreate,
+    HostCreateForTime,
     HostUpdate,
+    HostUpdateForTime,
     PropertiesQuery,
     PropertyPatch,
     is_key,
@@ -33,7 +39,7 @@ from blazar.kinds.registered_hosts.views import (
     to_rows,
 )
 from blazar.service.context import Caller
-from blazar.service.interface import Service
+from blazar.service.interface import BuffersInterface, LifetimesInterface, Service
 from blazar.service.pages import ResourcePage
 
 PAGE = 200
@@ -140,6 +146,78 @@ class HostActions:
         host_id = request.id("host_id")
         capabilities = validated(HostUpdate, request.body).capabilities()
         return views.host_reply(self._hosts(request).set_capabilities(host_id, capabilities))
+
+    # since 1.15: with the time for which a host is there
+
+    def list_lasting(self, request: Request) -> PagedList:
+        """List a page of the registered hosts, with the times for which they are there (1.15)."""
+        self._authorizer.require(rules.GET, request.caller)
+        hosts, lasting = self._hosts(request), self._lifetimes(request)
+        query, known = request.exact_query(PageQuery), dict[str, Lifetime]()
+        buffers = frozenset(self._buffers(request).list())
+
+        def ask(limit: int, after: str | None) -> Sequence[Registration]:
+            found = hosts.list(request.caller, ResourcePage(limit, after))
+            known.update(lasting.list([host.id for host in found]))
+            return found
+
+        listing = listing_by_id(ask, lambda host: host.id, query.limit, query.marker, PAGE)
+        return listing.answer(
+            request,
+            "hosts",
+            lambda host: views.lasting_view(host, known.get(host.id, EVERLASTING), host.id in buffers),
+        )
+
+    def create_lasting(self, request: Request) -> views.HostReply:
+        """Register a hypervisor without servers, also one that is there only for a time."""
+        self._authorizer.require(rules.POST, request.caller)
+        asked = validated(HostCreateForTime, request.body)
+        lifetime = asked.lifetime()
+        # Managers of the version before do not know what is not sent here.
+        more = {} if lifetime is None else {"lifetime": lifetime}
+        host = self._hosts(request).register(asked.command(), request.caller, **more)
+        return self._lasting(host, request)
+
+    def show_lasting(self, request: Request) -> views.HostReply:
+        """Show a host, with the time for which it is there."""
+        self._authorizer.require(rules.GET, request.caller)
+        return self._lasting(self._hosts(request).get(request.id("host_id"), request.caller), request)
+
+    def update_lasting(self, request: Request) -> views.HostReply | Answer:
+        """Set resource properties of a host; or the time for which it is there, which moves leases, and is
+        refused with their impact where one would break."""
+        self._authorizer.require(rules.PUT, request.caller)
+        host_id, asked = request.id("host_id"), validated(HostUpdateForTime, request.body)
+        if asked.buffer is not None:
+            self._buffers(request).set(host_id, asked.buffer, request.caller)
+            return self._lasting(self._hosts(request).get(host_id, request.caller), request)
+        if not asked.is_for_time:
+            host = self._hosts(request).set_capabilities(host_id, asked.capabilities())
+            return self._lasting(host, request)
+        use_cases, command = self._lifetimes(request), asked.command(host_id)
+        if asked.dry_run:
+            seen = use_cases.preview(command, request.caller)
+            return Answer(200, {"impact": impact_view(seen.impacts)})
+        decision = use_cases.set(command, request.caller)
+        impact = impact_view(decision.impacts)
+        if decision.lifetime is None:
+            request.environ[EXPLANATION] = {"impact": impact}
+            raise MaintenanceConflict(count=impact["breaks"])
+        host = self._hosts(request).get(host_id, request.caller)
+        return {**self._lasting(host, request), "impact": impact}
+
+    def _lasting(self, host: Registration, request: Request) -> views.HostReply:
+        lifetime = self._lifetimes(request).list([host.id]).get(host.id, EVERLASTING)
+        is_buffer = host.id in self._buffers(request).list()
+        return {"host": views.lasting_view(host, lifetime, is_buffer)}
+
+    def _buffers(self, request: Request) -> BuffersInterface:
+        found: BuffersInterface = self._service.called_by(request.caller).noun("buffers")
+        return found
+
+    def _lifetimes(self, request: Request) -> LifetimesInterface:
+        found: LifetimesInterface = self._service.called_by(request.caller).noun("lifetimes")
+        return found
 
     def delete(self, request: Request) -> None:
         """Give a host without reservations and servers back to the cloud."""

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
+from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, StrictBool, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
-from blazar.api.schemas.fields import Body, check_characters, sentence
+from blazar.api.schemas.fields import DATE_SCHEMA, Body, check_characters, parsed_date, sentence
+from blazar.api.schemas.leases import DRY_RUN
 from blazar.api.schemas.lists import PageQuery
 from blazar.api.schemas.queries import Flag, Id, Query
 from blazar.domain.errors import MissingParameter
+from blazar.domain.lease.maintenance import EVERLASTING, Lifetime
+from blazar.domain.time import floor_minute
 from blazar.kinds.registered_hosts.commands import RegisterHost
+from blazar.service.commands import SetLifetime
 
 RESERVED = frozenset(
     {
@@ -139,6 +144,96 @@ class HostUpdate(Body, extra="allow"):
 
     def capabilities(self) -> dict[str, str | None]:
         return dict(self.model_extra or {})
+
+
+def _moment(value: object) -> datetime | None:
+    return None if value is None or value == "" else parsed_date(value)
+
+
+def _moment_schema(description: str) -> WithJsonSchema:
+    return WithJsonSchema(
+        {"anyOf": [DATE_SCHEMA, {"const": ""}, {"type": "null"}], "description": description}
+    )
+
+
+AvailableFrom = Annotated[
+    datetime | None,
+    BeforeValidator(_moment),
+    _moment_schema("From when on the host is there; null or empty if it is there already."),
+]
+AvailableUntil = Annotated[
+    datetime | None,
+    BeforeValidator(_moment),
+    _moment_schema("Until when the host is there; null or empty if it stays."),
+]
+
+
+class HostCreateForTime(HostCreate):
+    """A hypervisor to register, and from when on and until when it is there.
+
+    All other keys are resource properties of the host.
+    """
+
+    available_from: AvailableFrom = None
+    available_until: AvailableUntil = None
+
+    def lifetime(self) -> Lifetime | None:
+        found = Lifetime(
+            None if self.available_from is None else floor_minute(self.available_from),
+            None if self.available_until is None else floor_minute(self.available_until),
+        )
+        return None if found == EVERLASTING else found
+
+
+class HostUpdateForTime(Body, extra="allow"):
+    """Either resource properties to set, where null removes one; or from when on the host is there, and until
+    when, which `force` and `dry_run` are about; or whether it is kept as a buffer.
+    """
+
+    __pydantic_extra__: dict[str, ValueOrNull]
+
+    available_from: AvailableFrom = None
+    available_until: AvailableUntil = None
+    force: bool = Field(
+        False,
+        description="Whether leases may break. What has begun moves too then, without its servers; what "
+        "cannot be moved is degraded.",
+    )
+    dry_run: bool = Field(False, description=DRY_RUN)
+    buffer: StrictBool | None = Field(
+        None, description="Whether the host is kept for leases that lose others, and no request gets it."
+    )
+
+    @model_validator(mode="after")
+    def _keys(self) -> HostUpdateForTime:
+        keys = list(self.model_extra or {})
+        wanted = [bool(keys), self.is_for_time, self.buffer is not None]
+        if sum(wanted) != 1:
+            raise sentence(
+                "Change the properties of a host, the time for which it is there and the buffer one "
+                "after the other."
+                if any(wanted)
+                else "No data to update"
+            )
+        if not self.is_for_time and not self.model_fields_set.isdisjoint({"force", "dry_run"}):
+            raise sentence("force and dry_run are about available_from and available_until.")
+        _check_keys(keys)
+        return self
+
+    @property
+    def is_for_time(self) -> bool:
+        return not self.model_fields_set.isdisjoint({"available_from", "available_until"})
+
+    def capabilities(self) -> dict[str, str | None]:
+        return dict(self.model_extra or {})
+
+    def command(self, host_id: str) -> SetLifetime:
+        sent = {
+            name: getattr(self, name)
+            for name in ("available_from", "available_until")
+            if name in self.model_fields_set
+        }
+        return SetLifetime(host_id, **sent, force=self.force)
 
 
 class PropertyPatch(Body):

@@ -96,7 +96,7 @@ class Deregistration:
         self._database.transact(lambda uow: uow.resources.save(replace(host, reservable=True), now))
 
     def _finish(self, host: Registration) -> None:
-        self._database.transact(lambda uow: uow.resources.remove(host.id, host.generation))
+        self._database.transact(lambda uow: _remove(uow, host))
 
     def _leave_freepool(self, service_name: str, goes_on: bool, cloud: Cloud) -> None:
         freepool = self._freepool.of(cloud)
@@ -116,8 +116,8 @@ class Deregistration:
             if stored is None:
                 return True  # another call was faster
             if not stored.reservable:
-                uow.resources.remove(stored.id, stored.generation)
-            elif not uow.resources.allocations(POOL, resource_ids=[host.id]):
+                _remove(uow, stored)
+            elif not _is_reserved(uow, host.id):
                 uow.resources.save(replace(stored, reservable=False), now)
             return not stored.reservable
 
@@ -135,7 +135,7 @@ class Deregistration:
 
         def commit(uow: UnitOfWork) -> Registration:
             host = existing_host(uow, host_id)
-            if not reservable and uow.resources.allocations(POOL, resource_ids=[host_id]):
+            if not reservable and _is_reserved(uow, host_id):
                 raise CantDeleteHost(host=host_id, reason="The host is reserved.")
             return uow.resources.save(replace(host, reservable=reservable), now)
 
@@ -155,6 +155,20 @@ def require_no_servers(service_name: str, cloud: Cloud) -> None:
     servers = cloud.compute.servers_on(service_name)
     if servers:
         raise HostHavingServers(servers=", ".join(s.id for s in servers), host=service_name)
+
+
+def _is_reserved(uow: UnitOfWork, host_id: str) -> bool:
+    """Return whether a lease, an offer or a maintenance has the host: all but what bounds its lifetime."""
+    found = uow.resources.allocations(POOL, resource_ids=[host_id])
+    lifetime = {row.id for row in uow.maintenances.lifetimes([host_id])} if found else set()
+    return any(allocation.lease_id not in lifetime for allocation in found)
+
+
+def _remove(uow: UnitOfWork, host: Registration) -> None:
+    """Remove the registration, and what bounds the host's lifetime."""
+    for row in uow.maintenances.lifetimes([host.id]):
+        uow.maintenances.remove(row.id)
+    uow.resources.remove(host.id, host.generation)
 
 
 def _is_cut_off(host: Registration, before: datetime) -> bool:

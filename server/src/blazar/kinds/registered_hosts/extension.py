@@ -12,8 +12,10 @@ from pydantic import TypeAdapter
 
 from blazar.api.authorization import Authorizer
 from blazar.api.extension import ApiExtension
+from blazar.api.microversion import MINIMUM
 from blazar.api.routing import Route
 from blazar.api.schemas.lists import PageQuery
+from blazar.api.views.maintenances import ImpactReply
 from blazar.kinds.registered_hosts import policies, replies
 from blazar.kinds.registered_hosts.actions import AllocationActions, HostActions
 from blazar.kinds.registered_hosts.allocations import Allocations
@@ -21,7 +23,9 @@ from blazar.kinds.registered_hosts.bodies import (
     AllocationsPageQuery,
     AllocationsQuery,
     HostCreate,
+    HostCreateForTime,
     HostUpdate,
+    HostUpdateForTime,
     PropertiesQuery,
     PropertyPatch,
 )
@@ -40,6 +44,9 @@ ALLOCATION = TypeAdapter(replies.AllocationReply)
 ALLOCATIONS = TypeAdapter(replies.AllocationsReply)
 PROPERTIES = TypeAdapter(replies.PropertiesReply)
 PROPERTY = TypeAdapter(replies.PropertyReply)
+IMPACT = TypeAdapter(ImpactReply)
+LASTING = (1, 15)
+"""The version of the API that brought the times for which hosts are there."""
 
 
 class HostsExtension(ApiExtension):
@@ -112,10 +119,15 @@ class HostsExtension(ApiExtension):
         # fmt: off
         return (
             Route("GET",    "/v1/os-hosts", hosts.list, reply=HOSTS, query=PageQuery,
-                  later={(1, 1): hosts.list_page}),
-            Route("POST",   "/v1/os-hosts", hosts.create, 201, body=HostCreate, reply=HOST),
-            Route("GET",    "/v1/os-hosts/{host_id}", hosts.show, reply=HOST),
-            Route("PUT",    "/v1/os-hosts/{host_id}", hosts.update, body=HostUpdate, reply=HOST),
+                  later={(1, 1): hosts.list_page, LASTING: hosts.list_lasting}),
+            Route("POST",   "/v1/os-hosts", hosts.create, 201, body=HostCreate, reply=HOST,
+                  bodies={MINIMUM: HostCreate, LASTING: HostCreateForTime},
+                  later={LASTING: hosts.create_lasting}),
+            Route("GET",    "/v1/os-hosts/{host_id}", hosts.show, reply=HOST,
+                  later={LASTING: hosts.show_lasting}),
+            Route("PUT",    "/v1/os-hosts/{host_id}", hosts.update, body=HostUpdate, reply=HOST,
+                  bodies={MINIMUM: HostUpdate, LASTING: HostUpdateForTime}, dry_run=IMPACT,
+                  later={LASTING: hosts.update_lasting}),
             Route("DELETE", "/v1/os-hosts/{host_id}", hosts.delete, 204),
 
             Route("GET",    "/v1/os-hosts/allocations", allocations.list, reply=ALLOCATIONS,

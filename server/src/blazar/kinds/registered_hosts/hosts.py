@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import chain, count
 from zlib import crc32
 
-from blazar.domain.errors import BlazarError, Busy, CloudUnavailable, OutcomeUnknown, Stale
+from blazar.domain.errors import BlazarError, Busy, CloudUnavailable, InvalidInput, OutcomeUnknown, Stale
+from blazar.domain.lease.maintenance import EVERLASTING, Lifetime, check_lifetime, lifetime_row
 from blazar.domain.lease.offer import Offer
 from blazar.domain.resource import Registration
+from blazar.domain.time import floor_minute
 from blazar.kinds.registered_hosts.commands import RegisterHost
 from blazar.kinds.registered_hosts.deregistration import (
     Deregistration,
@@ -28,6 +31,7 @@ from blazar.kinds.registered_hosts.errors import (
 from blazar.kinds.registered_hosts.pool import POOL
 from blazar.kinds.registered_hosts.views import PropertyView
 from blazar.service.context import Caller
+from blazar.service.ids import new_id
 from blazar.service.pages import ResourcePage, resource_page
 from blazar.service.ports import Clock, Cloud, Database, Hypervisor, PropertyRecord, UnitOfWork
 from blazar.service.ports.kind import Kinds
@@ -47,6 +51,28 @@ class HostSettings:
     """The name of the aggregate of hosts in our care that are in no active reservation."""
     zone_prefix: str = "blazar_"
     """What the availability zones of host reservations begin with."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    """The lifetime that a host is registered with, and who has set it."""
+
+    lifetime: Lifetime
+    user_id: str
+
+    def check(self, now: datetime) -> None:
+        """Raise InvalidInput where the host would never be there."""
+        check_lifetime(self.lifetime, now)
+        if self.lifetime.available_until is not None and self.lifetime.available_until <= now:
+            raise InvalidInput("available_until must lie in the future.")
+
+    def store(self, uow: UnitOfWork, host: Registration, is_new: bool, now: datetime) -> None:
+        """Store what takes the host away outside of its lifetime, in place of what did so before."""
+        for row in () if is_new else uow.maintenances.lifetimes([host.id]):
+            uow.maintenances.remove(row.id)
+        found = lifetime_row(new_id(), host.id, self.lifetime, self.user_id, floor_minute(now), new_id)
+        if found is not None:
+            uow.maintenances.add(found, now)
 
 
 class Hosts:
@@ -81,12 +107,16 @@ class Hosts:
 
     # take into care and give back
 
-    def register(self, command: RegisterHost, caller: Caller | None = None) -> Registration:
+    def register(
+        self, command: RegisterHost, caller: Caller | None = None, lifetime: Lifetime | None = None
+    ) -> Registration:
         """Check, put the host into the freepool, then remember it: what fails half-way is undone, and may be
         repeated.
 
         A host whose deregistration was cut off is registered anew, with the properties of this command."""
         cloud = within_request(self._cloud, caller, self._clock)
+        bounds = _Bounds(lifetime or EVERLASTING, caller.user_id if caller else "")
+        bounds.check(floor_minute(self._clock.now()))
         hypervisor = cloud.compute.find_hypervisor(command.reference)
         if hypervisor is None:
             raise HostNotFound(host=command.reference)
@@ -97,7 +127,7 @@ class Hosts:
             cloud.placement.ensure_reservation_provider(hypervisor.hypervisor_hostname)
             cloud.compute.add_host(freepool_id, hypervisor.service_name)
             described = _described(hypervisor, former, command.capabilities, cloud)
-            return self._remembered(described, former, caller)
+            return self._remembered(described, former, bounds, caller)
         except OutcomeUnknown:
             # The host may be registered: then it must stay in the freepool, or ordinary servers come onto it.
             raise
@@ -138,12 +168,12 @@ class Hosts:
         return [host for host in (by_name, by_cloud_id) if host is not None]
 
     def _remembered(
-        self, host: Registration, former: Registration | None, caller: Caller | None
+        self, host: Registration, former: Registration | None, bounds: _Bounds, caller: Caller | None
     ) -> Registration:
         """Store the registration, and find out whether it was stored where the database is lost meanwhile,
         for as long as the caller waits. Raises Stale, Busy, OutcomeUnknown."""
         try:
-            return self._remember(host, former)
+            return self._remember(host, former, bounds)
         except OutcomeUnknown as lost:
             # A generation is never used twice, so it tells whose work a registration is.
             ours = {host.generation, former.generation + 1} if former else {host.generation}
@@ -152,11 +182,15 @@ class Hosts:
             for _ in until(deadline, self._clock, DATABASE_PAUSES):
                 # Not a plain look: the first commit may still be under way, and the second waits for it.
                 with suppress(Busy, CloudUnavailable):
-                    return self._remember(host, former, ours)
+                    return self._remember(host, former, bounds, ours)
             raise lost from None
 
     def _remember(
-        self, host: Registration, former: Registration | None, ours: AbstractSet[int] = frozenset()
+        self,
+        host: Registration,
+        former: Registration | None,
+        bounds: _Bounds,
+        ours: AbstractSet[int] = frozenset(),
     ) -> Registration:
         """Store the registration, or return what is stored where that has a generation of ``ours``. Raises
         Stale where another request has registered the same host, Busy, OutcomeUnknown."""
@@ -169,6 +203,7 @@ class Hosts:
                 # The generation goes on: a calendar elsewhere may know the host as it was before.
                 stored = uow.resources.save(replace(host, generation=former.generation), now)
             uow.resources.add_properties(RESOURCE_TYPE, host.capabilities, now)
+            bounds.store(uow, stored, is_new=former is None, now=now)
             return stored
 
         for _ in range(ATTEMPTS):

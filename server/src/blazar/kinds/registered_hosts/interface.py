@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from blazar.domain.lease.maintenance import Lifetime
 from blazar.domain.resource import Registration
 from blazar.kinds.registered_hosts.commands import RegisterHost
 from blazar.kinds.registered_hosts.views import AllocationsPage, PropertyView, ResourceAllocations
@@ -16,8 +17,11 @@ from blazar.service.ports import PropertyRecord
 
 class HostsInterface(Protocol):
     @call_options(repeatable=False, once=True)
-    def register(self, command: RegisterHost, caller: Caller | None = None) -> Registration:
-        """The cloud is used no longer than the caller waits."""
+    def register(
+        self, command: RegisterHost, caller: Caller | None = None, lifetime: Lifetime | None = None
+    ) -> Registration:
+        """Without ``lifetime`` the host is there at once, and stays. The cloud is used no longer than the
+        caller waits."""
         ...
 
     def get(self, host_id: str, caller: Caller) -> Registration:

@@ -12,6 +12,7 @@ from functools import partial
 
 from blazar.domain.errors import Stale
 from blazar.domain.failure import FailureReason, observed
+from blazar.domain.lease.maintenance import lifetimes
 from blazar.domain.resource import PropertyValue, Registration, database_order
 from blazar.kinds.registered_hosts.pool import POOL
 from blazar.service.healing import tell_unsuitable
@@ -82,14 +83,23 @@ class HostMonitor:
         hypervisors = self._cloud.compute.hypervisors()
         with self._database.read() as uow:
             hosts = uow.resources.list(POOL)
+            away = _away(uow, now)
         seen = Hypervisors(hypervisors, hosts)
-        is_held_back = self._is_held_back(hosts, seen, now)
-        self._tell_unknown(frozenset(host.name for host in hosts if seen.of(host) is None))
-        changed = [host for host in hosts if self._after(host, seen, now, is_held_back) != host]
+        expected = [host for host in hosts if host.id not in away]
+        is_held_back = self._is_held_back(expected, seen, now)
+        self._tell_unknown(frozenset(host.name for host in expected if seen.of(host) is None))
+
+        def after(host: Registration) -> Registration:
+            # Whether a host works that is not there yet, or is there no more, says nothing.
+            if host.id in away:
+                return replace(host, failure=None)
+            return self._after(host, seen, now, is_held_back)
+
+        changed = [host for host in hosts if after(host) != host]
         for first in range(0, len(changed), IN_ONE_COMMIT):
             ids = [host.id for host in changed[first : first + IN_ONE_COMMIT]]
             check()
-            self._store(ids, lambda host: self._after(host, seen, now, is_held_back))
+            self._store(ids, after)
         with self._database.read() as uow:
             failed = len(uow.resources.failed(POOL))
         return Sighting(failed, len(self._unknown), is_held_back)
@@ -254,6 +264,12 @@ def _reason(hypervisor: Hypervisor) -> FailureReason | None:
     if not hypervisor.is_up:
         return FailureReason.DOWN
     return None if hypervisor.is_enabled else FailureReason.DISABLED
+
+
+def _away(uow: UnitOfWork, now: datetime) -> frozenset[str]:
+    """Return the ids of the hosts that are not there now."""
+    found = lifetimes(uow.maintenances.list(), now)
+    return frozenset(id_ for id_, each in found.items() if any(a.contains(now) for a in each.away(now)))
 
 
 def _is_recent(host: Registration, now: datetime) -> bool:

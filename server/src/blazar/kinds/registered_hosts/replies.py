@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Annotated, Any, NotRequired
 
 from pydantic import ConfigDict, Field, with_config
@@ -10,6 +11,8 @@ from typing_extensions import TypedDict
 
 from blazar.api.lists import PageLink
 from blazar.api.views.dates import stamp, stamp_with_t, wire_date
+from blazar.api.views.maintenances import ImpactView
+from blazar.domain.lease.maintenance import Lifetime
 from blazar.domain.resource import PropertyValue, Registration
 from blazar.kinds.registered_hosts.views import PropertyView, ResourceAllocations
 from blazar.service.ports import PropertyRecord
@@ -51,10 +54,34 @@ class HostView(TypedDict):
     reservable: Annotated[bool, Field(description="Whether reservations may get it.")]
     created_at: Annotated[str | None, Field(description="When it was made, in UTC: `2026-11-20 14:58:06`.")]
     updated_at: Annotated[str | None, Field(description="When it was last changed, in UTC; null if never.")]
+    available_from: NotRequired[
+        Annotated[
+            str | None,
+            Field(description="From when on it is there, in UTC; null if it is. From 1.15 on."),
+        ]
+    ]
+    available_until: NotRequired[
+        Annotated[
+            str | None,
+            Field(description="Until when it is there, in UTC; null if it stays. From 1.15 on."),
+        ]
+    ]
+    buffer: NotRequired[
+        Annotated[
+            bool,
+            Field(description="Whether it is kept for leases that lose others. From 1.15 on."),
+        ]
+    ]
 
 
 class HostReply(TypedDict):
     host: Annotated[HostView, Field(description="The host.")]
+    impact: NotRequired[
+        Annotated[
+            ImpactView,
+            Field(description="What the time for which it is there has done to leases. From 1.15 on."),
+        ]
+    ]
 
 
 class HostsReply(TypedDict):
@@ -146,6 +173,20 @@ def host_view(host: Registration) -> HostView:
         "updated_at": stamp(host.updated_at),
     }
     return {**view, **host.capabilities, **view}  # type: ignore[typeddict-item]  # the operator's own keys are not ours to name
+
+
+def lasting_view(host: Registration, lifetime: Lifetime, is_buffer: bool) -> HostView:
+    """Return the view of a host since 1.15, with the time for which it is there."""
+    return {
+        **host_view(host),
+        "available_from": _moment(lifetime.available_from),
+        "available_until": _moment(lifetime.available_until),
+        "buffer": is_buffer,
+    }
+
+
+def _moment(moment: datetime | None) -> str | None:
+    return None if moment is None else wire_date(moment)
 
 
 def properties_reply(properties: Iterable[PropertyView], detail: bool) -> PropertiesReply:

@@ -6,7 +6,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 
-from blazar.kinds.aggregates import aggregates_by_name, all_aggregates, named, still_used
+from blazar.kinds.aggregates import (
+    SERVER,
+    aggregates_by_name,
+    all_aggregates,
+    differing_metadata,
+    named,
+    still_used,
+    told,
+)
 from blazar.kinds.slots.actuator import (
     RESERVATION_SPEC,
     SlotSettings,
@@ -69,7 +77,7 @@ def _of_flavor(work: Work, look: Look, wanted: Flavor) -> Iterator[Difference]:
         return
     if not wanted.extra_specs.items() <= known.extra_specs.items():
         specs = {key: known.extra_specs[key] for key in wanted.extra_specs if key in known.extra_specs}
-        yield Difference("extra specs", f"extra specs of {subject}", _told(wanted.extra_specs), _told(specs))
+        yield Difference("extra specs", f"extra specs of {subject}", told(wanted.extra_specs), told(specs))
     if _size(known) != _size(wanted):
         yield Difference(FLAVOR, f"size of {subject}", _size(wanted), _size(known), advice=SIZE_ADVICE)
     projects = look.cloud.compute.flavor_projects(wanted.id)
@@ -87,9 +95,7 @@ def _of_aggregate(work: Work, look: Look, metadata: Mapping[str, str]) -> Iterat
         return
     if named(aggregate.hosts) != wanted:
         yield Difference(AGGREGATE, subject, wanted, named(aggregate.hosts))
-    if not metadata.items() <= aggregate.metadata.items():
-        found = {key: aggregate.metadata[key] for key in metadata if key in aggregate.metadata}
-        yield Difference("metadata", f"metadata of {subject}", _told(metadata), _told(found))
+    yield from differing_metadata(aggregate, metadata)
 
 
 # what carries the mark of a reservation
@@ -121,9 +127,10 @@ def marked(look: Look) -> Iterator[MarkedObject]:
 
 
 def _is_marked_aggregate(aggregate: Aggregate) -> bool:
-    marks = {"reservation": aggregate.name}.items() <= aggregate.metadata.items()
-    has_owner = "filter_tenant_id" in aggregate.metadata and aggregate.availability_zone is None
-    return marks and has_owner and is_reservation_id(aggregate.name)
+    metadata = aggregate.metadata
+    is_marked = metadata.get("reservation") == aggregate.name and "filter_tenant_id" in metadata
+    is_of_slots = SERVER not in metadata and aggregate.availability_zone is None
+    return is_marked and is_of_slots and is_reservation_id(aggregate.name)
 
 
 def _is_marked_flavor(flavor: Flavor) -> bool:
@@ -196,10 +203,6 @@ def _flavors(look: Look) -> Mapping[str, Flavor]:
 
 def _groups(look: Look) -> Mapping[str, ServerGroup]:
     return look.once("groups", lambda: {each.id: each for each in look.cloud.compute.server_groups()})
-
-
-def _told(values: Mapping[str, str]) -> str:
-    return ", ".join(f"{key}={value}" for key, value in sorted(values.items())) or "nothing"
 
 
 def _size(flavor: Flavor) -> str:

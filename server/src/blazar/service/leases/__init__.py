@@ -3,7 +3,20 @@
 Each story loads, decides and commits. What it decides is one value, ``store.LeaseChange``, and one function
 commits it: ``store.LeaseStore.commit``."""
 
-from blazar.service.leases.settings import ClaimBySettings, LeaseSettings, WaitSettings
+from blazar.service.leases.create import DisplacingPreview
+from blazar.service.leases.settings import (
+    ClaimBySettings,
+    DisplacementSettings,
+    LeaseSettings,
+    WaitSettings,
+)
 from blazar.service.leases.use_cases import Leases
 
-__all__ = ["ClaimBySettings", "LeaseSettings", "Leases", "WaitSettings"]
+__all__ = [
+    "ClaimBySettings",
+    "DisplacementSettings",
+    "DisplacingPreview",
+    "LeaseSettings",
+    "Leases",
+    "WaitSettings",
+]

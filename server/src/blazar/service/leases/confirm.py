@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from blazar.domain.errors import BlazarError, CloudUnavailable, OutcomeUnknown, Stale, TooLate
 from blazar.domain.lease import change
-from blazar.domain.lease.event import Event
+from blazar.domain.lease.event import Event, EventType
 from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.service.admission import Admission
 from blazar.service.context import Caller
@@ -17,6 +17,7 @@ from blazar.service.leases.settings import LeaseSettings
 from blazar.service.leases.store import LeaseChange, LeaseStore, not_found
 from blazar.service.notifications import LEASE_CREATE
 from blazar.service.ports import Clock, Nudge
+from blazar.service.ports.kind import Kinds
 from blazar.service.preparation import Preparation, Task
 from blazar.service.waiting import LEASE_PAUSES, until
 
@@ -35,6 +36,7 @@ class LeaseConfirmation:
         admission: Admission,
         preparation: Preparation,
         deletion: LeaseDeletion,
+        kinds: Kinds,
         clock: Clock,
         nudge: Nudge,
     ) -> None:
@@ -42,6 +44,7 @@ class LeaseConfirmation:
         self._admission = admission
         self._preparation = preparation
         self._deletion = deletion
+        self._kinds = kinds
         self._clock = clock
         self._nudge = nudge
 
@@ -78,7 +81,10 @@ class LeaseConfirmation:
         except BlazarError:
             self._abandon(creating, caller, settings)
             raise
-        confirmation = LeaseChange(creating, change.confirmed(ready, events), notifications=(LEASE_CREATE,))
+        confirmed = change.confirmed(ready, events)
+        if any(self._kinds[r.resource_type].is_made_ready(r) for r in confirmed.reservations):
+            confirmed = change.with_work(confirmed, EventType.READY, self._clock.now(), new_id)
+        confirmation = LeaseChange(creating, confirmed, notifications=(LEASE_CREATE,))
         try:
             return self._admission.commit_once(
                 lambda: self._store.commit(confirmation, caller), caller.deadline

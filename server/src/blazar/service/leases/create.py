@@ -3,23 +3,26 @@ confirmed."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from blazar.domain.errors import InvalidInput, NotEnoughResources, QuotaExceeded, Stale, UsageRefused
 from blazar.domain.lease import change
+from blazar.domain.lease.displacement import DisplacedLease
 from blazar.domain.lease.lease import Lease
 from blazar.domain.planning.plan import Plan
 from blazar.domain.time import HORIZON, floor_minute
 from blazar.service.admission import Admission, with_allocations
-from blazar.service.commands import ByDuration, ClaimByWish, CreateLease, RequestKey
+from blazar.service.commands import ByDuration, ClaimByWish, CreateLease, PriorityWish, RequestKey
 from blazar.service.context import Caller
 from blazar.service.enforcement import Enforcement
 from blazar.service.ids import new_id
 from blazar.service.leases.claim_by import claimed_by
 from blazar.service.leases.confirm import CONFIRM_WITHIN, LeaseConfirmation
 from blazar.service.leases.dates import moment_of
+from blazar.service.leases.displace import Displacement, LeaseDisplacement
 from blazar.service.leases.drafts import draft_reservation
+from blazar.service.leases.priority import prioritized
 from blazar.service.leases.settings import LeaseSettings
 from blazar.service.leases.store import LeaseChange, LeaseStore
 from blazar.service.leases.wait import LeaseWait
@@ -28,6 +31,14 @@ from blazar.service.objections import Objections
 from blazar.service.ports import Clock, Nudge
 from blazar.service.ports.kind import Kinds
 from blazar.service.preparation import Preparation
+
+
+@dataclass(frozen=True, slots=True)
+class DisplacingPreview:
+    """The lease as it would be made, and the leases that would give way to it."""
+
+    lease: Lease
+    displaced: tuple[DisplacedLease, ...] = ()
 
 
 class LeaseCreation:
@@ -45,8 +56,10 @@ class LeaseCreation:
         enforcement: Enforcement,
         objections: Objections,
         wait: LeaseWait,
+        displacement: LeaseDisplacement,
     ) -> None:
         self._wait = wait
+        self._displacement = displacement
         self._enforcement = enforcement
         self._objections = objections
         self._store = store
@@ -64,17 +77,35 @@ class LeaseCreation:
         settings: LeaseSettings,
         by_duration: ByDuration | None,
         claim_by: ClaimByWish | None = None,
+        priority: PriorityWish | None = None,
     ) -> Lease:
         """Return the lease that ``create`` would make now. Nothing is written or made."""
+        return self.preview_displacing(command, caller, settings, by_duration, claim_by, priority).lease
+
+    def preview_displacing(
+        self,
+        command: CreateLease,
+        caller: Caller,
+        settings: LeaseSettings,
+        by_duration: ByDuration | None,
+        claim_by: ClaimByWish | None = None,
+        priority: PriorityWish | None = None,
+    ) -> DisplacingPreview:
+        """Return the lease that ``create`` would make now, and those that would give way to it."""
         now = self._clock.now()
         draft = self.draft(command, caller, now, settings, by_duration)
-        draft = claimed_by(draft, claim_by, settings.claim_by)
+        draft = prioritized(claimed_by(draft, claim_by, settings.claim_by), priority)
         draft = self._preparation.complete(None, draft, caller)
         task = self._preparation.task(None, draft, caller)
         self._preparation.require_rights(draft, task, caller)
-        planned = placed(draft, self.plan(draft, by_duration, caller), now)
+        displaces = priority is not None and priority.displaces
+        if displaces:
+            self._displacement.require_allowed(by_duration, task)
+        plan, displacement = self._placement(draft, by_duration, caller, displaces)
+        planned = placed(draft, plan, now)
         self._enforcement.preview(None, planned, caller)
-        return self._store.preview(None, planned, caller)
+        shown = self._store.preview(None, planned, caller)
+        return DisplacingPreview(shown, displacement.leases if displacement else ())
 
     def create(
         self,
@@ -85,6 +116,7 @@ class LeaseCreation:
         key: RequestKey | None = None,
         wait_until: datetime | None = None,
         claim_by: ClaimByWish | None = None,
+        priority: PriorityWish | None = None,
     ) -> Lease:
         """Create the lease, or return the one that the same request has created before. With ``wait_until``,
         one that does not fit waits in line."""
@@ -92,15 +124,18 @@ class LeaseCreation:
             return self._confirmation.created_before(existing.id, caller)
         now = self._clock.now()
         draft = self.draft(command, caller, now, settings, by_duration)
-        draft = claimed_by(draft, claim_by, settings.claim_by)
+        draft = prioritized(claimed_by(draft, claim_by, settings.claim_by), priority)
         draft = self._preparation.complete(None, draft, caller)
         task = self._preparation.task(None, draft, caller)
+        displaces = priority is not None and priority.displaces
         if wait_until is not None:
             self._wait.require_allowed(wait_until, task)
+        if displaces:
+            self._displacement.require_allowed(by_duration, task)
         if task is None:
             first = draft
             try:
-                lease = self._reserve(first, draft, (LEASE_CREATE,), caller, by_duration, key)
+                lease = self._reserve(first, draft, (LEASE_CREATE,), caller, by_duration, key, displaces)
             except NotEnoughResources as shortage:
                 if wait_until is None:
                     raise
@@ -164,6 +199,7 @@ class LeaseCreation:
         caller: Caller,
         by_duration: ByDuration | None,
         key: RequestKey | None,
+        displaces: bool = False,
     ) -> Lease:
         """Plan and insert the lease, if usage filters allow it. Return it as stored, or the lease that has
         its id or its key already. ``draft`` has the events that it has when it is confirmed."""
@@ -172,14 +208,17 @@ class LeaseCreation:
 
         def attempt() -> Lease:
             try:
-                plan = self.plan(lease, by_duration, caller)
+                plan, displacement = self._placement(lease, by_duration, caller, displaces)
                 planned = placed(lease, plan, now)
                 events = change.moved_events(draft, plan.interval, None, now, new_id)
                 check.check(None, replace(planned, events=events))
-                stored = self._store.commit(
-                    LeaseChange(None, planned, plan.generations, key=key, notifications=notifications), caller
-                )
-                self._admission.committed(plan, stored)
+                decided = LeaseChange(None, planned, plan.generations, key=key, notifications=notifications)
+                if displacement is None:
+                    stored = self._store.commit(decided, caller)
+                    self._admission.committed(plan, stored)
+                else:
+                    stored = self._store.commit(_displacing(decided, displacement), caller)
+                    self._displacement.tell(displacement)
                 return stored
             except (NotEnoughResources, UsageRefused, QuotaExceeded, Stale):
                 # The id or the key is taken, or what is short or too much is what the lease has already: only
@@ -191,6 +230,21 @@ class LeaseCreation:
 
         return self._admission.until_committed(attempt, caller.deadline)
 
+    def _placement(
+        self, lease: Lease, by_duration: ByDuration | None, caller: Caller, displaces: bool
+    ) -> tuple[Plan, Displacement | None]:
+        """Return the plan as ``plan`` does. Where there is not enough, others may give way."""
+        try:
+            return self.plan(lease, by_duration, caller), None
+        except NotEnoughResources:
+            # What is short may be what the lease has already, where the request was made before.
+            if not displaces or self._store.find(lease.id) is not None:
+                raise
+            displacement = self._displacement.find(lease, caller)
+            if displacement is None:
+                raise
+            return displacement.plan, displacement
+
     def plan(self, lease: Lease, by_duration: ByDuration | None, caller: Caller) -> Plan:
         """Return the plan at the lease's dates, or at the earliest ones that do. Raises NotEnoughResources,
         and QuotaExceeded or UsageRefused where these allow no start."""
@@ -201,6 +255,15 @@ class LeaseCreation:
             latest = min(latest, floor_minute(by_duration.latest_end) - by_duration.duration)
         objections = self._objections.of(lease, caller)
         return self._admission.earliest(lease, latest, objections, caller)
+
+
+def _displacing(decided: LeaseChange, displacement: Displacement) -> LeaseChange:
+    return replace(
+        decided,
+        generations=displacement.generations,
+        given_back=displacement.given_back,
+        displaced=displacement.leases,
+    )
 
 
 def placed(lease: Lease, plan: Plan, now: datetime) -> Lease:

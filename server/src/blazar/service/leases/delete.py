@@ -56,6 +56,7 @@ class LeaseDeletion:
 def _can_be_removed(lease: Lease) -> bool:
     """Return whether the lease has nothing in the cloud, and no event is under way."""
     is_in_cloud = lease.trust_id is not None or any(r.cloud_state for r in lease.reservations)
+    is_in_cloud = is_in_cloud or bool(lease.leaving)
     return lease.status in REMOVED_AT_ONCE and not is_in_cloud
 
 

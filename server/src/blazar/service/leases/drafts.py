@@ -9,13 +9,15 @@ from blazar.service.ids import new_id
 from blazar.service.ports.kind import Kinds
 
 
-def draft_reservation(lease_id: str, request: ReservationRequest, kinds: Kinds) -> Reservation:
+def draft_reservation(
+    lease_id: str, request: ReservationRequest, kinds: Kinds, id_: str | None = None
+) -> Reservation:
     """Return the new reservation. Raises UnsupportedResourceType, and what ``parse`` of its kind raises."""
     kind = kinds.get(request.resource_type)
     if kind is None:
         raise UnsupportedResourceType(resource_type=request.resource_type)
     return Reservation(
-        id=new_id(),
+        id=id_ or new_id(),
         lease_id=lease_id,
         resource_id=new_id(),
         resource_type=request.resource_type,

@@ -22,6 +22,15 @@ class WaitSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class DisplacementSettings:
+    """The operator's settings for leases that give way to those of higher priorities."""
+
+    is_allowed: bool = True
+    notice: timedelta = timedelta(minutes=60)
+    """A lease that starts sooner than this is not displaced."""
+
+
+@dataclass(frozen=True, slots=True)
 class ClaimBySettings:
     """The operator's settings for leases that are unused."""
 

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from blazar.domain.errors import KeyReused, NotFound
+from blazar.domain.lease.displacement import DisplacedLease, DisplacementEffect
 from blazar.domain.lease.lease import Lease
+from blazar.service.cancellations import keep_cancelled
 from blazar.service.commands import RequestKey
 from blazar.service.context import Caller
-from blazar.service.notifications import payload, payload_of_deleted
+from blazar.service.notifications import LEASE_DISPLACED, LEASE_MOVED, payload, payload_of_deleted
 from blazar.service.ports import (
     Clock,
     Database,
@@ -45,6 +47,8 @@ class LeaseChange:
     """The key of the request that creates the lease. The commit keeps it."""
     notifications: tuple[str, ...] = ()
     """The event types of the notifications that are sent of the stored lease."""
+    displaced: Sequence[DisplacedLease] = ()
+    """The leases that give way to this one."""
 
 
 Settled = Callable[[UnitOfWork, Lease, datetime], Lease]
@@ -133,15 +137,26 @@ class LeaseStore:
             if settled is not None and change.new is not None:
                 final = replace(change, new=settled(uow, change.new, now))
             lease = _written(final, uow.leases, now)
+            if change.new is None:
+                keep_cancelled(uow, lease, now)
             self._reports.put(uow, change.old, change.new and lease, now)
             told = payload(lease, self._kinds) if change.new else payload_of_deleted(lease, self._kinds)
             for event_type in change.notifications:
                 uow.outbox.put(event_type, told, now)
+            for each in change.displaced:
+                self._displace(uow, each, now)
             if caller is not None:
                 caller.require_time(self._clock.now())  # as late as possible
             return lease
 
         return self._database.transact(work)
+
+    def _displace(self, uow: UnitOfWork, displaced: DisplacedLease, now: datetime) -> None:
+        """Store a lease that gives way, and what its user and usage filters are told."""
+        stored = uow.leases.save(displaced.new, displaced.old, now)
+        self._reports.put(uow, displaced.old, stored, now)
+        event_type = LEASE_MOVED if displaced.effect is DisplacementEffect.MOVES else LEASE_DISPLACED
+        uow.outbox.put(event_type, payload(stored, self._kinds), now)
 
     def wait_until_gone(self, lease_id: str, deadline: datetime) -> None:
         """Return when the lease is removed, or at the deadline."""

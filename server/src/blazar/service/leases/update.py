@@ -1,38 +1,60 @@
-"""The update of a lease: new dates, a new name, or other parameters of its reservations."""
+"""The update of a lease: new dates, a new name, other parameters of its reservations, or other
+reservations."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
+from uuid import UUID, uuid5
 
 from blazar.domain.errors import (
     BlazarError,
+    Busy,
     CantUpdateParameter,
+    CloudUnavailable,
     InvalidInput,
     InvalidStatus,
     OutcomeUnknown,
+    Stale,
 )
-from blazar.domain.lease import change
+from blazar.domain.lease import change, leaving
 from blazar.domain.lease.event import EventStatus, EventType
 from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation, ReservationStatus
 from blazar.domain.lease.surplus import with_surplus
+from blazar.domain.planning.plan import Plan
 from blazar.domain.time import MINUTE, Interval, floor_minute
 from blazar.service.admission import Admission, with_allocations
-from blazar.service.commands import NOW, UNSET, ClaimByWish, ReservationChange, UpdateLease
+from blazar.service.commands import (
+    NOW,
+    UNSET,
+    ClaimByWish,
+    PriorityWish,
+    ReservationChange,
+    ReservationsChange,
+    UpdateLease,
+)
 from blazar.service.context import Caller
 from blazar.service.enforcement import Enforcement, RequestCheck
 from blazar.service.ids import new_id
-from blazar.service.leases.claim_by import changed_claim_by
+from blazar.service.leases.claim_by import changed_claim_by, default_again
 from blazar.service.leases.dates import moment_of
+from blazar.service.leases.drafts import draft_reservation
 from blazar.service.leases.precondition import Precondition
-from blazar.service.leases.settings import LeaseSettings
+from blazar.service.leases.priority import changed_priority
+from blazar.service.leases.settings import ClaimBySettings, LeaseSettings
 from blazar.service.leases.store import LeaseChange, LeaseStore
 from blazar.service.leases.wait import ONLY_THESE, LeaseWait
 from blazar.service.notifications import LEASE_UPDATE, WARNING_WITHDRAWN
 from blazar.service.ports import Clock, Nudge
 from blazar.service.ports.kind import Kinds
 from blazar.service.preparation import Preparation, Task
+
+MOST_LEAVING = 128
+"""How many reservations may be leaving a lease at once."""
+MOST_IDS = 16
+"""How many ids an added reservation may have, one after the other, while its request is repeated."""
 
 
 class LeaseUpdate:
@@ -68,17 +90,23 @@ class LeaseUpdate:
         settings: LeaseSettings,
         wait_until: datetime | None = None,
         claim_by: ClaimByWish | None = None,
+        membership: ReservationsChange | None = None,
+        priority: PriorityWish | None = None,
     ) -> Lease:
         """Return the lease as ``update`` would leave it now. Nothing is written or made."""
         now = self._clock.now()
         old = self._store.load(lease_id)
         change.require_understood(old)
-        if (waiting := _waits(old, duration, wait_until, claim_by)) is not None:
+        if (waiting := _waits(old, duration, wait_until, claim_by, membership, priority)) is not None:
             return self._wait.change(waiting, command, wait_until, expected, caller, is_preview=True)
-        command = _with_end(command, old, duration, now)
+        command, membership = _with_end(command, old, duration, now), outstanding(membership, old)
         named = changed_claim_by(_renamed(old, command), claim_by, settings.claim_by, now)
-        only_renames = _only_renames(command, old, now)
-        new = named if only_renames else self._complete(old, named, command, caller, now)
+        named = changed_priority(named, priority, now)
+        only_renames = membership is None and _only_renames(command, old, now)
+        defaults = settings.claim_by if claim_by is None else None
+        new = (
+            named if only_renames else self._complete(old, named, command, membership, caller, now, defaults)
+        )
         if new == old:
             return old
         expected.require(old)
@@ -91,14 +119,19 @@ class LeaseUpdate:
         return self._store.preview(old, planned, caller)
 
     def wanted(
-        self, lease_id: str, command: UpdateLease, caller: Caller, duration: timedelta | None
+        self,
+        lease_id: str,
+        command: UpdateLease,
+        caller: Caller,
+        duration: timedelta | None,
+        membership: ReservationsChange | None,
     ) -> tuple[Lease, Lease, Interval]:
         """Return the lease as it is and as the command asks for it, checked, and the time that is planned."""
         now = self._clock.now()
         old = self._store.load(lease_id)
         change.require_understood(old)
-        command = _with_end(command, old, duration, now)
-        new = self._complete(old, _renamed(old, command), command, caller, now)
+        command, membership = _with_end(command, old, duration, now), outstanding(membership, old)
+        new = self._complete(old, _renamed(old, command), command, membership, caller, now)
         return old, new, _ahead(new, now)
 
     def update(
@@ -111,11 +144,23 @@ class LeaseUpdate:
         settings: LeaseSettings,
         wait_until: datetime | None = None,
         claim_by: ClaimByWish | None = None,
+        membership: ReservationsChange | None = None,
+        priority: PriorityWish | None = None,
     ) -> Lease:
         check = self._enforcement.of_request(caller)
         lease = self._admission.until_committed(
             lambda: self._attempt(
-                lease_id, command, caller, check, duration, expected, settings, wait_until, claim_by
+                lease_id,
+                command,
+                caller,
+                check,
+                duration,
+                expected,
+                settings,
+                wait_until,
+                claim_by,
+                membership,
+                priority,
             ),
             caller.deadline,
         )
@@ -133,6 +178,8 @@ class LeaseUpdate:
         settings: LeaseSettings,
         wait_until: datetime | None,
         claim_by: ClaimByWish | None,
+        membership: ReservationsChange | None,
+        priority: PriorityWish | None,
     ) -> Lease:
         """Change the lease as it is now, if it is as ``expected``. A lease that is as asked for stays: the
         request was made before, and only its answer was lost."""
@@ -140,32 +187,74 @@ class LeaseUpdate:
         caller.require_time(now)
         old = self._store.load(lease_id)
         change.require_understood(old)
-        if (waiting := _waits(old, duration, wait_until, claim_by)) is not None:
+        if (waiting := _waits(old, duration, wait_until, claim_by, membership, priority)) is not None:
             return self._wait.change(waiting, command, wait_until, expected, caller)
-        command = _with_end(command, old, duration, now)
+        command, membership = _with_end(command, old, duration, now), outstanding(membership, old)
         named = changed_claim_by(_renamed(old, command), claim_by, settings.claim_by, now)
-        only_renames = _only_renames(command, old, now)
-        new = named if only_renames else self._complete(old, named, command, caller, now)
+        named = changed_priority(named, priority, now)
+        only_renames = membership is None and _only_renames(command, old, now)
+        defaults = settings.claim_by if claim_by is None else None
+        new = (
+            named if only_renames else self._complete(old, named, command, membership, caller, now, defaults)
+        )
         if new == old:
             return old
         expected.require(old)
         if only_renames:
-            told = () if named.claim_by == old.claim_by else (LEASE_UPDATE,)
+            is_same = (named.claim_by, named.priority) == (old.claim_by, old.priority)
+            told = () if is_same else (LEASE_UPDATE,)
             return self._store.commit(LeaseChange(old, named, notifications=told), caller)
         task = self._preparation.task(old, new, caller)
         if task is None:
-            return self._store.commit(self._decided(old, new, caller, now, check), caller)
+            lease = self._store.commit(self._decided(old, new, caller, now, check), caller)
+            self._withdraw_removed(old, lease)
+            return lease
         return self._make_and_commit(old, new, task, caller, now, check, expected)
 
     # decide
 
     def _complete(
-        self, old: Lease, named: Lease, command: UpdateLease, caller: Caller, now: datetime
+        self,
+        old: Lease,
+        named: Lease,
+        command: UpdateLease,
+        membership: ReservationsChange | None,
+        caller: Caller,
+        now: datetime,
+        defaults: ClaimBySettings | None = None,
     ) -> Lease:
-        """Return the lease as it is asked for, with what only the cloud knows."""
-        if not old.status.is_stable and named == old and self._has_all(old, command):
+        """Return the lease as it is asked for, with what only the cloud knows. With ``defaults`` it is found
+        out anew how soon it has to be used, where its reservations are of other kinds."""
+        is_same = named == old and membership is None
+        if not old.status.is_stable and is_same and self._has_all(old, command):
             return old
-        return self._preparation.complete(old, self._changed(old, named, command, now), caller)
+        changed = self._changed(old, named, command, now)
+        if membership is not None:
+            changed = self._with_members(old, changed, membership)
+            if defaults is not None:
+                changed = default_again(changed, old, defaults, now)
+        return self._preparation.complete(old, changed, caller)
+
+    def _with_members(self, old: Lease, changed: Lease, membership: ReservationsChange) -> Lease:
+        """Return the lease with the reservations that it is to get, and without those that it is to lose.
+        Raises InvalidStatus and InvalidInput where that cannot be, and what ``parse`` of a kind raises."""
+        if old.status not in (LeaseStatus.PENDING, LeaseStatus.ACTIVE):
+            raise InvalidStatus(
+                reason=f"the lease is {old.status}; reservations are added and removed before it starts and "
+                "while it is active."
+            )
+        added = [draft_reservation(old.id, each.request, self._kinds, each.id) for each in membership.added]
+        rest = leaving.without(changed, membership.removed, new_id)
+        if len(rest.leaving) + len(added) > MOST_LEAVING:
+            raise InvalidStatus(reason="the cloud has not given back yet what was removed from it before.")
+        new = replace(rest, reservations=(*rest.reservations, *added))
+        if old.reservations and not new.reservations:
+            raise InvalidInput(
+                "The last reservation of a lease cannot be removed: end the lease, or delete it."
+            )
+        if added:
+            self._admission.require_few(len(new.reservations))
+        return new
 
     def _changed(self, old: Lease, named: Lease, command: UpdateLease, now: datetime) -> Lease:
         """Return the lease as it is asked for, checked, with the allocations that it has now."""
@@ -240,23 +329,37 @@ class LeaseUpdate:
 
     def _planned(self, old: Lease, new: Lease, caller: Caller, now: datetime) -> LeaseChange:
         notifications = (LEASE_UPDATE, WARNING_WITHDRAWN) if _warning_withdrawn(old, new) else (LEASE_UPDATE,)
-        asks_the_same = [r.parameters for r in new.reservations] == [r.parameters for r in old.reservations]
-        if asks_the_same and new.interval == old.interval:
+        if new.asks_as(old) and new.interval == old.interval:
             return LeaseChange(old, new, notifications=notifications)
-        if asks_the_same and _lies_within(new.interval, old.interval):
+        removed = [each for each in old.reservations if new.reservation(each.id) is None]
+        others = [each for each in new.reservations if not _asks_the_same(each, old)]
+        is_within = _lies_within(new.interval, old.interval)
+        if is_within and not others:
             # Less of what it has already: no plan is needed, and none can be refused.
-            return LeaseChange(
-                old, change.shrunk(new), given_back=old.resource_ids, notifications=notifications
-            )
-        plan = self._admission.plan(new.reservations, _ahead(new, now), caller)
-        planned = with_surplus(with_allocations(new, plan), old, new_id)
+            less = change.shrunk(new)
+            if removed and old.status is LeaseStatus.ACTIVE:
+                less = change.with_work(less, EventType.CONVERGE, now, new_id)
+            return LeaseChange(old, less, given_back=old.resource_ids, notifications=notifications)
+        added = [each for each in new.reservations if old.reservation(each.id) is None]
+        # Of an active lease, what is not asked about stays as it is.
+        only_added = old.status is LeaseStatus.ACTIVE and is_within and len(added) == len(others)
+        asked = added if only_added else new.reservations
+        plan = self._admission.plan(asked, _ahead(new, now), caller, [each.id for each in removed])
+        planned = with_surplus(_placed(new, asked, plan), old, new_id)
         has_other_slots = any(k.old.slots != k.new.slots for k in plan.kept)
-        if old.status is LeaseStatus.ACTIVE and (plan.added or plan.released or has_other_slots):
+        is_to_converge = plan.added or plan.released or has_other_slots or removed
+        if old.status is LeaseStatus.ACTIVE and is_to_converge:
             planned = change.with_work(planned, EventType.CONVERGE, now, new_id)
+        if old.status is LeaseStatus.PENDING and any(map(self._is_made_ready, added)):
+            planned = change.with_work(planned, EventType.READY, now, new_id)
         # Also those of resources that stay as they are: a property that the lease relies on from now on must
         # not be taken from a host at the same moment.
         generations = {**plan.relied_on, **plan.generations}
-        return LeaseChange(old, planned, generations, notifications=notifications)
+        left = {i for i in old.resource_ids if i not in generations} if removed or only_added else set()
+        return LeaseChange(old, planned, generations, sorted(left), notifications=notifications)
+
+    def _is_made_ready(self, reservation: Reservation) -> bool:
+        return self._kinds[reservation.resource_type].is_made_ready(reservation)
 
     # make and commit
 
@@ -276,35 +379,101 @@ class LeaseUpdate:
         is made, so that a crash leaves nothing behind. What is replaced is removed when no stored lease
         refers to it any more."""
         self._decided(old, new, caller, now, check)
-        if task.marked(old) != old:
-            old = self._store.commit(LeaseChange(old, task.marked(old)), caller)
+        joining = [
+            r for r in task.marked(new).reservations if r.id in task.marks and not old.reservation(r.id)
+        ]
+        marked = leaving.expected(task.marked(old), joining)
+        if marked != old:
+            old = self._store.commit(LeaseChange(old, marked), caller)
             expected.accept(old)
         before = task.marked(new)
-        ready = self._preparation.make(before, task, caller)
+        try:
+            ready = self._preparation.make(before, task, caller)
+        except BlazarError as failure:
+            self._forget(old, joining, failure)
+            raise
         try:
             decided = self._decided(old, ready, caller, now, check)
             lease = self._admission.commit_once(lambda: self._store.commit(decided, caller), caller.deadline)
         except OutcomeUnknown:
             # The change may be stored, and what was made for it in use.
             raise
-        except BlazarError:
+        except BlazarError as failure:
             # Stored all the same where the outcome of the commit was not known at first: the next attempt
             # finds it.
             stored = self._store.find(old.id) or before
             self._preparation.discard(ready, stored)
             self._preparation.discard(old, stored)
+            self._forget(stored, joining, failure)
             raise
         self._preparation.discard(old, lease)
+        self._withdraw_removed(old, lease)
         return lease
+
+    def _forget(self, stored: Lease, joining: Sequence[Reservation], failure: BlazarError) -> None:
+        """Forget what was to join the lease, for which there is nothing in the cloud. Where the cloud did not
+        answer, or the lease has changed, the engine looks what there is."""
+        ids = {each.id for each in joining}
+        stay = tuple(each for each in stored.leaving if each.id not in ids)
+        if stay != stored.leaving and not isinstance(failure, CloudUnavailable | Stale):
+            with suppress(BlazarError):
+                self._store.commit(LeaseChange(stored, replace(stored, leaving=stay)))
+
+    def _withdraw_removed(self, old: Lease, lease: Lease) -> None:
+        """Remove what requests have made for what was removed before the start, which is all that there is.
+        Where that fails, the engine does it after the start."""
+        if lease.status is LeaseStatus.PENDING and lease.leaving:
+            removed = tuple(each for each in old.reservations if lease.reservation(each.id) is None)
+            gone = replace(old, reservations=removed, trust_id=None)
+            self._preparation.discard(gone, replace(lease, leaving=()))
+
+
+def outstanding(membership: ReservationsChange | None, lease: Lease) -> ReservationsChange | None:
+    """Return what is yet to be done of the change; None where that is nothing, for the request was made
+    before, and only its answer was lost.
+
+    An id that leaves the lease is not used again, for the engine may be removing what was made under it: the
+    next one follows from it. So whichever of these ids the lease has, it has what was to be added."""
+    if membership is None:
+        return None
+    added = []
+    for each in membership.added:
+        ids = [each.id, *(str(uuid5(UUID(each.id), str(n))) for n in range(MOST_IDS))]
+        if not any(map(lease.reservation, ids)):
+            free = next((i for i in ids if lease.remembered(i) is None), None)
+            if free is None:
+                raise Busy()
+            added.append(replace(each, id=free))
+    removed = tuple(i for i in membership.removed if lease.reservation(i) is not None)
+    return ReservationsChange(tuple(added), removed) if added or removed else None
+
+
+def _asks_the_same(reservation: Reservation, old: Lease) -> bool:
+    before = old.reservation(reservation.id)
+    return before is not None and before.parameters == reservation.parameters
+
+
+def _placed(new: Lease, asked: Sequence[Reservation], plan: Plan) -> Lease:
+    """Return the lease with what the plan gives to the reservations that were ``asked`` for; the others keep
+    what they have."""
+    placed = with_allocations(replace(new, reservations=tuple(asked)), plan)
+    known = {each.id: each for each in placed.reservations}
+    rest = new if len(known) == len(new.reservations) else change.shrunk(new)
+    return replace(new, reservations=tuple(known.get(each.id, each) for each in rest.reservations))
 
 
 def _waits(
-    old: Lease, duration: timedelta | None, wait_until: datetime | None, claim_by: ClaimByWish | None
+    old: Lease,
+    duration: timedelta | None,
+    wait_until: datetime | None,
+    claim_by: ClaimByWish | None,
+    membership: ReservationsChange | None,
+    priority: PriorityWish | None,
 ) -> Lease | None:
     """Return the lease where it waits in line. Raises InvalidStatus where what is asked for needs the
     opposite."""
     if old.status is LeaseStatus.WAITING:
-        if duration is not None or claim_by is not None:
+        if any(asked is not None for asked in (duration, claim_by, membership, priority)):
             raise InvalidStatus(reason=ONLY_THESE)
         return old
     if wait_until is not None:

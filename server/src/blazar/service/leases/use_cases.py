@@ -7,17 +7,27 @@ from datetime import datetime, timedelta
 
 from blazar.domain.lease.lease import Lease
 from blazar.service.admission import Admission
-from blazar.service.commands import ByDuration, ClaimByWish, CreateLease, RequestKey, UpdateLease
+from blazar.service.commands import (
+    ByDuration,
+    ClaimByWish,
+    CreateLease,
+    PriorityWish,
+    RequestKey,
+    ReservationsChange,
+    UpdateLease,
+)
 from blazar.service.context import Caller
 from blazar.service.enforcement import Enforcement
 from blazar.service.leases.confirm import LeaseConfirmation
-from blazar.service.leases.create import LeaseCreation
+from blazar.service.leases.create import DisplacingPreview, LeaseCreation
 from blazar.service.leases.delete import LeaseDeletion
+from blazar.service.leases.displace import LeaseDisplacement
 from blazar.service.leases.precondition import Precondition
-from blazar.service.leases.settings import LeaseSettings, WaitSettings
+from blazar.service.leases.settings import DisplacementSettings, LeaseSettings, WaitSettings
 from blazar.service.leases.store import LeaseStore
 from blazar.service.leases.update import LeaseUpdate
 from blazar.service.leases.wait import LeaseWait
+from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.objections import Objections
 from blazar.service.ports import Clock, Database, LeasePage, LeaseQuery, ListPage, Nudge
 from blazar.service.ports.kind import Kinds
@@ -45,12 +55,14 @@ class Leases:
         reports: UsageReports,
         quotas: Quotas,
         waiting: WaitSettings,
+        displacement: DisplacementSettings,
+        metrics: Metrics = NO_METRICS,
     ) -> None:
         self.store = LeaseStore(database, kinds, clock, quotas, reports)
         self._deletion = LeaseDeletion(self.store, admission, clock, nudge)
         objections = Objections(database, kinds, clock, enforcement, quotas)
         self.confirmation = LeaseConfirmation(
-            self.store, admission, preparation, self._deletion, clock, nudge
+            self.store, admission, preparation, self._deletion, kinds, clock, nudge
         )
         wait = LeaseWait(self.store, admission, clock, waiting)
         self.creation = LeaseCreation(
@@ -64,6 +76,7 @@ class Leases:
             enforcement,
             objections,
             wait,
+            LeaseDisplacement(database, admission, clock, displacement, metrics),
         )
         self.changes = LeaseUpdate(self.store, admission, preparation, kinds, clock, nudge, enforcement, wait)
         self.settings = settings
@@ -86,8 +99,11 @@ class Leases:
         key: RequestKey | None = None,
         wait_until: datetime | None = None,
         claim_by: ClaimByWish | None = None,
+        priority: PriorityWish | None = None,
     ) -> Lease:
-        return self.creation.create(command, caller, self.settings, by_duration, key, wait_until, claim_by)
+        return self.creation.create(
+            command, caller, self.settings, by_duration, key, wait_until, claim_by, priority
+        )
 
     def preview_create(
         self,
@@ -95,8 +111,21 @@ class Leases:
         caller: Caller,
         by_duration: ByDuration | None = None,
         claim_by: ClaimByWish | None = None,
+        priority: PriorityWish | None = None,
     ) -> Lease:
-        return self.creation.preview(command, caller, self.settings, by_duration, claim_by)
+        return self.creation.preview(command, caller, self.settings, by_duration, claim_by, priority)
+
+    def preview_displacing(
+        self,
+        command: CreateLease,
+        caller: Caller,
+        by_duration: ByDuration | None = None,
+        claim_by: ClaimByWish | None = None,
+        priority: PriorityWish | None = None,
+    ) -> DisplacingPreview:
+        return self.creation.preview_displacing(
+            command, caller, self.settings, by_duration, claim_by, priority
+        )
 
     def update(
         self,
@@ -107,10 +136,21 @@ class Leases:
         revisions: tuple[int, ...] | None = None,
         wait_until: datetime | None = None,
         claim_by: ClaimByWish | None = None,
+        membership: ReservationsChange | None = None,
+        priority: PriorityWish | None = None,
     ) -> Lease:
         expected = Precondition(revisions)
         return self.changes.update(
-            lease_id, command, caller, duration, expected, self.settings, wait_until, claim_by
+            lease_id,
+            command,
+            caller,
+            duration,
+            expected,
+            self.settings,
+            wait_until,
+            claim_by,
+            membership,
+            priority,
         )
 
     def preview_update(
@@ -122,10 +162,21 @@ class Leases:
         revisions: tuple[int, ...] | None = None,
         wait_until: datetime | None = None,
         claim_by: ClaimByWish | None = None,
+        membership: ReservationsChange | None = None,
+        priority: PriorityWish | None = None,
     ) -> Lease:
         expected = Precondition(revisions)
         return self.changes.preview(
-            lease_id, command, caller, duration, expected, self.settings, wait_until, claim_by
+            lease_id,
+            command,
+            caller,
+            duration,
+            expected,
+            self.settings,
+            wait_until,
+            claim_by,
+            membership,
+            priority,
         )
 
     def delete(self, lease_id: str, caller: Caller, revisions: tuple[int, ...] | None = None) -> None:

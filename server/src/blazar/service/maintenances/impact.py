@@ -19,10 +19,9 @@ from blazar.domain.lease.maintenance import Effect, EffectReason, LeaseImpact, M
 from blazar.domain.planning.budget import DECISION, Budget
 from blazar.domain.planning.demand import PlanRequest
 from blazar.domain.planning.plan import Plan
-from blazar.domain.planning.planner import Allowance, plan
 from blazar.domain.resource import Allocation
 from blazar.domain.time import Interval
-from blazar.service.healing import HealingSettings, with_plan, write_down
+from blazar.service.healing import HealingSettings, plan_replacement, with_plan, write_down
 from blazar.service.ids import new_id
 from blazar.service.ports.kind import Kinds
 
@@ -67,7 +66,7 @@ def occupant_ids(calendar: Calendar, maintenance: Maintenance, now: datetime) ->
     found: dict[str, Interval] = {}
     for resource_id in maintenance.resource_ids:
         for row in calendar.allocations_of(resource_id):
-            if row.interval.overlaps(maintenance.interval) or _is_there_now(row, now):
+            if maintenance.closes(resource_id, row.interval) or _is_there_now(row, now):
                 has = found.get(row.lease_id, row.interval)
                 found[row.lease_id] = Interval(
                     min(has.start, row.interval.start), max(has.end, row.interval.end)
@@ -101,7 +100,6 @@ class ImpactCheck:
         self._force = force
         self._now = now
         self._budget = budget
-        self._taken = frozenset(maintenance.resource_ids)
         own = closures([maintenance])
         both = {i: [*outage.closures.get(i, ()), *own.get(i, ())] for i in {**outage.closures, **own}}
         self._outage = replace(outage, closures=both)
@@ -114,7 +112,7 @@ class ImpactCheck:
         for lease in sorted(occupants.leases, key=lambda each: (each.interval.start, each.id)):
             self._assess(lease, found)
         for id_, interval in sorted(occupants.others.items(), key=lambda each: (each[1], each[0])):
-            if interval.overlaps(self._maintenance.interval):
+            if self._maintenance.overlaps(interval):
                 found.impacts.append(LeaseImpact(id_, interval, Effect.BREAKS, EffectReason.NOT_NOW))
         return found
 
@@ -154,7 +152,7 @@ class ImpactCheck:
         return [
             each
             for each in reservation.allocations
-            if each.resource_id in self._taken and each.interval.overlaps(self._maintenance.interval)
+            if self._maintenance.closes(each.resource_id, each.interval)
         ]
 
     def _hindrance(
@@ -184,8 +182,7 @@ class ImpactCheck:
             settings.order,
             random.getrandbits(32),
         )
-        allowance = Allowance(self._budget.part(DECISION), self._budget.part(DECISION))
-        planned = plan(self._calendar.snapshot(), request, allowance)
+        planned = plan_replacement(self._calendar.snapshot(), request, self._budget)
         new = with_plan(reservation, gone, planned) if isinstance(planned, Plan) else reservation
         if new is not reservation and isinstance(planned, Plan):
             found.generations |= planned.generations

@@ -3,34 +3,31 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
-from blazar.domain.calendar.calendar import Calendar
-from blazar.domain.errors import Conflict, InvalidInput, MaintenanceNotFound, NotFound, Stale
+from blazar.domain.errors import Conflict, MaintenanceNotFound, Stale
 from blazar.domain.lease.change import check_new_interval
 from blazar.domain.lease.healing import Outage, told_closed
 from blazar.domain.lease.lease import Lease
-from blazar.domain.lease.maintenance import LeaseImpact, Maintenance, closures
-from blazar.domain.planning.budget import Budget
-from blazar.domain.resource import Allocation, Pool, Registration
+from blazar.domain.lease.maintenance import LeaseImpact, Maintenance, Purpose, closures
+from blazar.domain.resource import Allocation, Registration
 from blazar.domain.time import HORIZON, Interval, floor_minute
 from blazar.service.admission import Admission
-from blazar.service.calendars import Calendars
 from blazar.service.commands import CreateMaintenance
 from blazar.service.context import Caller
-from blazar.service.healing import HealingSettings, known_misfits, on_closed
+from blazar.service.healing import on_closed
 from blazar.service.ids import new_id
 from blazar.service.leases.dates import moment_of
-from blazar.service.maintenances.impact import STEPS, Assessment, ImpactCheck, Occupants, occupant_ids
+from blazar.service.maintenances.assessor import Assessor
+from blazar.service.maintenances.impact import Assessment
 from blazar.service.metrics import NO_METRICS, Metrics
+from blazar.service.notifications import tell_healing
 from blazar.service.ports import Clock, Database, Nudge, UnitOfWork
-from blazar.service.ports.kind import Kinds
 
 LOG = logging.getLogger(__name__)
-MOST_LEASES = 1000
-"""Leases that one maintenance may have to do with: they are changed in one transaction."""
 MOST_MAINTENANCES = 100
 """That are planned or under way at once, so that a list of them is never long."""
 AT_ONCE = 200
@@ -47,27 +44,21 @@ class MaintenanceDecision:
 
 
 class Maintenances:
-    """The use cases of maintenances. ``pools`` are those whose resources can be taken away."""
+    """The use cases of maintenances."""
 
     def __init__(
         self,
         database: Database,
-        calendars: Calendars,
         admission: Admission,
-        kinds: Kinds,
         clock: Clock,
-        pools: Collection[Pool],
-        settings: HealingSettings,
+        assessor: Assessor,
         nudge: Nudge,
         metrics: Metrics = NO_METRICS,
     ) -> None:
         self._database = database
-        self._calendars = calendars
         self._admission = admission
-        self._kinds = kinds
         self._clock = clock
-        self._pools = pools
-        self._settings = settings
+        self._assessor = assessor
         self._nudge = nudge
         self._metrics = metrics
         self._has_told_all = False
@@ -77,13 +68,14 @@ class Maintenances:
     def get(self, maintenance_id: str) -> Maintenance:
         with self._database.read() as uow:
             found = uow.maintenances.get(maintenance_id)
-        if found is None:
+        if found is None or found.purpose is not Purpose.MAINTENANCE:
             raise MaintenanceNotFound(maintenance=maintenance_id)
         return found
 
     def list(self) -> Sequence[Maintenance]:
         with self._database.read() as uow:
-            return uow.maintenances.list()
+            found = uow.maintenances.list()
+        return [each for each in found if each.purpose is Purpose.MAINTENANCE]
 
     # take away
 
@@ -91,7 +83,7 @@ class Maintenances:
         """Return what a create would do at this moment. Nothing is written."""
 
         def attempt() -> MaintenanceDecision:
-            maintenance, found = self._decided(command, new_id(), caller)
+            maintenance, found = self._decided(command, new_id(), caller, is_preview=True)
             return MaintenanceDecision(maintenance, tuple(found.impacts))
 
         return self._admission.until_committed(attempt, caller.deadline)
@@ -122,7 +114,7 @@ class Maintenances:
         return decision
 
     def _decided(
-        self, command: CreateMaintenance, id_: str, caller: Caller
+        self, command: CreateMaintenance, id_: str, caller: Caller, is_preview: bool = False
     ) -> tuple[Maintenance, Assessment]:
         """Return the maintenance and what is to be committed with it. Raises Stale where the calendar is
         behind what was read."""
@@ -132,89 +124,27 @@ class Maintenances:
         interval = check_new_interval(
             moment_of(command.start, minute), moment_of(command.end, minute), minute
         )
+        assessor = self._assessor
         with self._database.read() as uow:
-            pool = self._pool(self._resources(uow, command.resources))
-        calendar = self._calendars.copy(pool)
+            resources = assessor.resources(uow, command.resources)
+        calendar = assessor.copy(resources, in_full=is_preview)
         with self._database.read() as uow:
-            resources = self._resources(uow, command.resources)
+            resources = assessor.resources(uow, command.resources)
             planned = uow.maintenances.list()
-            _require_free(resources, planned, interval)
             maintenance = _maintenance(command, id_, resources, interval, caller)
-            occupants = self._occupants(uow, calendar, maintenance, planned, now)
-            failures = {each.id: each.failure for each in uow.resources.failed(pool) if each.failure}
-        if any(calendar.generation_of(each.id) != each.generation for each in resources):
-            raise Stale()
-        outage = Outage(
-            failures,
-            Interval(now, now + (self._settings.interval or HORIZON)),
-            self._settings.patience,
-            known_misfits(self._kinds, pool, calendar, occupants.leases, now),
-            closures(planned),
-        )
-        budget = Budget(STEPS, lambda: self._breathe(caller))
-        check = ImpactCheck(
-            self._kinds, self._settings, calendar, outage, maintenance, command.force, now, budget
-        )
-        found = check.assess(occupants)
-        found.generations |= {each.id: each.generation for each in resources}
-        return maintenance, found
-
-    def _breathe(self, caller: Caller) -> None:
-        caller.require_time(self._clock.now())
-        self._calendars.breathe()
-
-    def _occupants(
-        self,
-        uow: UnitOfWork,
-        calendar: Calendar,
-        maintenance: Maintenance,
-        planned: Sequence[Maintenance],
-        now: datetime,
-    ) -> Occupants:
-        ids = dict(occupant_ids(calendar, maintenance, now))
-        for other in planned:
-            ids.pop(other.id, None)
-        if len(ids) > MOST_LEASES:
-            raise InvalidInput(
-                f"{len(ids)} leases have something on these hosts then, and at most {MOST_LEASES} can be "
-                "looked after at once: take fewer hosts away, or for a shorter time."
-            )
-        leases = uow.leases.get_many(sorted(ids))
-        for lease in leases:
-            del ids[lease.id]
-        return Occupants(leases, ids)
-
-    def _resources(self, uow: UnitOfWork, references: Sequence[str]) -> Sequence[Registration]:
-        """Return the resources by id or name, each once. Raises NotFound."""
-        found: dict[str, Registration] = {}
-        for reference in references:
-            resource = self._found(uow, reference)
-            if resource is None:
-                raise NotFound(object=str({"host_id": reference}))
-            found[resource.id] = resource
-        return list(found.values())
-
-    def _found(self, uow: UnitOfWork, reference: str) -> Registration | None:
-        resource = uow.resources.get(reference)
-        if resource is not None and resource.pool in self._pools:
-            return resource
-        by_name = (uow.resources.find(pool, reference) for pool in self._pools)
-        return next((each for each in by_name if each is not None), None)
-
-    def _pool(self, resources: Sequence[Registration]) -> Pool:
-        pools = {each.pool for each in resources}
-        if len(pools) != 1:
-            raise InvalidInput("A maintenance is of hosts of one kind, and of at least one.")
-        return pools.pop()
+            require_free(resources, planned, maintenance)
+            seen = assessor.look(uow, calendar, resources, maintenance, planned)
+        return maintenance, assessor.assess(seen, command.force, caller)
 
     def _commit(self, maintenance: Maintenance, found: Assessment, caller: Caller) -> Maintenance:
         now = self._clock.now()
 
         def work(uow: UnitOfWork) -> Maintenance:
-            if uow.maintenances.count() >= MOST_MAINTENANCES:
+            if uow.maintenances.count(Purpose.MAINTENANCE) >= MOST_MAINTENANCES:
                 raise Conflict(f"There are {MOST_MAINTENANCES} maintenances already: delete one first.")
             uow.resources.bump(found.generations, now)
             uow.leases.save_all(found.changes, now)
+            tell_healing(uow, self._assessor.kinds, found.changes, now)
             stored = uow.maintenances.add(maintenance, now)
             caller.require_time(self._clock.now())
             return stored
@@ -259,7 +189,8 @@ class Maintenances:
                 self._remove(maintenance)
             except Stale:
                 continue  # by another manager
-            LOG.info("Maintenance %s is over", maintenance.id, extra={"action": "maintenance"})
+            what = "Maintenance" if maintenance.purpose is Purpose.MAINTENANCE else "The time before"
+            LOG.info("%s %s is over", what, maintenance.id, extra={"action": "maintenance"})
         if is_any or not self._has_told_all:
             self.tell_leases()
             self._has_told_all = not is_any
@@ -274,18 +205,22 @@ class Maintenances:
             leases = uow.leases.get_many(sorted(ids)) if ids else ()
             failures = {
                 each.id: each.failure
-                for pool in self._pools
+                for pool in self._assessor.pools
                 for each in uow.resources.failed(pool)
                 if each.failure
             }
-        window = Interval(now, now + (self._settings.interval or HORIZON))
-        outage = Outage(failures, window, self._settings.patience, closures=away)
+        window = Interval(now, now + (self._assessor.settings.interval or HORIZON))
+        outage = Outage(failures, window, self._assessor.settings.patience, closures=away)
         told = [(told_closed(lease, outage, now, new_id), lease) for lease in leases]
         for some in _chunks([(new, old) for new, old in told if new != old]):
             try:
-                self._database.transact(lambda uow, pairs=some: uow.leases.save_all(pairs, now))  # type: ignore[misc]
+                self._database.transact(partial(self._save, some, now))
             except Stale:
                 LOG.debug("Leases that are under maintenance have changed; they are told later")
+
+    def _save(self, pairs: Sequence[tuple[Lease, Lease]], now: datetime, uow: UnitOfWork) -> None:
+        uow.leases.save_all(pairs, now)
+        tell_healing(uow, self._assessor.kinds, pairs, now)
 
 
 def _chunks(pairs: Sequence[tuple[Lease, Lease]]) -> Iterator[Sequence[tuple[Lease, Lease]]]:
@@ -304,16 +239,24 @@ def _maintenance(
     return Maintenance(id_, command.name, caller.user_id, interval, allocations, command.reason)
 
 
-def _require_free(
-    resources: Sequence[Registration], planned: Sequence[Maintenance], interval: Interval
+def require_free(
+    resources: Sequence[Registration], planned: Sequence[Maintenance], maintenance: Maintenance
 ) -> None:
     """Raise Conflict where a resource is taken away at this time already, or is being given back."""
     for resource in resources:
         if not resource.reservable:
             raise Conflict(f"Host {resource.name} is being deregistered.")
+        intervals = [a.interval for a in maintenance.allocations if a.resource_id == resource.id]
         for other in planned:
-            if other.interval.overlaps(interval) and resource.id in other.resource_ids:
-                raise Conflict(f"Host {resource.name} is under maintenance {other.id} at this time already.")
+            if other.purpose is not Purpose.BUFFER and any(
+                other.closes(resource.id, interval) for interval in intervals
+            ):
+                raise Conflict(
+                    f"Host {resource.name} is under maintenance {other.id} at this time already."
+                    if other.purpose is Purpose.MAINTENANCE
+                    else f"Host {resource.name} is not there at this time: see available_from and "
+                    "available_until of the host."
+                )
 
 
 def _tell(maintenance: Maintenance, impacts: Sequence[LeaseImpact]) -> None:

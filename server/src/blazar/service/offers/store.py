@@ -9,7 +9,7 @@ from blazar.domain.errors import OfferNotFound, QuotaExceeded
 from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.lease.offer import Offer
 from blazar.service.context import Caller
-from blazar.service.notifications import LEASE_CREATE, payload
+from blazar.service.notifications import LEASE_CREATE, LEASE_OFFERED, payload
 from blazar.service.ports import Clock, Database, UnitOfWork
 from blazar.service.ports.kind import Kinds
 from blazar.service.quotas import Quotas
@@ -72,6 +72,7 @@ class OfferStore:
                 raise QuotaExceeded(OFFERS, self._most, held, 1)
             uow.resources.bump(generations, now)
             stored = uow.offers.add(replace(offer, lease=counted), now)
+            uow.outbox.put(LEASE_OFFERED, payload(stored.lease, self._kinds), now)
             caller.require_time(self._clock.now())
             return stored
 

@@ -13,10 +13,13 @@ from blazar.service.ports.cloud import (
     FloatingIP,
     Hypervisor,
     Identity,
+    Image,
+    Images,
     Network,
     Placement,
     Provider,
     Server,
+    ServerDetails,
     ServerGroup,
     Subnet,
     UnifiedLimits,
@@ -48,17 +51,21 @@ from blazar.service.ports.database import (
     UnitOfWork,
 )
 from blazar.service.ports.drift import Difference, Look, MarkedObject, Repair, is_reservation_id
+from blazar.service.ports.feeds import FeedRepository, LeaseRevision
 from blazar.service.ports.lease_lists import LeasePage, LeasePlace, LeaseQuery, LeaseSort, ListPage
 from blazar.service.ports.maintenances import MaintenanceRepository
 from blazar.service.ports.offers import OfferRepository
 from blazar.service.ports.quotas import QuotaRepository
 from blazar.service.ports.subscriptions import (
     FailedAttempt,
+    KeptMessage,
+    KeptMessages,
     Match,
     ReadyLane,
     SubscriptionRepository,
     WebhookMessage,
     WebhookSender,
+    message_name,
 )
 from blazar.service.ports.surroundings import Announcements, Clock, Notifier, Nudge
 from blazar.service.ports.waitlist import PlaceInLine, WaitlistRepository
@@ -80,18 +87,24 @@ __all__ = [
     "DutyRepository",
     "EventRepository",
     "FailedAttempt",
+    "FeedRepository",
     "Flavor",
     "FloatingIP",
     "Hypervisor",
     "Identity",
+    "Image",
+    "Images",
     "ImportRecord",
     "ImportRepository",
     "KeptKey",
+    "KeptMessage",
+    "KeptMessages",
     "LeaseHeading",
     "LeasePage",
     "LeasePlace",
     "LeaseQuery",
     "LeaseRepository",
+    "LeaseRevision",
     "LeaseSort",
     "ListPage",
     "Look",
@@ -118,6 +131,7 @@ __all__ = [
     "ReportType",
     "ResourceRepository",
     "Server",
+    "ServerDetails",
     "ServerGroup",
     "StandingClaim",
     "Subnet",
@@ -128,4 +142,5 @@ __all__ = [
     "WebhookMessage",
     "WebhookSender",
     "is_reservation_id",
+    "message_name",
 ]

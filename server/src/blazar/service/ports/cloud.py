@@ -79,6 +79,36 @@ class Flavor:
 
 
 @dataclass(frozen=True, slots=True)
+class ServerDetails:
+    """One server, as Nova shows it by itself."""
+
+    id: str
+    name: str
+    status: str
+    """Such as ACTIVE, SHUTOFF or SHELVED_OFFLOADED."""
+    flavor: Flavor
+    """The sizes that the server has, whatever became of the flavor since; without the flavor's id."""
+    task_state: str | None = None
+    """What Nova is doing to it; None where it does nothing."""
+    host: str | None = None
+    """The compute service host; None of a server that has none, and where the credentials may not see it."""
+    project_id: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    is_locked: bool = False
+    fault: str | None = None
+    """Why it is in status ERROR."""
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A Glance image; ``status`` is such as queued, saving or active."""
+
+    id: str
+    name: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
 class ServerGroup:
     """A Nova server group; ``policy`` is affinity, anti-affinity or one of their soft kinds."""
 
@@ -114,6 +144,51 @@ class Compute(Protocol):
         ...
 
     def snapshot_server(self, server: Server, image_name: str) -> None: ...
+
+    def server(self, server_id: str) -> ServerDetails | None:
+        """Return a server; None where there is none that these credentials may see."""
+        ...
+
+    # The following ask Nova for something, which it does later: ``server`` tells when. A server that is gone
+    # is no error; one whose state does not allow it is CloudRefused.
+
+    def shelve_server(self, server_id: str) -> None:
+        """Ask Nova to shelve a server, which leaves its host then or later, as Nova is configured."""
+        ...
+
+    def offload_server(self, server_id: str) -> None:
+        """Ask Nova to take a server that is SHELVED from its host. For administrators."""
+        ...
+
+    def unshelve_server(self, server_id: str, host: str) -> None:
+        """Ask Nova to bring a server that is SHELVED_OFFLOADED up on a host, whatever zone it was in before.
+        For administrators.
+
+        Where the scheduler does not let it onto the host, it stays as it is."""
+        ...
+
+    def lock_server(self, server_id: str) -> None:
+        """Keep all but administrators from changing or deleting a server, until it is unlocked. Done at
+        once."""
+        ...
+
+    def unlock_server(self, server_id: str) -> None: ...
+
+    def suspend_server(self, server_id: str) -> None: ...
+
+    def stop_server(self, server_id: str) -> None: ...
+
+    def create_image(self, server_id: str, name: str, properties: Mapping[str, str]) -> None:
+        """Ask Nova for an image of a server, which has the properties from the beginning."""
+        ...
+
+    def set_server_metadata(self, server_id: str, key: str, value: str) -> None:
+        """Set one key of a server's metadata at once."""
+        ...
+
+    def remove_server_metadata(self, server_id: str, key: str) -> None:
+        """Remove one key of a server's metadata; one that is not there is no error."""
+        ...
 
     def aggregate(self, aggregate_id: int) -> Aggregate | None: ...
 
@@ -322,6 +397,14 @@ class Network(Protocol):
         ...
 
 
+class Images(Protocol):
+    """Glance. Raises as Compute does."""
+
+    def images_with(self, name: str, value: str) -> Sequence[Image]:
+        """Return the images that these credentials may see and whose property of this name has the value."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class UnifiedLimits:
     """What Keystone keeps of the limits of a service, by their names; -1 for none."""
@@ -380,6 +463,8 @@ class Cloud(Protocol):
     def identity(self) -> Identity: ...
     @property
     def network(self) -> Network: ...
+    @property
+    def images(self) -> Images: ...
 
     def as_user(self, token: str) -> Cloud:
         """Return the same cloud with the rights of a user's token. What these rights don't allow is

@@ -14,6 +14,7 @@ from blazar.domain.lease.event import Event
 from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.resource import Allocation, Pool, Registration
 from blazar.domain.time import Interval
+from blazar.service.ports.feeds import FeedRepository
 from blazar.service.ports.lease_lists import LeasePage, LeaseQuery, ListPage
 from blazar.service.ports.maintenances import MaintenanceRepository
 from blazar.service.ports.offers import OfferRepository
@@ -164,6 +165,11 @@ class LeaseRepository(Protocol):
 
     def degraded(self) -> Sequence[str]:
         """Return the ids of degraded leases ahead (PENDING, STARTING, ACTIVE), sorted."""
+        ...
+
+    def starting(self, after: datetime, until: datetime) -> Sequence[str]:
+        """Return the ids of PENDING leases that start after the first moment, and at the second one or
+        earlier, by start and id."""
         ...
 
 
@@ -397,6 +403,10 @@ class Outbox(Protocol):
         """Store a notification, and return its id."""
         ...
 
+    def put_all(self, told: Sequence[tuple[str, Mapping[str, Any]]], now: datetime) -> None:
+        """Store many notifications, event types and payloads, in this order."""
+        ...
+
     def peek(self, limit: int) -> Sequence[Notification]:
         """Return the oldest ones, by id, taken or not."""
         ...
@@ -535,6 +545,10 @@ class DutyRepository(Protocol):
         long as the caller would hold it, or that was done in the future."""
         ...
 
+    def done_at(self, name: str) -> datetime | None:
+        """Return when the duty was last done."""
+        ...
+
     def extend(self, name: str, token: str, now: datetime, until: datetime) -> bool:
         """Hold the duty up to ``until``. Return false where it is lost or has expired."""
         ...
@@ -614,6 +628,8 @@ class UnitOfWork(Protocol):
     def quotas(self) -> QuotaRepository: ...
     @property
     def subscriptions(self) -> SubscriptionRepository: ...
+    @property
+    def feeds(self) -> FeedRepository: ...
     @property
     def waitlist(self) -> WaitlistRepository: ...
 

@@ -37,9 +37,7 @@ class Proposal:
         if old is None:
             return True
         is_within = old.interval.start <= new.interval.start and new.interval.end <= old.interval.end
-        return not is_within or [r.parameters for r in new.reservations] != [
-            r.parameters for r in old.reservations
-        ]
+        return not is_within or not new.asks_as(old)
 
 
 class UsageFilter:

@@ -6,14 +6,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from oslo_config import cfg
 
 from blazar.domain.errors import InvalidInput, NotEnoughResources
 from blazar.domain.lease.lease import Lease, Reservation
-from blazar.domain.lease.outcome import Outcome
+from blazar.domain.lease.outcome import Done, Outcome
 from blazar.domain.planning.demand import Demand
 from blazar.domain.planning.plan import Shortage
 from blazar.domain.resource import Pool, Registration
@@ -23,6 +23,7 @@ from blazar.service.ports.drift import Difference, Look, MarkedObject, Repair
 from blazar.service.ports.steps import RunSteps, one_after_another
 
 P = TypeVar("P")
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,8 @@ class Work:
     resources: Mapping[str, Registration]
     run_steps: RunSteps = one_after_another
     """Runs steps of the verb that do not depend on each other, such as one for each host."""
+    now: datetime = LONG_AGO
+    """When the verb is called, for what it waits for no longer than some time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,9 @@ class RequestHooks(ABC, Generic[P]):
     """The property that has the zone in which a resource lies."""
     requirement_parameters: ClassVar[Sequence[str]] = ()
     """The parameters that are requirements over the properties of resources."""
+    parameters_schema: ClassVar[Mapping[str, Any]] = {}
+    """What a new reservation takes, as the JSON schema of an object, for the description of the API and for
+    forms; empty where the kind describes nothing."""
 
     @abstractmethod
     def decode(self, parameters: Mapping[str, Any]) -> P:
@@ -213,6 +219,11 @@ class RequestHooks(ABC, Generic[P]):
         """Return whether a verb acts in the user's own name later on, so that the lease needs a trust."""
         return False
 
+    def is_made_ready(self, reservation: Reservation) -> bool:
+        """Return whether the verb ``make_ready`` is to be called once the lease is stored with the
+        reservation: one that is prepared or needs a trust, of a new lease or added before its start."""
+        return False
+
 
 class EventVerbs(ABC):
     """The part of a kind that acts on the cloud at events of a lease.
@@ -221,9 +232,17 @@ class EventVerbs(ABC):
     at any time, and after a crash in the middle of it. It raises CloudUnavailable (retried later) and
     CloudRefused."""
 
+    def make_ready(self, work: Work, cloud: Cloud) -> Outcome:
+        """Do what has to be done in the cloud long before the start. A start that comes before this is done
+        does not wait for it: ``activate`` does all that is missing.
+
+        What is given up is told as the lease's reason, and the start is tried all the same."""
+        return Done()
+
     @abstractmethod
     def activate(self, work: Work, cloud: Cloud) -> Outcome:
-        """Make the reserved capacity usable by its owner and by no other project."""
+        """Make the reserved capacity usable by its owner and by no other project. It is called for a
+        reservation that was added to an active lease as well: that one is PENDING."""
 
     @abstractmethod
     def before_end(self, work: Work, cloud: Cloud) -> Outcome:
@@ -231,7 +250,10 @@ class EventVerbs(ABC):
 
     @abstractmethod
     def deactivate(self, work: Work, cloud: Cloud) -> Outcome:
-        """Take the capacity back and remove every object made for the reservation."""
+        """Take the capacity back and remove every object made for the reservation.
+
+        It is called while the lease goes on as well, for a reservation that was removed from it. That one has
+        no allocations: what it had is its surplus."""
 
     def is_used(self, work: Work, cloud: Cloud) -> bool:
         """Return whether what an active reservation has is used. A kind that cannot tell says so of all:

@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from blazar.domain.lease.lease import BEGINNING, Lease, LeaseKey, LeaseStatus
+from blazar.domain.lease.priority import Priority
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,7 @@ class LeaseQuery:
     ends_after: datetime | None = None
     ends_before: datetime | None = None
     resource_type: str | None = None
+    priority: Priority | None = None
     scan: int = LONGEST_SCAN
 
 
@@ -100,6 +102,7 @@ def is_asked_for(lease: Lease, query: LeaseQuery) -> bool:
     start, end = lease.interval.start, lease.interval.end
     return (
         query.project_id in (None, lease.project_id)
+        and query.priority in (None, lease.priority)
         and (query.ids is None or lease.id in query.ids)
         and query.name in (None, lease.name)
         and (query.statuses is None or lease.status in query.statuses)
@@ -107,5 +110,5 @@ def is_asked_for(lease: Lease, query: LeaseQuery) -> bool:
         and (query.starts_before is None or start < query.starts_before)
         and (query.ends_after is None or query.ends_after < end)
         and (query.ends_before is None or end <= query.ends_before)
-        and query.resource_type in (None, *(r.resource_type for r in lease.reservations))
+        and query.resource_type in (None, *(r.resource_type for r in (*lease.reservations, *lease.leaving)))
     )

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from blazar.domain.lease.maintenance import Maintenance
+from blazar.domain.lease.maintenance import Maintenance, Purpose
 
 
 class MaintenanceRepository(Protocol):
-    """Maintenances with their allocations.
+    """Maintenances with their allocations, and what bounds the lifetimes of resources.
 
     No method of LeaseRepository knows a maintenance, but ``exists``. Its allocations are in each occupancy
     and among the allocations, as those of a lease, until it is removed. They count as the use of no
@@ -22,7 +22,13 @@ class MaintenanceRepository(Protocol):
         """Return all of them, by start and id."""
         ...
 
-    def count(self) -> int: ...
+    def lifetimes(self, resource_ids: Sequence[str]) -> Sequence[Maintenance]:
+        """Return those that bound the lifetimes of these resources, in the order of their ids."""
+        ...
+
+    def count(self, purpose: Purpose | None = None) -> int:
+        """Return how many there are: of one purpose, or of any."""
+        ...
 
     def add(self, maintenance: Maintenance, now: datetime) -> Maintenance:
         """Insert the maintenance. Return it as stored: created_at is ``now``, the allocations in the order of

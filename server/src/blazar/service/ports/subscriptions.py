@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-from blazar.domain.subscription import LeaseEvent, Subscription
+from blazar.domain.subscription import CapacityEvent, CapacityLevel, LeaseEvent, Subscription
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,13 +15,18 @@ class Match:
     """A subscription is to be told of an event. ``document`` is what it is told."""
 
     subscription_id: str
-    event: LeaseEvent
+    event: LeaseEvent | CapacityEvent
     document: Mapping[str, Any]
+
+
+def message_name(message_id: int) -> str:
+    """Return the id of a message as subscribers know it: the same each time that it is told."""
+    return f"msg_{message_id}"
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookMessage:
-    """The oldest message of a subscription, taken to be sent. ``token`` proves it at the settlement."""
+    """A message of a subscription, taken to be sent. ``token`` proves it at the settlement."""
 
     id: int
     subscription_id: str
@@ -34,8 +39,24 @@ class WebhookMessage:
 
     @property
     def name(self) -> str:
-        """Return the id that receivers know it by: the same at each attempt."""
-        return f"msg_{self.id}"
+        return message_name(self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptMessage:
+    """A message of a stream."""
+
+    id: int
+    document: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class KeptMessages:
+    """Messages of a stream, oldest first."""
+
+    messages: Sequence[KeptMessage]
+    forgotten: int
+    """The id of the last message that is no longer kept; 0 where all are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +98,11 @@ class SubscriptionRepository(Protocol):
         """Return the subscriptions of a project, or of all projects, oldest first."""
         ...
 
+    def page(self, project_id: str | None, limit: int, after: str | None) -> Sequence[Subscription]:
+        """Return at most ``limit`` subscriptions of a project, or of all projects, in the order of their ids:
+        those that follow ``after``, which need not be there; the first ones where it is None."""
+        ...
+
     def save(self, subscription: Subscription, now: datetime) -> None:
         """Write the name, the url and the events. Raises Stale where it is gone."""
         ...
@@ -97,6 +123,15 @@ class SubscriptionRepository(Protocol):
         to all."""
         ...
 
+    def of_capacity(self) -> Sequence[Subscription]:
+        """Return the active subscriptions to capacity, by id."""
+        ...
+
+    def set_level(self, subscription: Subscription, level: CapacityLevel) -> bool:
+        """Write the level. Return false where it is no longer that of ``subscription``: another manager was
+        faster."""
+        ...
+
     def put(self, matches: Sequence[Match], now: datetime) -> None:
         """Store messages, in this order. Those of subscriptions that are gone are left out."""
         ...
@@ -107,30 +142,53 @@ class SubscriptionRepository(Protocol):
         self, now: datetime, is_prompt: bool, without: Collection[str], limit: int
     ) -> Sequence[ReadyLane]:
         """Return the active subscriptions with a message that is due, those first that are due longest; not
-        those of the projects ``without``.
+        those of the projects ``without``, and no streams.
 
         ``is_prompt``: those whose receiver has taken its last message at once, or else the others."""
         ...
 
-    def take(self, subscription_id: str, token: str, now: datetime, until: datetime) -> WebhookMessage | None:
-        """Take the oldest message. No other manager gets one of this subscription before ``until``. None
-        where nothing is due, or another manager was faster."""
+    def take(
+        self, subscription_id: str, token: str, now: datetime, until: datetime, limit: int = 1
+    ) -> Sequence[WebhookMessage]:
+        """Take the oldest messages. No other manager gets one of this subscription before ``until``. None are
+        returned where nothing is due, or another manager was faster."""
         ...
 
-    def sent(self, message: WebhookMessage, now: datetime, is_prompt: bool) -> None:
-        """Remove the message; the next one is due. A message that is gone is no error."""
+    def sent(
+        self, messages: Sequence[WebhookMessage], now: datetime, is_prompt: bool, is_over: bool = True
+    ) -> None:
+        """Remove messages that were taken together. Messages that are gone are no error.
+
+        ``is_over``: the subscription is given back, and its next message is due. Or else a failure
+        follows in the same transaction."""
         ...
 
     def failed(self, message: WebhookMessage, failure: FailedAttempt, now: datetime) -> None:
-        """Write the failed attempt. Nothing is written where the message was given to another manager."""
+        """Write the failed attempt, and give the subscription back. Nothing is written where the message was
+        given to another manager."""
+        ...
+
+    def kept(self, subscription_id: str, after: int, limit: int) -> KeptMessages:
+        """Return at most ``limit`` messages of a stream with a higher id than ``after``. The messages of one
+        subscription are committed in the order of their ids."""
+        ...
+
+    def newest(self, subscription_ids: Sequence[str]) -> Mapping[str, int]:
+        """Return the id of the newest message of each of these subscriptions, 0 where it has none. Those that
+        are gone are left out."""
+        ...
+
+    def trim(self, subscription_id: str, most: int) -> None:
+        """Remove the oldest messages of a stream, so that ``most`` are left."""
         ...
 
     def counts(self) -> tuple[int, int]:
-        """Return how many messages wait, and how many subscriptions are suspended."""
+        """Return how many messages wait to be sent, and how many subscriptions are suspended."""
         ...
 
     def forget(self, before: datetime) -> None:
-        """Remove the messages of subscriptions that are suspended since ``before`` or earlier."""
+        """Remove the messages of subscriptions that are suspended since ``before`` or earlier, and those of
+        streams that are as old."""
         ...
 
 

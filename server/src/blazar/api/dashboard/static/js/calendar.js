@@ -1,8 +1,10 @@
 /** The calendar of a signed-in user: the tools above it, and the same rows as timeline, table or agenda. */
 
 import { Api, Refused } from "./api.js";
-import { openCreation } from "./create.js";
+import { hostLease, openCreation, soonIn } from "./create.js";
 import "./curve.js";
+import { changeDates, changeOf } from "./dates.js";
+import { DryRun } from "./dry-run.js";
 import { button, choice, element, labelled } from "./element.js";
 import { messageOf, openLease } from "./lease.js";
 import { DAY, HOUR, clock, date, shown } from "./moments.js";
@@ -19,6 +21,7 @@ const TABLE_ROWS = 50;
 const KINDS = ["physical:host", "virtual:instance", "flavor:instance", "virtual:floatingip"];
 
 /** @typedef {import("./rows.js").Bar} Bar */
+/** @typedef {import("./drawing.js").Drawing} Drawing */
 
 export class Calendar extends HTMLElement {
   /**
@@ -39,6 +42,10 @@ export class Calendar extends HTMLElement {
     this._firstOfTable = 0;
     this._inSight = [0, 0];
     this._timer = 0;
+    this._dryRun = new DryRun((refusal) => {
+      this._timeline.judge(!refusal);
+      this._tell(refusal ? text("fitsNot", { message: messageOf(refusal) }) : text("fits"));
+    });
     this._narrow = matchMedia(NARROW);
     this._span = element("select");
     this._view = element("div");
@@ -81,6 +88,9 @@ export class Calendar extends HTMLElement {
         open: (/** @type {CustomEvent} */ event) => this._open(event.detail),
         now: () => this._goNow(),
         sight: (/** @type {CustomEvent} */ event) => this._load(event.detail[0], event.detail[1]),
+        drawing: (/** @type {CustomEvent} */ event) => this._judge(event.detail),
+        drawn: (/** @type {CustomEvent} */ event) => this._do(event.detail),
+        undrawn: () => this._undrawn(),
       },
     });
     this._curve = element("blazar-curve");
@@ -93,7 +103,7 @@ export class Calendar extends HTMLElement {
         { class: "top" },
         element("h1", {}, text("title")),
         this._projects,
-        button(text("newLease"), () => openCreation(this._api, this._scale, (said) => this._changed(said)), {
+        button(text("newLease"), () => this._create(soonIn(this._scale)), {
           class: "primary",
         }),
         button(text("signOut"), () => this._leave(), { class: "plain" }),
@@ -372,7 +382,35 @@ export class Calendar extends HTMLElement {
 
   /** @param {Bar} bar */
   _open(bar) {
-    openLease(this._api, bar, (said) => this._changed(said));
+    openLease(this._api, bar, (...said) => this._changed(...said));
+  }
+
+  /** @param {import("./create.js").Wish} wish */
+  _create(wish) {
+    openCreation(this._api, wish, (...said) => this._changed(...said)).catch((failure) => this._tell(messageOf(failure)));
+  }
+
+  /** Ask whether what is being drawn would fit. @param {Drawing} drawing */
+  _judge({ bar, row, dates }) {
+    this._dryRun.ask(() =>
+      bar
+        ? this._api.put(`leases/${bar.id}`, { ...changeOf(bar, dates), dry_run: true })
+        : this._api.post("leases", { ...hostLease({ ...dates, requirement: row?.requirement }), dry_run: true }),
+    );
+  }
+
+  /** @param {Drawing} drawing */
+  _do({ bar, row, dates }) {
+    this._undrawn();
+    if (!bar) this._create({ ...dates, requirement: row?.requirement });
+    else if (Object.keys(changeOf(bar, dates)).length) {
+      changeDates(this._api, bar, dates, (...said) => this._changed(...said));
+    }
+  }
+
+  _undrawn() {
+    this._dryRun.forget();
+    this._tell("");
   }
 
   /** @param {string} id @param {string} name */
@@ -380,15 +418,20 @@ export class Calendar extends HTMLElement {
     this._open({ id, name, type: "lease", status: "", project: "", start: 0, end: 0, slots: 0, lane: 0, lanes: 1 });
   }
 
-  /** @param {string} said */
-  async _changed(said) {
-    this._tell(said);
+  /** @param {string} said @param {() => Promise<unknown>} [undo] */
+  async _changed(said, undo) {
+    this._tell(said, undo);
     await this._refresh();
   }
 
-  /** @param {string} said */
-  _tell(said) {
-    this._told.textContent = said;
+  /** @param {string} said @param {() => Promise<unknown>} [undo] what was done */
+  _tell(said, undo) {
+    const back = () =>
+      undo?.().then(
+        () => this._changed(text("undone")),
+        (refusal) => this._tell(messageOf(refusal)),
+      );
+    this._told.replaceChildren(said, ...(undo ? [" ", button(text("undo"), back, { class: "link" })] : []));
   }
 
   async _leave() {

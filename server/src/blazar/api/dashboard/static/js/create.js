@@ -1,88 +1,64 @@
 /** The form that makes a lease: dates first; while it is filled in, a dry run tells whether it fits. */
 
-import { Refused } from "./api.js";
 import { openDialog } from "./dialog.js";
+import { DryRun } from "./dry-run.js";
 import { button, choice, element, labelled } from "./element.js";
-import { HOUR, MINUTE, fieldValue, parsed, shown, wire } from "./moments.js";
+import { HOUR, MINUTE, momentField, shown, wire } from "./moments.js";
 import { messageOf } from "./lease.js";
-import { text } from "./texts.js";
+import { kindFields, kindSchemas } from "./fields.js";
+import { offers } from "./offers.js";
+import { kindName, text } from "./texts.js";
 
-const PAUSE = 400;
+const SHORTAGE = 409;
+/** A small server. */
+const SIZE = { amount: 1, vcpus: 1, memory_mb: 1024, disk_gb: 10 };
 
-/** @param {string} name @param {Record<string, unknown>} more @returns {HTMLInputElement} */
-function input(name, more) {
-  return element("input", { name, required: true, ...more });
+const FIRST = "physical:host";
+
+/** @typedef {{ start: number, end: number, requirement?: string }} Wish */
+
+/** @param {import("./scale.js").Scale} scale @returns {Wish} two hours soon, or soon after the start of what is on the screen */
+export function soonIn(scale) {
+  const start = Math.ceil((Math.max(scale.start, Date.now()) + 5 * MINUTE) / HOUR) * HOUR;
+  return { start, end: start + 2 * HOUR };
 }
 
-/** @param {string} name @param {number} value @param {number} [least] */
-function number(name, value, least = 1) {
-  return input(name, { type: "number", value, min: least, step: 1 });
-}
-
-/** The fields of each kind, and the reservation that they say. */
-function kinds() {
-  const requirement = input("requirement", { required: false, spellcheck: "false" });
-  const hosts = number("hosts", 1);
-  const servers = number("servers", 1);
-  const vcpus = number("vcpus", 1);
-  const memory = number("memory", 1024);
-  const disk = number("disk", 10, 0);
+/** @param {Wish} wish @returns {Record<string, any>} the body of a lease of one host */
+export function hostLease({ start, end, requirement = "" }) {
   return {
-    "physical:host": {
-      fields: [labelled(text("hosts"), hosts), labelled(text("requirement"), requirement)],
-      reservation: () => ({
-        resource_type: "physical:host",
-        min: Number(hosts.value),
-        max: Number(hosts.value),
-        hypervisor_properties: "",
-        resource_properties: requirement.value,
-      }),
-    },
-    "virtual:instance": {
-      fields: [
-        labelled(text("servers"), servers),
-        labelled(text("vcpus"), vcpus),
-        labelled(text("memory"), memory),
-        labelled(text("disk"), disk),
-      ],
-      reservation: () => ({
-        resource_type: "virtual:instance",
-        amount: Number(servers.value),
-        vcpus: Number(vcpus.value),
-        memory_mb: Number(memory.value),
-        disk_gb: Number(disk.value),
-        affinity: null,
-        resource_properties: "",
-      }),
-    },
+    name: text("newLease"),
+    start_date: wire(start),
+    end_date: wire(end),
+    reservations: [
+      { resource_type: "physical:host", min: 1, max: 1, hypervisor_properties: "", resource_properties: requirement },
+    ],
+    events: [],
   };
 }
 
-/** @typedef {"physical:host" | "virtual:instance"} KnownKind */
-
 /**
  * @param {import("./api.js").Api} api
- * @param {import("./scale.js").Scale} scale
- * @param {(said: string) => void} changed
+ * @param {Wish} wish
+ * @param {import("./dates.js").Changed} changed
  */
-export function openCreation(api, scale, changed) {
-  const soon = Math.ceil((Math.max(scale.start, Date.now()) + 5 * MINUTE) / HOUR) * HOUR;
-  const from = input("from", { type: "datetime-local", value: fieldValue(soon) });
-  const to = input("to", { type: "datetime-local", value: fieldValue(soon + 2 * HOUR) });
-  const name = input("name", { maxlength: 80 });
-  const known = kinds();
-  let kind = /** @type {KnownKind} */ ("physical:host");
-  const fields = element("div", { class: "fields" }, ...known[kind].fields);
-  const names = { "physical:host": text("hostKind"), "virtual:instance": text("instanceKind") };
-  const chooser = choice(names, kind, (chosen) => {
-    kind = /** @type {KnownKind} */ (chosen);
-    fields.replaceChildren(...known[kind].fields);
+export async function openCreation(api, wish, changed) {
+  const schemas = await kindSchemas(api);
+  const kinds = Object.keys(schemas);
+  const from = momentField("from", wish.start);
+  const to = momentField("to", wish.end);
+  const name = element("input", { name: "name", required: true, maxlength: 80 });
+  const given = { min: 1, max: 1, resource_properties: wish.requirement ?? "", ...SIZE };
+  const known = Object.fromEntries(kinds.map((each) => [each, kindFields(each, schemas[each], given, ask)]));
+  let kind = kinds.includes(FIRST) ? FIRST : kinds[0];
+  const fields = element("div", { class: "fields" }, ...known[kind].nodes);
+  const chooser = choice(Object.fromEntries(kinds.map((each) => [each, kindName([each])])), kind, (chosen) => {
+    kind = chosen;
+    fields.replaceChildren(...known[kind].nodes);
     ask();
   });
   const told = element("p", { class: "told", role: "status" });
-  const offers = element("div", { class: "offers" });
-  let waits = 0;
-  let asks = 0;
+  const instead = element("div", { class: "offers" });
+  const dryRun = new DryRun(tell);
 
   const body = () => ({
     name: name.value || text("newLease"),
@@ -93,32 +69,20 @@ export function openCreation(api, scale, changed) {
   });
 
   function ask() {
-    clearTimeout(waits);
-    waits = window.setTimeout(async () => {
-      const asked = ++asks;
-      if (!from.value || !to.value) {
-        told.textContent = text("datesMissing");
-        return;
-      }
-      const answer = await api.post("leases", { ...body(), dry_run: true }).then(() => null, (refusal) => refusal);
-      if (asked === asks) tell(answer);
-    }, PAUSE);
+    if (from.value && to.value) {
+      dryRun.ask(() => api.post("leases", { ...body(), dry_run: true }));
+    } else {
+      dryRun.forget();
+      told.textContent = text("datesMissing");
+    }
   }
 
-  /** @param {unknown} refusal null where it fits */
+  /** @param {any} refusal null where it fits */
   function tell(refusal) {
     told.textContent = refusal ? text("fitsNot", { message: messageOf(refusal) }) : text("fits");
     told.className = refusal ? "told no" : "told yes";
-    const answers = refusal instanceof Refused ? refusal.body?.suggestions?.answers ?? [] : [];
-    const heading = answers.length ? [element("h3", {}, text("insteadHeading"))] : [];
-    offers.replaceChildren(...heading, ...answers.map(offer));
-  }
-
-  /** @param {any} answer @returns {Node} */
-  function offer(answer) {
-    const said = `${shown(parsed(answer.start_date))} – ${shown(parsed(answer.end_date))}`;
-    const take = button(text("take"), () => make({ ...body(), ...answer.lease }));
-    return element("div", { class: "offer" }, element("span", {}, answer.description || said), element("small", {}, said), take);
+    wait.hidden = refusal?.status !== SHORTAGE;
+    instead.replaceChildren(...offers(refusal, (lease) => make({ ...body(), ...lease })));
   }
 
   /** @param {any} wanted */
@@ -126,12 +90,19 @@ export function openCreation(api, scale, changed) {
     try {
       const { lease } = await api.post("leases", wanted);
       dialog.close();
-      changed(text("created", { name: lease.name }));
+      const said = lease.waiting
+        ? text("waitsInLine", { name: lease.name, position: lease.waiting.position })
+        : text("created", { name: lease.name });
+      changed(said, () => api.delete(`leases/${lease.id}`));
     } catch (refusal) {
       tell(refusal);
     }
   }
 
+  const wait = button(text("waitInLine"), () => {
+    const wanted = body();
+    make({ ...wanted, on_shortage: { wait_until: wanted.start_date } });
+  }, { hidden: true, title: text("waitsUntilStart") });
   const form = element(
     "form",
     {
@@ -148,8 +119,13 @@ export function openCreation(api, scale, changed) {
     element("div", { class: "fields" }, labelled(text("name"), name), labelled(text("kind"), chooser)),
     fields,
     told,
-    offers,
-    element("footer", {}, element("button", { type: "submit", class: "primary" }, text("create"))),
+    instead,
+    element(
+      "footer",
+      { class: "actions" },
+      element("button", { type: "submit", class: "primary" }, text("create")),
+      wait,
+    ),
   );
   const dialog = openDialog(text("newLease"), form);
   ask();

@@ -1,5 +1,6 @@
 /** The page of a lease: what was asked for, what it got and why, its events, and the commands with its id. */
 
+import { openDates } from "./dates.js";
 import { openDialog } from "./dialog.js";
 import { button, choice, element, labelled } from "./element.js";
 import { DAY, HOUR, duration, parsed, shown, wire } from "./moments.js";
@@ -16,7 +17,7 @@ const OWN = [
 /**
  * @param {import("./api.js").Api} api
  * @param {import("./rows.js").Bar} bar
- * @param {(said: string) => void} changed
+ * @param {import("./dates.js").Changed} changed
  */
 export async function openLease(api, bar, changed) {
   if (bar.type !== "lease" || !bar.id) {
@@ -27,13 +28,14 @@ export async function openLease(api, bar, changed) {
   }
   const content = element("div", { class: "lease" }, text("loading"));
   const dialog = openDialog(bar.name, content);
-  const close = (/** @type {string} */ said) => {
+  /** @type {Close} */
+  const close = (...said) => {
     dialog.close();
-    changed(said);
+    if (said.length) changed(...said);
   };
   try {
     const { lease } = await api.get(`leases/${bar.id}`);
-    content.replaceChildren(...parts(api, lease, close));
+    content.replaceChildren(...parts(api, lease, close, changed));
     await tellResources(api, lease, content);
   } catch (refusal) {
     content.replaceChildren(element("p", { role: "alert" }, messageOf(refusal)));
@@ -45,12 +47,14 @@ export function messageOf(refusal) {
   return refusal instanceof Error ? refusal.message : String(refusal);
 }
 
-/** @param {import("./api.js").Api} api @param {any} lease @param {(said: string) => void} close */
-function parts(api, lease, close) {
+/** @typedef {(...said: [] | Parameters<import("./dates.js").Changed>) => void} Close */
+
+/** @param {import("./api.js").Api} api @param {any} lease @param {Close} close @param {import("./dates.js").Changed} changed */
+function parts(api, lease, close, changed) {
   const found = [summary(lease), ...lease.reservations.map(reservation)];
   if (lease.events.length) found.push(section("events", events(lease)));
   found.push(section("commands", ...commands(lease)));
-  if (!FINAL.includes(lease.status)) found.push(actions(api, lease, close));
+  if (!FINAL.includes(lease.status)) found.push(actions(api, lease, close, changed));
   return found;
 }
 
@@ -164,8 +168,8 @@ function commands(lease) {
   });
 }
 
-/** @param {import("./api.js").Api} api @param {any} lease @param {(said: string) => void} close */
-function actions(api, lease, close) {
+/** @param {import("./api.js").Api} api @param {any} lease @param {Close} close @param {import("./dates.js").Changed} changed */
+function actions(api, lease, close, changed) {
   const told = element("p", { class: "told", role: "status" });
   let by = HOUR;
   const end = () => parsed(lease.end_date) + by;
@@ -184,12 +188,17 @@ function actions(api, lease, close) {
   });
   const extend = button(text("extend"), () =>
     change(false).then(
-      () => close(text("extended", { end: shown(end()) })),
+      () => close(text("extended", { end: shown(end()) }), () => api.put(`leases/${lease.id}`, { end_date: wire(parsed(lease.end_date)) })),
       (refusal) => (told.textContent = messageOf(refusal)),
     ),
   );
+  const dates = button(text("changeDates"), () => {
+    close();
+    const known = { start: parsed(lease.start_date), end: parsed(lease.end_date) };
+    openDates(api, { ...known, id: lease.id, name: lease.name, status: lease.status }, known, changed);
+  });
   const cancel = button(text("cancelLease"), () => bar.replaceWith(confirmation(api, lease, bar, close)), { class: "danger" });
-  const bar = element("div", { class: "actions" }, labelled(text("extendBy"), chooser), extend, cancel);
+  const bar = element("div", { class: "actions" }, labelled(text("extendBy"), chooser), extend, dates, cancel);
   return element("footer", {}, bar, told);
 }
 
@@ -197,7 +206,7 @@ function actions(api, lease, close) {
  * @param {import("./api.js").Api} api
  * @param {any} lease
  * @param {Element} bar to show again
- * @param {(said: string) => void} close
+ * @param {Close} close
  */
 function confirmation(api, lease, bar, close) {
   const told = element("span", { role: "alert" }, text("sureToCancel"));

@@ -1,5 +1,7 @@
 /** Moments: milliseconds since 1970 inside the page, UTC on the wire, the viewer's own zone on the screen. */
 
+import { element } from "./element.js";
+
 export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
@@ -40,10 +42,20 @@ export function date(moment) {
 }
 
 /**
+ * @param {string} name
+ * @param {number} moment
+ * @param {boolean} [disabled]
+ * @returns {HTMLInputElement}
+ */
+export function momentField(name, moment, disabled = false) {
+  return element("input", { name, type: "datetime-local", required: true, disabled, value: fieldValue(moment) });
+}
+
+/**
  * @param {number} moment
  * @returns {string} the value of a datetime-local field
  */
-export function fieldValue(moment) {
+function fieldValue(moment) {
   const local = new Date(moment);
   const two = (/** @type {number} */ n) => String(n).padStart(2, "0");
   const day = `${local.getFullYear()}-${two(local.getMonth() + 1)}-${two(local.getDate())}`;

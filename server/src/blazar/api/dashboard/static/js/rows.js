@@ -9,7 +9,7 @@ import { DAY, MINUTE, parsed, wire } from "./moments.js";
 import { kindName } from "./texts.js";
 
 /** @typedef {{ start: number, end: number, type: string, id: string, name: string, status: string, project: string, slots: number, lane: number, lanes: number }} Bar */
-/** @typedef {{ id: string, name: string, trouble: string, bars: Bar[] }} Row */
+/** @typedef {{ id: string, name: string, trouble: string, requirement: string, bars: Bar[] }} Row `requirement` is what names the row's host; empty where it is none */
 /** @typedef {{ label: string, first: number, rows: number }} Group */
 /** @typedef {{ search: string, group: string, kind: string }} Filter */
 
@@ -148,6 +148,12 @@ export class ResourceRows {
   }
 }
 
+/** @param {any} told a timeline in columns @param {number} number of a row */
+function isHost(told, number) {
+  const group = told.groups.find((/** @type {any} */ each) => number >= each.first && number < each.first + each.rows);
+  return Boolean(group?.resource_types.includes("physical:host"));
+}
+
 /** @param {any} told a timeline in columns @returns {Row[]} */
 function rowsOf(told) {
   const start = parsed(told.start_date);
@@ -156,6 +162,7 @@ function rowsOf(told) {
     id,
     name: told.rows.name[at],
     trouble: told.rows.trouble[at],
+    requirement: isHost(told, told.first + at) ? JSON.stringify(["=", "$hypervisor_hostname", told.rows.name[at]]) : "",
     bars: [],
   }));
   const { row, occupant, start: starts, end: ends, slots } = told.bars;
@@ -275,5 +282,5 @@ function rowOf(lease) {
     lane: 0,
     lanes: 1,
   };
-  return { id: lease.id, name: lease.name, trouble: "", bars: [bar] };
+  return { id: lease.id, name: lease.name, trouble: "", requirement: "", bars: [bar] };
 }

@@ -34,6 +34,10 @@ const STEPS = [
 ];
 const NARROWEST = 74;
 
+/** What dates are rounded to where they are drawn. */
+const ROUND = [5 * MINUTE, 15 * MINUTE, 30 * MINUTE, HOUR, 6 * HOUR, DAY];
+const FINEST = 6;
+
 /** @typedef {{ at: number, text: string, isMajor: boolean }} Tick */
 
 export class Scale {
@@ -88,6 +92,12 @@ export class Scale {
       ? lengths.find((each) => each > this.span * 1.01) ?? LONGEST
       : [...lengths].reverse().find((each) => each < this.span * 0.99) ?? SHORTEST;
     return this.zoomed(next, place);
+  }
+
+  /** @param {number} width in pixels @returns {number} the step of what is drawn: some pixels wide */
+  step(width) {
+    const least = (this.span * FINEST) / Math.max(width, 1);
+    return ROUND.find((each) => each >= least) ?? DAY;
   }
 
   /**

@@ -67,7 +67,7 @@ const ENGLISH = {
   status: "Status",
   starts: "Start",
   ends: "End",
-  grid: "Timeline. Arrow keys move, Enter opens a lease, plus and minus zoom, brackets go earlier and later, T is now.",
+  grid: "Timeline. Arrow keys move, Enter opens a lease, plus and minus zoom, brackets go earlier and later, T is now. Leases can be drawn with the pointer.",
   rowOf: "{name}, row {row} of {total}",
   barSays: "{name}, {status}, from {start} to {end}",
   taken: "Reserved",
@@ -108,6 +108,11 @@ const ENGLISH = {
   sureToCancel: "Cancel it for good? Servers in its reservations are removed.",
   yesCancel: "Yes, cancel it",
   keep: "Keep it",
+  changeDates: "Change the dates",
+  datesOf: "Dates of {name}",
+  datesChanged: "The lease {name} is from {start} to {end} now.",
+  undo: "Undo",
+  undone: "It is as it was before.",
   extended: "The lease ends at {end} now.",
   cancelled: "The lease is cancelled.",
   newLease: "New lease",
@@ -115,20 +120,19 @@ const ENGLISH = {
   name: "Name",
   from: "From",
   to: "To",
-  hosts: "Hosts",
-  servers: "Servers",
-  vcpus: "VCPUs each",
-  memory: "Memory each, MiB",
-  disk: "Disk each, GiB",
-  requirement: "Requirement",
+  noneOfIt: "none",
+  either: "either",
+  yes: "yes",
+  no: "no",
   fits: "It fits.",
   fitsNot: "It does not fit: {message}",
   insteadHeading: "You could have",
   take: "Take this",
+  waitInLine: "Wait in line",
+  waitsUntilStart: "The lease is made as soon as there is enough, and waits until its start at the most.",
+  waitsInLine: "The lease {name} waits in line, at position {position}.",
   created: "The lease {name} is made.",
   datesMissing: "Give both dates.",
-  hostKind: "Hosts",
-  instanceKind: "Servers",
   agenda: "Agenda",
   trouble: "No lease may get it now: {reason}",
   updated: "Updated {time}",
@@ -151,6 +155,7 @@ const KINDS = {
   "virtual:instance": "Instances",
   "flavor:instance": "Flavors",
   "virtual:floatingip": "Floating IPs",
+  "instance:server": "Servers that exist",
 };
 
 /**
@@ -160,6 +165,34 @@ const KINDS = {
  */
 export function kindName(types) {
   return KINDS[types[0]] ?? types[0];
+}
+
+/** @type {Record<string, string>} */
+const PARAMETERS = {
+  min: "Hosts, at least",
+  max: "Hosts, at most",
+  hypervisor_properties: "Requirement, of the hypervisor",
+  resource_properties: "Requirement",
+  amount: "How many",
+  vcpus: "VCPUs each",
+  memory_mb: "Memory each, MiB",
+  disk_gb: "Disk each, GiB",
+  affinity: "All on one host",
+  before_end: "Before the end",
+  flavor_id: "Flavor's ID",
+  network_id: "Network's ID",
+  required_floatingips: "Addresses among them",
+  server_id: "Server's ID",
+  on_end: "At the end",
+  locked: "Locked until the end",
+};
+
+/**
+ * The label of a reservation's parameter; one of an unknown kind has its own name.
+ * @param {string} name
+ */
+export function parameterName(name) {
+  return PARAMETERS[name] ?? name.replaceAll("_", " ");
 }
 
 /**

@@ -5,6 +5,7 @@
  * drawn once a frame at most.
  */
 
+import { Shadow, between, followed, movable, moved, partAt } from "./drawing.js";
 import { element } from "./element.js";
 import { shown } from "./moments.js";
 import { Scale } from "./scale.js";
@@ -14,7 +15,6 @@ export const ROW = 36;
 const SPARE = 6;
 const NAME = -1;
 const LABELLED = 34;
-const DRAG = 5;
 
 /** @typedef {import("./rows.js").Bar} Bar */
 /** @typedef {import("./rows.js").Row} Row */
@@ -32,6 +32,9 @@ export class Timeline extends HTMLElement {
     this._active = { row: 0, bar: NAME };
     this._wantsFocus = false;
     this._isStale = false;
+    this._dragged = false;
+    /** @type {Shadow | null} What is being drawn. */
+    this._shadow = null;
     this._width = 0;
     this._frame = 0;
     /** @type {Map<number, Drawn>} */
@@ -40,7 +43,11 @@ export class Timeline extends HTMLElement {
 
   connectedCallback() {
     if (this.firstChild) return;
-    this._axis = element("div", { class: "axis", "aria-hidden": "true" });
+    this._axis = element("div", {
+      class: "axis",
+      "aria-hidden": "true",
+      on: { pointerdown: (/** @type {PointerEvent} */ event) => this._pan(event) },
+    });
     this._now = element("div", { class: "now", "aria-hidden": "true" });
     this._body = element("div", { class: "rows", role: "rowgroup" });
     this._grid = element(
@@ -260,7 +267,7 @@ export class Timeline extends HTMLElement {
       "button",
       {
         type: "button",
-        class: ["bar", bar.type, whose, bar.status.toLowerCase()].filter(Boolean).join(" "),
+        class: ["bar", bar.type, whose, bar.status.toLowerCase(), ...movable(bar, this.project)].filter(Boolean).join(" "),
         tabindex: -1,
         "data-bar": at,
         "aria-label": label,
@@ -382,25 +389,75 @@ export class Timeline extends HTMLElement {
   }
 
   /** Move the time with the pointer. @param {PointerEvent} event */
+  _pan(event) {
+    if (event.button !== 0) return;
+    const width = this._axis.clientWidth;
+    const before = this.scale;
+    const follow = (/** @type {number} */ x) => this._scaled(before.moved((event.clientX - x) / width));
+    followed(event, follow, (isMeant) => isMeant || this._scaled(before));
+  }
+
+  /** Draw a new lease with the pointer, or move one, or pull at its end. @param {PointerEvent} event */
   _grab(event) {
     this._dragged = false;
     if (event.button !== 0 || event.pointerType === "touch") return;
-    const width = this._axis.clientWidth;
-    const from = event.clientX;
-    const before = this.scale;
-    const move = (/** @type {PointerEvent} */ moved) => {
-      const by = moved.clientX - from;
-      this._dragged ||= Math.abs(by) > DRAG;
-      if (this._dragged) this._scaled(before.moved(-by / width));
+    const target = /** @type {HTMLElement} */ (event.target);
+    const line = /** @type {HTMLElement | null} */ (target.closest(".row[data-row]"));
+    const row = line ? this.rows?.row(Number(line.dataset.row)) : undefined;
+    const bar = this._barAt(target, row);
+    const datesAt = this._grabbed(event, target, bar);
+    if (!datesAt) {
+      // It stays; letting go of it is no click all the same.
+      followed(event, () => (this._dragged = true), () => {});
+      return;
+    }
+    const top = line?.offsetTop ?? event.clientY - this._body.getBoundingClientRect().top - ROW / 2;
+    let dates = { start: 0, end: 0 };
+    const follow = (/** @type {number} */ x) => {
+      this._dragged = true;
+      const now = datesAt(x);
+      if (now.start === dates.start && now.end === dates.end) return;
+      dates = now;
+      this._shadow ??= new Shadow(this._body, top);
+      this._shadow.show(dates, this.scale);
+      this.dispatchEvent(new CustomEvent("drawing", { detail: { bar, row, dates } }));
     };
-    const end = () => {
-      removeEventListener("pointermove", move);
-      removeEventListener("pointerup", end);
-      removeEventListener("pointercancel", end);
-    };
-    addEventListener("pointermove", move);
-    addEventListener("pointerup", end);
-    addEventListener("pointercancel", end);
+    followed(event, follow, (isMeant) => {
+      this._shadow?.remove();
+      this._shadow = null;
+      this.dispatchEvent(new CustomEvent(isMeant ? "drawn" : "undrawn", { detail: { bar, row, dates } }));
+    });
+  }
+
+  /** @param {HTMLElement} target @param {Row | undefined} row @returns {Bar | null} */
+  _barAt(target, row) {
+    const node = /** @type {HTMLElement | null} */ (target.closest(".bar"));
+    return (node && row?.bars[Number(node.dataset.bar)]) ?? null;
+  }
+
+  /**
+   * @param {PointerEvent} event
+   * @param {HTMLElement} target
+   * @param {Bar | null} bar
+   * @returns {((x: number) => import("./drawing.js").Dates) | undefined} the dates by where the pointer is;
+   *   nothing for a bar that may not be moved
+   */
+  _grabbed(event, target, bar) {
+    const { left, width } = this._axis.getBoundingClientRect();
+    const at = (/** @type {number} */ x) => this.scale.moment((x - left) / width);
+    const step = this.scale.step(width);
+    if (event.clientX < left) return undefined;
+    if (!bar) return (x) => between(at(event.clientX), at(x), step);
+    const box = /** @type {HTMLElement} */ (target.closest(".bar")).getBoundingClientRect();
+    // An end that is not on the screen cannot be pulled at.
+    const cut = { start: bar.start < this.scale.start, end: bar.end > this.scale.end, both: false };
+    const part = partAt(movable(bar, this.project).filter((each) => !cut[each]), event.clientX, box);
+    return part && ((x) => moved(bar, part, at(x) - at(event.clientX), step));
+  }
+
+  /** Show whether what is being drawn would fit. @param {boolean} fits */
+  judge(fits) {
+    this._shadow?.judge(fits);
   }
 }
 

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from blazar.domain.errors import Conflict, MalformedParameter
-from blazar.kinds.flavor.schema import SourceFlavor
 from blazar.kinds.slots.kind import MOST
+from blazar.kinds.slots.source_flavor import SourceFlavor
 
 CLASS_NAME = re.compile(r"[A-Z0-9_]{1,255}")
 RESERVED_CLASS = "CUSTOM_RESERVATION_"

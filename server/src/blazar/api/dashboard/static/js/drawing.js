@@ -1,0 +1,126 @@
+/** Leases that are drawn, moved and pulled with the pointer: what is meant by it, and its shadow on the rows. */
+
+import { element } from "./element.js";
+import { MINUTE, duration, shown } from "./moments.js";
+
+const EDGE = 8;
+const DRAG = 5;
+
+/** @typedef {import("./rows.js").Bar} Bar */
+/** @typedef {import("./rows.js").Row} Row */
+/** @typedef {import("./scale.js").Scale} Scale */
+/** @typedef {{ start: number, end: number }} Dates */
+/** @typedef {"start" | "end" | "both"} Part */
+/** What is drawn: the new dates of a lease, or a new lease. @typedef {{ bar: Bar | null, row?: Row, dates: Dates }} Drawing */
+
+/**
+ * @param {Bar} bar
+ * @param {string} project of the user
+ * @returns {Part[]} the parts of a bar that its user may move
+ */
+export function movable(bar, project) {
+  if (bar.type !== "lease" || !bar.id || bar.project !== project) return [];
+  if (bar.status === "PENDING") return ["start", "end", "both"];
+  return bar.status === "ACTIVE" ? ["end"] : [];
+}
+
+/**
+ * @param {Part[]} parts
+ * @param {number} x where the pointer is
+ * @param {DOMRect} box of the bar
+ * @returns {Part | undefined} what the pointer takes hold of
+ */
+export function partAt(parts, x, box) {
+  const edge = Math.min(EDGE, box.width / 3);
+  if (parts.includes("end") && x >= box.right - edge) return "end";
+  if (parts.includes("start") && x <= box.left + edge) return "start";
+  return parts.includes("both") ? "both" : undefined;
+}
+
+/**
+ * @param {Dates} old
+ * @param {Part} part
+ * @param {number} by milliseconds
+ * @param {number} step of the dates
+ * @returns {Dates} in whole steps; nothing begins in the past
+ */
+export function moved(old, part, by, step) {
+  const soon = Math.ceil(Date.now() / MINUTE + 1) * MINUTE;
+  const at = (/** @type {number} */ moment) => snapped(moment + by, step);
+  if (part === "end") return { start: old.start, end: Math.max(at(old.end), old.start + step, soon + step) };
+  if (part === "start") return { start: Math.min(Math.max(at(old.start), soon), old.end - MINUTE), end: old.end };
+  const start = Math.max(at(old.start), soon);
+  return { start, end: start + old.end - old.start };
+}
+
+/**
+ * @param {number} from
+ * @param {number} to
+ * @param {number} step
+ * @returns {Dates} of a new lease between both, a step long at least
+ */
+export function between(from, to, step) {
+  const soon = Math.ceil(Date.now() / MINUTE + 1) * MINUTE;
+  const start = Math.max(snapped(Math.min(from, to), step), soon);
+  return { start, end: Math.max(snapped(Math.max(from, to), step), start + step) };
+}
+
+/** @param {number} moment @param {number} step @returns {number} the nearest step of the viewer's clock */
+function snapped(moment, step) {
+  const zone = new Date(moment).getTimezoneOffset() * MINUTE;
+  return Math.round((moment - zone) / step) * step + zone;
+}
+
+/**
+ * Follow the pointer until it is let go.
+ * @param {PointerEvent} pressed
+ * @param {(x: number) => void} follow with where it is, once it has moved far enough to mean it
+ * @param {(isMeant: boolean) => void} end whether it was let go, and not given up with Escape
+ */
+export function followed(pressed, follow, end) {
+  let isDragged = false;
+  const listening = new AbortController();
+  const { signal } = listening;
+  const over = (/** @type {boolean} */ isMeant) => {
+    listening.abort();
+    if (isDragged) end(isMeant);
+  };
+  const move = (/** @type {PointerEvent} */ event) => {
+    isDragged ||= Math.abs(event.clientX - pressed.clientX) > DRAG;
+    if (isDragged) follow(event.clientX);
+  };
+  addEventListener("pointermove", move, { signal });
+  addEventListener("pointerup", () => over(true), { signal });
+  addEventListener("pointercancel", () => over(false), { signal });
+  addEventListener("keydown", (event) => event.key === "Escape" && over(false), { signal });
+}
+
+/** The bar as it would be, above the rows. */
+export class Shadow {
+  /** @param {HTMLElement} rows @param {number} top in pixels */
+  constructor(rows, top) {
+    this._node = element("div", { class: "shadow", "aria-hidden": "true" });
+    this._node.style.top = `${top}px`;
+    rows.append(this._node);
+  }
+
+  /** @param {Dates} dates @param {Scale} scale */
+  show({ start, end }, scale) {
+    const from = Math.max(scale.place(start), 0);
+    const to = Math.min(scale.place(end), 1);
+    this._node.style.setProperty("--from", String(from));
+    this._node.style.setProperty("--length", String(Math.max(to - from, 0)));
+    const said = `${shown(start)} – ${shown(end)}, ${duration(end - start)}`;
+    this._node.replaceChildren(element("span", {}, said));
+  }
+
+  /** @param {boolean} fits */
+  judge(fits) {
+    this._node.classList.toggle("yes", fits);
+    this._node.classList.toggle("no", !fits);
+  }
+
+  remove() {
+    this._node.remove();
+  }
+}

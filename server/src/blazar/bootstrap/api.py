@@ -1,0 +1,110 @@
+"""The REST API, over the use cases of its own process or over those of a manager elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from wsgiref.types import WSGIApplication
+
+from oslo_config import cfg
+
+from blazar.adapters.clock import SystemClock
+from blazar.adapters.metrics import PrometheusMetrics
+from blazar.api import authentication
+from blazar.api.app import make_app
+from blazar.api.authentication import keystone
+from blazar.api.dashboard import Dashboard, SandboxUsers
+from blazar.api.health import Health
+from blazar.api.streams import Streams
+from blazar.broker import rpc_transport
+from blazar.plugins import load_plugins
+from blazar.policies import make_enforcer
+from blazar.rpc.codec import Codec
+from blazar.rpc.messaging import MessagingTransport
+from blazar.rpc.proxy import remote_service
+from blazar.service.interface import Service
+from blazar.service.tracing import NO_TRACING, Tracing
+
+
+def health_of(service: Service, **details: str) -> Callable[[], Health]:
+    """Return how to check ``service``: it is healthy when a manager and its database answer, there is room
+    for changes, and each thread of the manager works. Late events, and a Keystone that gives no token, are
+    reported for the operator to judge: requests are carried out all the same where they need no cloud."""
+
+    def health() -> Health:
+        found = service.health.read()
+        threads = {thread.name: str(thread.state) for thread in found.threads}
+        return Health(
+            found.works,
+            {
+                "database": "OK" if found.takes_changes else "FULL",
+                **details,
+                **_keystone(found.has_token),
+                "event_lag_seconds": found.event_lag_seconds,
+                "outbox": found.outbox,
+                **({"threads": threads} if threads else {}),  # a manager of the version before sends none
+            },
+        )
+
+    return health
+
+
+def _keystone(has_token: bool | None) -> dict[str, str]:
+    """Return what is told of Keystone: nothing where the manager has not looked."""
+    return {} if has_token is None else {"keystone": "OK" if has_token else "UNAVAILABLE"}
+
+
+def build_api(
+    conf: cfg.ConfigOpts,
+    service: Service,
+    metrics: PrometheusMetrics,
+    tracing: Tracing = NO_TRACING,
+    sandbox: SandboxUsers | None = None,
+    streams: Streams | None = None,
+    **health: str,
+) -> WSGIApplication:
+    """The REST API over ``service``: the use cases of this process, or those of a manager elsewhere.
+    ``health`` is what is known to work as well when ``service`` answers. ``sandbox`` has the users of a
+    sandbox cloud, as whom everybody may sign in at the page."""
+    plugins = load_plugins(conf)
+    authenticate = keystone(conf)
+    return make_app(
+        service,
+        plugins.kinds,
+        plugins.of_api,
+        make_enforcer(conf, plugins.policies),
+        conf=conf,
+        authenticate=authenticate,
+        health=health_of(service, **health),
+        metrics=metrics,
+        exposition=metrics.exposition if conf.api.metrics else None,
+        tracing=tracing,
+        dashboard=build_dashboard(conf, sandbox),
+        streams=streams or Streams(service, SystemClock().now),
+    )
+
+
+def build_dashboard(conf: cfg.ConfigOpts, sandbox: SandboxUsers | None = None) -> Dashboard | None:
+    """Return what the calendar page has to know; None where the operator wants no page. The options of
+    [keystone_authtoken] are registered already."""
+    if not conf.dashboard.enabled:
+        return None
+    public = conf.dashboard.keystone_url or conf[authentication.GROUP].www_authenticate_uri or ""
+    return Dashboard(_with_version(public), sandbox)
+
+
+def _with_version(url: str) -> str:
+    """Return Keystone's address with /v3, which www_authenticate_uri often lacks; empty for none."""
+    url = url.rstrip("/")
+    return url if not url or url.endswith("/v3") else f"{url}/v3"
+
+
+def build_remote_api(conf: cfg.ConfigOpts, tracing: Tracing = NO_TRACING) -> WSGIApplication:
+    """The REST API of a process of its own: every use case is carried out by a manager over the broker."""
+    return build_api(conf, build_remote_service(conf, tracing), PrometheusMetrics(), tracing, broker="OK")
+
+
+def build_remote_service(conf: cfg.ConfigOpts, tracing: Tracing = NO_TRACING) -> Service:
+    """All use cases, carried out by a manager over the broker."""
+    transport = rpc_transport(conf)
+    carrier = MessagingTransport(conf, transport, SystemClock(), conf.manager.rpc_topic, tracing)
+    return remote_service(carrier, Codec(load_plugins(conf).interfaces))

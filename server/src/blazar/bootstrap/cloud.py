@@ -1,0 +1,33 @@
+"""The cloud of a program."""
+
+from __future__ import annotations
+
+from keystoneauth1 import loading
+from keystoneauth1.session import Session
+from oslo_config import cfg
+
+from blazar.adapters.openstack.cloud import connect
+from blazar.adapters.openstack.session import pooled_http
+from blazar.bootstrap.settings import engine_settings
+from blazar.conf import former
+from blazar.service.metrics import NO_METRICS, Metrics
+from blazar.service.ports import Cloud
+from blazar.service.tracing import NO_TRACING, Tracing
+
+
+def build_cloud(conf: cfg.ConfigOpts, metrics: Metrics = NO_METRICS, tracing: Tracing = NO_TRACING) -> Cloud:
+    former.adopt(conf)
+    auth = loading.load_auth_from_conf_options(conf, "cloud")
+    http = pooled_http(engine_settings(conf).threads + conf.manager.cloud_calls_at_once + conf.api.threads)
+    settings = conf.cloud
+    session = Session(
+        auth=auth,
+        session=http,
+        verify=False if settings.insecure else settings.cafile or True,
+        cert=(settings.certfile, settings.keyfile) if settings.keyfile else settings.certfile,
+        timeout=settings.timeout or 60,
+        user_agent="blazar",
+    )
+    return connect(
+        session, settings.region_name, settings.interface, metrics, settings.calls_at_once, tracing
+    )

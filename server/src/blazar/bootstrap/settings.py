@@ -1,0 +1,111 @@
+"""What the configuration says, as the settings of services and of the engine."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from oslo_config import cfg
+
+from blazar.adapters.webhooks import HttpSender, WebhookSettings, networks
+from blazar.domain.planning.demand import Order
+from blazar.domain.time import HORIZON, MINUTE
+from blazar.engine.loop import EngineSettings
+from blazar.service.admission import PlanningSettings
+from blazar.service.feeds import FeedSettings
+from blazar.service.healing import HealingSettings
+from blazar.service.leases import ClaimBySettings, DisplacementSettings, LeaseSettings, WaitSettings
+from blazar.service.offers import OfferSettings
+from blazar.service.ports.kind import Kinds
+from blazar.service.subscriptions import SubscriptionSettings
+
+
+def planning_settings(conf: cfg.ConfigOpts) -> PlanningSettings:
+    random = conf["physical:host"].randomize_host_selection
+    return PlanningSettings(
+        Order.RANDOM if random else Order.PACKED,
+        timedelta(minutes=conf.cleaning_time),
+        conf.manager.max_reservations_per_lease,
+    )
+
+
+def healing_settings(conf: cfg.ConfigOpts) -> HealingSettings:
+    own, planning = conf["physical:host"], planning_settings(conf)
+    return HealingSettings(
+        interval=timedelta(minutes=own.healing_interval),
+        patience=timedelta(seconds=own.down_seconds_before_moving),
+        cleaning=planning.cleaning,
+        order=planning.order,
+    )
+
+
+def lease_settings(conf: cfg.ConfigOpts, kinds: Kinds) -> LeaseSettings:
+    """Raises ValueError where a setting names no enabled kind."""
+    return LeaseSettings(
+        notification=timedelta(minutes=conf.manager.minutes_before_end_lease),
+        delete_wait=timedelta(seconds=conf.manager.delete_wait),
+        claim_by=claim_by_settings(conf, kinds),
+    )
+
+
+def claim_by_settings(conf: cfg.ConfigOpts, kinds: Kinds) -> ClaimBySettings:
+    """Raises ValueError where an entry is not of an enabled kind, or its time not a number of minutes."""
+    after = {}
+    for entry in conf.claim_by.minutes:
+        kind, _, minutes = entry.partition("=")
+        if kind not in kinds or not (minutes.isdecimal() and 0 < int(minutes) <= HORIZON // MINUTE):
+            raise ValueError(
+                f"[claim_by] minutes: {entry} is not a kind of {', '.join(sorted(kinds))} with the number of "
+                "its minutes, such as physical:host=120"
+            )
+        after[kind] = int(minutes) * MINUTE
+    warning = timedelta(minutes=conf.claim_by.warning_minutes)
+    return ClaimBySettings(after, frozenset(conf.claim_by.exempt_projects), warning)
+
+
+def offer_settings(conf: cfg.ConfigOpts) -> OfferSettings:
+    return OfferSettings(
+        most=conf.manager.max_offers_per_project,
+        longest=timedelta(minutes=conf.manager.max_offer_minutes),
+    )
+
+
+def wait_settings(conf: cfg.ConfigOpts) -> WaitSettings:
+    return WaitSettings(
+        most=conf.manager.max_waiting_leases_per_project,
+        longest=timedelta(hours=conf.manager.max_wait_hours),
+    )
+
+
+def displacement_settings(conf: cfg.ConfigOpts) -> DisplacementSettings:
+    own = conf.manager
+    return DisplacementSettings(own.displacement, timedelta(minutes=own.displacement_notice_minutes))
+
+
+def webhook_settings(conf: cfg.ConfigOpts) -> WebhookSettings:
+    """Raises ValueError where an option names what is no network."""
+    own = conf.subscriptions
+    return WebhookSettings(
+        networks(own.allowed_networks, "allowed_networks"),
+        networks(own.forbidden_networks, "forbidden_networks"),
+        own.timeout,
+        own.cafile,
+    )
+
+
+def subscription_settings(conf: cfg.ConfigOpts) -> SubscriptionSettings:
+    own = conf.subscriptions
+    require_allowed = HttpSender(webhook_settings(conf)).require_allowed
+    return SubscriptionSettings(own.max_per_project, own.allow_http, require_allowed)
+
+
+def feed_settings(conf: cfg.ConfigOpts) -> FeedSettings:
+    own = conf.feeds
+    return FeedSettings(own.enabled, own.max_per_user, timedelta(days=own.past_days), own.max_leases)
+
+
+def engine_settings(conf: cfg.ConfigOpts) -> EngineSettings:
+    return EngineSettings(
+        conf.manager.event_workers,
+        timedelta(seconds=conf.manager.claim_seconds),
+        reconcile=timedelta(seconds=conf.manager.reconcile_seconds),
+    )

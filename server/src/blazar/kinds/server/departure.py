@@ -1,0 +1,192 @@
+"""The end of a server's time on its host: what its user asked for, step by step, each until Nova has done it.
+
+A step that takes too long is given up, so that the capacity is given back at last. Nothing is lost for that
+as long as there is another way: a server of which no image could be made is shelved instead of deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from blazar.domain.errors import CloudRefused, CloudUnavailable
+from blazar.domain.lease.lease import ReservationStatus
+from blazar.domain.lease.outcome import Done, NotYet, Outcome
+from blazar.kinds.aggregates import existing_aggregate
+from blazar.kinds.server.arrival import LOOK_AFTER, OFFLOADED, ON_A_HOST, SHELVED
+from blazar.kinds.server.marks import RESERVATION, other_reservation, owner_of
+from blazar.kinds.server.schema import ServerParameters, Step
+from blazar.service.ports import Aggregate, Cloud, ServerDetails
+from blazar.service.ports.kind import Work
+
+ENDING = "ending"
+"""In what a reservation remembers: the step that is waited for, since when, and what was given up."""
+COMING = frozenset({"unshelving", "spawning"})
+DOING = {
+    Step.CREATE_IMAGE: "an image of server {name} is being made",
+    Step.SUSPEND: "server {name} is being suspended",
+    Step.SHELVE: "server {name} is being shelved",
+    Step.STOP: "server {name} is being stopped",
+    Step.DELETE: "server {name} is being deleted",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DepartureSettings:
+    """``patience`` is how long each step may take. ``deletes_at_last`` tells whether a server that could not
+    be shelved by then is deleted, also where its user did not ask for that."""
+
+    image_prefix: str = "reserved_"
+    patience: timedelta = timedelta(minutes=15)
+    deletes_at_last: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    """How far an end has come."""
+
+    step: Step
+    since: datetime
+    given_up: frozenset[Step]
+
+    def remembered(self) -> Mapping[str, Any]:
+        return {
+            ENDING: {
+                "step": self.step.value,
+                "since": self.since.isoformat(),
+                "given_up": sorted(self.given_up),
+            }
+        }
+
+
+class Departure:
+    """Takes a server from its host."""
+
+    def __init__(self, settings: DepartureSettings) -> None:
+        self._settings = settings
+
+    def deactivate(self, work: Work, cloud: Cloud, asked: ServerParameters) -> Outcome:
+        """Do what was asked for with a server that has served, then forget the host that was kept for it. One
+        that never came stays as it is."""
+        compute, reservation = cloud.compute, work.reservation
+        server = compute.server(asked.server_id)
+        aggregate = existing_aggregate(reservation, compute)
+        if server is not None and other_reservation(server, reservation.id):
+            server = None
+        if server is not None and server.is_locked and asked.locked:
+            compute.unlock_server(server.id)
+        wanted = _wanted(work, server, aggregate, asked) if server is not None else frozenset[Step]()
+        if server is not None and wanted:
+            outcome = self._step(work, cloud, server, wanted)
+            if outcome is not None:
+                return outcome
+        if aggregate is not None:
+            for host in aggregate.hosts:
+                compute.remove_host(aggregate.id, host)
+            compute.delete_aggregate(aggregate.id)
+        if server is not None and RESERVATION in server.metadata:
+            (owner_of(work.lease, cloud) or cloud).compute.remove_server_metadata(server.id, RESERVATION)
+        return Done()
+
+    def _step(
+        self, work: Work, cloud: Cloud, server: ServerDetails, asked: frozenset[Step]
+    ) -> Outcome | None:
+        """Take the next step, or wait for it; None where there is none left."""
+        user = owner_of(work.lease, cloud)
+        # An image that the service made would not be the user's.
+        cannot = frozenset({Step.CREATE_IMAGE}) if user is None else frozenset[Step]()
+        has_image = Step.CREATE_IMAGE in asked and user is not None and _has_image(work, user)
+        ending = self._ending(work, server, asked, cannot, has_image)
+        if ending is None:
+            return None
+        try:
+            if server.task_state is None or ending.step is Step.DELETE:
+                self._ask(ending.step, work, server, user or cloud, cloud)
+        except (CloudUnavailable, CloudRefused) as failure:
+            # Told as a value, for what an exception tells does not remember since when this is tried.
+            after = LOOK_AFTER if isinstance(failure, CloudRefused) else None
+            return NotYet(failure.message, after, ending.remembered())
+        return NotYet(DOING[ending.step].format(name=server.name), LOOK_AFTER, ending.remembered())
+
+    def _ending(
+        self,
+        work: Work,
+        server: ServerDetails,
+        asked: frozenset[Step],
+        cannot: frozenset[Step],
+        has_image: bool,
+    ) -> _Ending | None:
+        """Return the step that is next, and since when. One that took too long is given up for another."""
+        before = work.reservation.cloud_state.get(ENDING, {})
+        given_up = frozenset(Step(each) for each in before.get("given_up", ())) | cannot
+        while True:
+            step = _next(server, self._instead(asked, given_up), has_image)
+            if step is None:
+                return None
+            is_same = before.get("step") == step
+            since = datetime.fromisoformat(before["since"]) if is_same else work.now
+            if work.now - since < self._settings.patience or not self._may_give_up(step, asked):
+                return _Ending(step, since, given_up)
+            given_up |= {step}
+
+    def _may_give_up(self, step: Step, asked: frozenset[Step]) -> bool:
+        if step is Step.SHELVE:
+            return self._settings.deletes_at_last or Step.DELETE in asked
+        return step is not Step.DELETE
+
+    def _instead(self, asked: frozenset[Step], given_up: frozenset[Step]) -> frozenset[Step]:
+        """Return what is done in place of what was given up."""
+        wanted = asked
+        if Step.CREATE_IMAGE in given_up:
+            wanted = wanted - {Step.DELETE} | {Step.SHELVE}
+        if Step.SHELVE in given_up:
+            wanted = wanted | {Step.DELETE}
+        return wanted - given_up
+
+    def _ask(self, step: Step, work: Work, server: ServerDetails, user: Cloud, cloud: Cloud) -> None:
+        compute = user.compute
+        match step:
+            case Step.CREATE_IMAGE:
+                if not user.images.images_with(RESERVATION, work.reservation.id):
+                    name = f"{self._settings.image_prefix}{server.name}"
+                    compute.create_image(server.id, name, {RESERVATION: work.reservation.id})
+            case Step.SUSPEND:
+                compute.suspend_server(server.id)
+            case Step.SHELVE if server.status == SHELVED:
+                cloud.compute.offload_server(server.id)
+            case Step.SHELVE:
+                compute.shelve_server(server.id)
+            case Step.STOP:
+                compute.stop_server(server.id)
+            case Step.DELETE:
+                compute.delete_server(server.id)
+
+
+def _wanted(
+    work: Work, server: ServerDetails, aggregate: Aggregate | None, asked: ServerParameters
+) -> frozenset[Step]:
+    """Return what is to be done. What its user wants at the end is for a server that has served: one that was
+    only on its way leaves the host, and keeps what it has."""
+    if work.reservation.status is ReservationStatus.ACTIVE:
+        return frozenset(asked.on_end)
+    if aggregate is None:
+        return frozenset()
+    is_there = server.host in aggregate.hosts or server.task_state in COMING
+    return frozenset({Step.SHELVE}) if is_there else frozenset()
+
+
+def _next(server: ServerDetails, wanted: frozenset[Step], has_image: bool) -> Step | None:
+    """Return the first step that is wanted, not done, and possible in the server's status."""
+    due = {
+        Step.CREATE_IMAGE: server.status in ON_A_HOST and not has_image,
+        Step.SUSPEND: server.status == "ACTIVE",
+        Step.SHELVE: server.status != OFFLOADED or server.task_state in COMING,
+        Step.STOP: server.status == "ACTIVE",
+        Step.DELETE: True,
+    }
+    return next((step for step in Step if step in wanted and due[step]), None)
+
+
+def _has_image(work: Work, user: Cloud) -> bool:
+    return any(i.status == "active" for i in user.images.images_with(RESERVATION, work.reservation.id))

@@ -1,0 +1,15 @@
+"""The errors about the server of a reservation."""
+
+from __future__ import annotations
+
+from blazar.domain.errors import Conflict, NotFound
+
+
+class ServerNotFound(NotFound):
+    code = "server_not_found"
+    template = "Server {server} could not be found."
+
+
+class ServerNotReservable(Conflict):
+    code = "server_not_reservable"
+    template = "Server {server} cannot be reserved: {reason}."

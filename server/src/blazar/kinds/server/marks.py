@@ -1,0 +1,35 @@
+"""The marks by which a server is found, and the host that is kept for it: one lease has it at a time."""
+
+from __future__ import annotations
+
+from blazar.domain.lease.lease import Lease, Reservation
+from blazar.kinds.aggregates import SERVER
+from blazar.service.ports import Cloud, ServerDetails
+
+RESERVATION = "blazar_reservation"
+"""The key of the reservation's id in the server's metadata, and among the properties of its images."""
+
+
+def other_reservation(server: ServerDetails, reservation_id: str | None = None) -> str | None:
+    """Return the id of another reservation that has the server; None where there is none."""
+    marked = server.metadata.get(RESERVATION)
+    return marked if marked and marked != reservation_id else None
+
+
+def expected_metadata(
+    lease: Lease, reservation: Reservation, server_id: str, owner_key: str
+) -> dict[str, str]:
+    """Return the metadata that the reservation's aggregate should have."""
+    return {
+        "reservation": reservation.id,
+        "filter_tenant_id": lease.project_id,
+        owner_key: lease.project_id,
+        SERVER: server_id,
+    }
+
+
+def owner_of(lease: Lease, cloud: Cloud) -> Cloud | None:
+    """Return the cloud with the rights of the lease's user; None where the trust is no longer valid."""
+    if lease.trust_id is None or not cloud.identity.is_trust_valid(lease.trust_id):
+        return None
+    return cloud.as_trustee(lease.trust_id)
