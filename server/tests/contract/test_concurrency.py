@@ -14,9 +14,11 @@ import pytest
 from blazar.domain.errors import ClaimLost, LeaseLocked, Stale
 from blazar.domain.lease.event import Event, EventType
 from blazar.domain.resource import Pool
-from blazar.service.ports import Database, UnitOfWork
+from blazar.domain.subscription import LeaseEvent
+from blazar.service.ports import Database, Match, UnitOfWork
 
 from .builders import NOW, START, event_of, host, lease, minutes, new_id
+from .test_subscriptions import subscription
 
 T = TypeVar("T")
 THREADS = 8
@@ -227,3 +229,33 @@ def test_readers_always_see_whole_leases(database: Database, readers: int) -> No
         results = [pool.submit(read, n) for n in range(readers)]
         pool.submit(write).result()
         assert [result.result() for result in results] == [{True}] * readers
+
+
+def test_a_client_of_a_stream_misses_no_message_that_is_committed_late(database: Database) -> None:
+    made = database.transact(lambda u: u.subscriptions.add(subscription(url=""), "whsec_eA==", NOW))
+    is_put, pause = threading.Event(), threading.Event()
+
+    def put(name: str, seconds: float) -> None:
+        def work(u: UnitOfWork) -> None:
+            u.subscriptions.put([Match(made.id, LeaseEvent.CREATED, {"name": name})], NOW)
+            is_put.set()
+            pause.wait(seconds)
+
+        database.transact(work)
+
+    heard: list[str] = []
+    last = 0
+    with ThreadPoolExecutor(2) as pool:
+        slow = pool.submit(put, "slow", 0.3)
+        assert is_put.wait(10)
+        quick = pool.submit(put, "quick", 0)
+        while len(heard) < 2:
+            is_over = slow.done() and quick.done()
+            with database.read() as u:
+                found = u.subscriptions.kept(made.id, last, 9).messages
+            heard += [each.document["name"] for each in found]
+            last = found[-1].id if found else last
+            if is_over:
+                break
+            pause.wait(0.02)
+    assert heard == ["slow", "quick"]

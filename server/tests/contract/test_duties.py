@@ -58,6 +58,18 @@ def test_what_is_done_waits_for_its_time(database: Database) -> None:
     assert take(database, "two", NOW + minutes(10))
 
 
+def test_it_is_known_when_it_was_done(database: Database) -> None:
+    def done_at() -> datetime | None:
+        with database.read() as u:
+            return u.duties.done_at(NAME)
+
+    assert done_at() is None
+    assert take(database, "one")
+    assert done_at() is None
+    assert give_back(database, "one", NOW)
+    assert done_at() == NOW
+
+
 def test_what_is_given_back_undone_is_due_at_once(database: Database) -> None:
     assert take(database, "one")
     assert give_back(database, "one", None)

@@ -14,6 +14,7 @@ from blazar.domain.time import Interval
 from blazar.service.ports import LONGEST_TEXT, Database, LeaseHeading, ListPage
 
 from .builders import (
+    HOUR,
     NOW,
     START,
     allocations_on,
@@ -489,3 +490,54 @@ def test_finds_degraded_leases_ahead(database: Database) -> None:
     add(database, *ahead, *others)
     with database.read() as u:
         assert u.leases.degraded() == sorted(each.id for each in ahead)
+
+
+def test_finds_leases_that_start_soon(database: Database) -> None:
+    last, first = lease("1", start=START + HOUR), lease("2", start=START + minutes(1))
+    others = [lease("1", start=START), lease("1", start=START + HOUR + minutes(1))]
+    others.append(lease("1", start=START + HOUR, status=LeaseStatus.ACTIVE))
+    add(database, last, first, *others)
+    with database.read() as u:
+        assert list(u.leases.starting(START, START + HOUR)) == [first.id, last.id]
+
+
+def test_what_leaves_a_lease_is_kept_apart_until_it_is_gone(database: Database) -> None:
+    value = lease("1", "2")
+    (stays,) = value.reservations
+    leaving = replace(stays, id=new_id(), resource_id=new_id(), status=ReservationStatus.LEAVING)
+    over = allocations_on(["3"], value.id, leaving.id, Interval(START - minutes(1), START), Usage(None), 1)
+    surplus = tuple(replace(each, bound=True) for each in over)
+    add(database, value)
+    stored = read(database, value.id)
+    leaving = replace(leaving, allocations=(), surplus=surplus)
+    after = save(database, replace(stored, leaving=(leaving,)), stored)
+    assert after.reservations == stored.reservations
+    assert [(each.id, each.status, each.cloud_state) for each in after.leaving] == [
+        (leaving.id, ReservationStatus.LEAVING, leaving.cloud_state)
+    ]
+    assert after.resource_ids == ("1", "2")
+    with database.read() as u:
+        (listed,) = u.leases.page(ListPage(10))
+        assert [each.id for each in listed.reservations] == [stays.id]
+        assert [a.reservation_id for a in u.leases.unfinished_on(["3"], START)] == [leaving.id]
+        assert u.leases.unfinished_reservations([leaving.id]) == {leaving.id}
+    gone = save(database, replace(after, leaving=()), after)
+    assert gone.leaving == ()
+    assert gone.reservations == stored.reservations
+    with database.read() as u:
+        assert not u.leases.unfinished_on(["3"], START)
+        assert not u.leases.unfinished_reservations([leaving.id])
+
+
+def test_what_was_about_to_join_a_lease_joins_it(database: Database, stored: Lease) -> None:
+    """Its row changes from one that leaves to one of the lease's own."""
+    (has,) = stored.reservations
+    joining = replace(
+        has, id=new_id(), resource_id=new_id(), status=ReservationStatus.LEAVING, allocations=()
+    )
+    expected = save(database, replace(stored, leaving=(joining,)), stored)
+    (joining,) = expected.leaving
+    joined = replace(joining, status=ReservationStatus.PENDING)
+    after = save(database, replace(expected, leaving=(), reservations=(has, joined)), expected)
+    assert [each.id for each in after.reservations] == [has.id, joining.id]
+    assert after.leaving == ()

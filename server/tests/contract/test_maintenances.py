@@ -9,10 +9,17 @@ import pytest
 from blazar.adapters.db import SqlDatabase
 from blazar.domain.errors import Stale
 from blazar.domain.lease.lease import LeaseStatus, ReservationStatus
-from blazar.domain.lease.maintenance import Maintenance, closures
+from blazar.domain.lease.maintenance import (
+    Lifetime,
+    Maintenance,
+    Purpose,
+    closures,
+    lifetime_row,
+    lifetimes,
+)
 from blazar.domain.lease.offer import Offer
 from blazar.domain.resource import Pool
-from blazar.domain.time import Interval
+from blazar.domain.time import FOREVER, Interval
 from blazar.service.ports import Database, LeaseQuery, ListPage
 
 from .builders import NOW, START, allocations_on, host, hours, lease, minutes, new_id
@@ -51,6 +58,48 @@ def test_it_is_read_as_it_was_written(database: Database, stored: Maintenance) -
         assert list(u.maintenances.list()) == [first, stored]
         assert u.maintenances.count() == 2
         assert closures(u.maintenances.list()) == {"2": [WINDOW], "10": [WINDOW]}
+
+
+@pytest.fixture
+def bounds(database: Database) -> Maintenance:
+    """What bounds the lifetime of host 3: it comes, is there for two hours, and goes."""
+    value = lifetime_row(new_id(), "3", Lifetime(WINDOW.start, WINDOW.end), "admin-1", NOW, new_id)
+    assert value is not None
+    database.transact(lambda u: u.resources.add(host("3"), NOW))
+    return database.transact(lambda u: u.maintenances.add(value, NOW))
+
+
+def test_a_lifetime_is_read_as_it_was_written(
+    database: Database, stored: Maintenance, bounds: Maintenance
+) -> None:
+    with database.read() as u:
+        assert u.maintenances.get(bounds.id) == bounds
+        assert list(u.maintenances.lifetimes(["2", "3", "none"])) == [bounds]
+        assert list(u.maintenances.lifetimes(["2"])) == list(u.maintenances.lifetimes([])) == []
+        counts = [u.maintenances.count(each) for each in (None, Purpose.MAINTENANCE, Purpose.LIFETIME)]
+        assert counts == [2, 1, 1]
+        assert lifetimes(u.maintenances.list(), NOW) == {"3": Lifetime(WINDOW.start, WINDOW.end)}
+        assert closures(u.maintenances.list())["3"] == [
+            Interval(NOW, WINDOW.start),
+            Interval(WINDOW.end, FOREVER),
+        ]
+        assert [each.id for each in u.maintenances.over(WINDOW.end + hours(9000))] == [stored.id]
+        found = {registration.id: taken for registration, taken in u.resources.occupancy(HOSTS)}
+        assert sorted(found["3"], key=lambda each: each.interval) == list(bounds.allocations)
+
+
+def test_no_list_of_leases_knows_a_lifetime(database: Database, bounds: Maintenance) -> None:
+    with database.read() as u:
+        assert u.leases.get(bounds.id) is None
+        assert list(u.leases.list()) == list(u.leases.page(ListPage(10))) == []
+        assert list(u.leases.find(LeaseQuery(limit=10)).leases) == []
+        assert list(u.leases.ids_of_other_kinds([])) == []
+        assert list(u.leases.on_resources(["3"], bounds.interval)) == []
+        assert list(u.leases.unfinished_on(["3"], FOREVER)) == []
+        assert u.quotas.uses("", bounds.interval, NOW)[1] == []
+    database.transact(lambda u: u.maintenances.remove(bounds.id))
+    with database.read() as u:
+        assert (u.maintenances.count(), list(u.resources.allocations(HOSTS))) == (0, [])
 
 
 def test_no_list_of_leases_knows_it(database: Database, stored: Maintenance) -> None:
@@ -129,7 +178,7 @@ def test_those_that_are_over_are_found(database: Database, stored: Maintenance) 
 
 def test_what_a_program_of_the_version_before_makes_of_it(sql: SqlDatabase) -> None:
     """Such a program reads a lease with a status that it does not know: it touches nothing."""
-    assert LeaseStatus("MAINTENANCE") is LeaseStatus.UNKNOWN
+    assert {LeaseStatus(each) for each in Purpose} == {LeaseStatus.UNKNOWN}
     value = sql.transact(lambda u: u.maintenances.add(maintenance("1"), NOW))
     with sql.read() as u:
         (seen,) = u.leases.maintained([value.id])  # type: ignore[attr-defined]

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
 from threading import Barrier
 
+import pytest
 from service.world import ADMIN, World
 
 from blazar.domain.errors import Busy, Conflict, NotEnoughResources
@@ -50,3 +51,20 @@ def test_a_host_is_given_or_taken_away_and_never_both(database: Database) -> Non
     for one, other in combinations(rows, 2):
         if one.resource_id == other.resource_id:
             assert not one.interval.overlaps(other.interval), (one, other)
+
+
+def test_of_changes_of_the_buffer_at_once_none_is_lost(database: Database) -> None:
+    world = World(hosts=5, database=database)
+    world.buffers.set("5", True, ADMIN)
+    managers = [world, *(world.beside() for _ in range(3))]
+    gate = Barrier(len(managers))
+
+    def work(number: int) -> None:
+        gate.wait()
+        managers[number].buffers.set(str(number + 1), True, ADMIN)
+
+    with ThreadPoolExecutor(len(managers)) as threads:
+        list(threads.map(work, range(len(managers))))
+    assert list(world.buffers.list()) == ["1", "2", "3", "4", "5"]
+    with pytest.raises(NotEnoughResources):
+        managers[1].create(end=60)

@@ -111,3 +111,12 @@ def test_one_of_many_relays_takes_the_notices(database: Database) -> None:
         assert [o for o in outcomes if o and not isinstance(o, Stale)] == [notifications]
         assert len(outcomes) == THREADS
         database.transact(lambda u, ids=[n.id for n in notifications]: u.outbox.remove(ids))  # type: ignore[misc]
+
+
+def test_many_are_put_in_their_order(database: Database) -> None:
+    database.transact(lambda u: u.outbox.put_all([], NOW))
+    database.transact(lambda u: u.outbox.put_all([("lease.moved", {"n": n}) for n in range(3)], NOW))
+    with database.read() as u:
+        found = u.outbox.peek(9)
+    assert [(each.event_type, each.payload["n"]) for each in found] == [("lease.moved", n) for n in range(3)]
+    assert not any(each.matched for each in found)

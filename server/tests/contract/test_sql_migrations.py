@@ -356,7 +356,7 @@ def test_a_database_that_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFi
     configuration = tmp_path / "blazar.conf"
     program = Program(configuration, capsys)
     assert "blazar.conf" in program.fail("current", code=2)
-    unavailable = "database is not available: the connection failed or was lost"
+    unavailable = "database is not available: nothing listens at its address"
     for url, reason in {
         "postgresql://blazar:secret@127.0.0.1:1/x": unavailable,
         "oracle://blazar:secret@127.0.0.1/x": "[database] connection cannot be used",

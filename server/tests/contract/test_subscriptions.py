@@ -8,8 +8,22 @@ from typing import Any
 import pytest
 
 from blazar.domain.errors import Stale
-from blazar.domain.subscription import LeaseEvent, Subscription, SubscriptionStatus
-from blazar.service.ports import Database, FailedAttempt, Match, WebhookMessage
+from blazar.domain.subscription import (
+    CapacityCondition,
+    CapacityEvent,
+    CapacityLevel,
+    LeaseEvent,
+    Subscription,
+    SubscriptionStatus,
+)
+from blazar.service.ports import (
+    Database,
+    FailedAttempt,
+    KeptMessages,
+    Match,
+    UnitOfWork,
+    WebhookMessage,
+)
 
 from .builders import NOW, hours, minutes, new_id
 
@@ -47,7 +61,9 @@ def get(database: Database, value: Subscription) -> Subscription:
 
 
 def take(database: Database, value: Subscription, now: Any = NOW, token: str = "t") -> WebhookMessage | None:
-    return database.transact(lambda u: u.subscriptions.take(value.id, token, now, now + minutes(1)))
+    found = database.transact(lambda u: u.subscriptions.take(value.id, token, now, now + minutes(1)))
+    assert len(found) <= 1
+    return found[0] if found else None
 
 
 def taken(database: Database, value: Subscription, now: Any = NOW, token: str = "t") -> WebhookMessage:
@@ -72,6 +88,23 @@ def test_it_is_read_as_it_was_written(database: Database) -> None:
         assert {each.id for each in u.subscriptions.list(None)} == {one.id, two.id}
         assert (u.subscriptions.count("p1"), u.subscriptions.count("p3")) == (1, 0)
         assert "whsec" not in repr(u.subscriptions.get(one.id))
+
+
+def test_pages_go_on_after_an_id_that_need_not_be_there(database: Database) -> None:
+    made = sorted(
+        (add(database, project_id=f"p{number % 2}") for number in range(6)), key=lambda each: each.id
+    )
+    own = [each for each in made if each.project_id == "p1"]
+    with database.read() as u:
+        page = u.subscriptions.page
+        assert list(page(None, 4, None)) == made[:4]
+        assert list(page(None, 4, made[3].id)) == made[4:]
+        assert list(page("p1", 2, None)) == own[:2]
+        assert list(page("p1", 9, own[0].id)) == own[1:]
+        assert list(page("p9", 9, None)) == []
+    database.transact(lambda u: u.subscriptions.remove(made[3].id))
+    with database.read() as u:
+        assert list(u.subscriptions.page(None, 9, made[3].id)) == made[4:]
 
 
 def test_those_that_watch_are_found_by_project_and_lease(database: Database) -> None:
@@ -104,13 +137,35 @@ def test_messages_go_out_one_after_another(database: Database) -> None:
     assert first.secret not in repr(first)
     assert take(database, value, token="other") is None  # another manager
     assert ready(database) == []
-    database.transact(lambda u: u.subscriptions.sent(first, NOW, True))
+    database.transact(lambda u: u.subscriptions.sent([first], NOW, True))
     assert (get(database, value).waiting, get(database, value).delivered_at) == (1, NOW)
     assert (ready(database, NOW, True), ready(database)) == ([value.id], [])
     second = taken(database, value)
     assert second.document == {"lease": {"id": "b"}}
-    database.transact(lambda u: u.subscriptions.sent(second, NOW, True))
+    database.transact(lambda u: u.subscriptions.sent([second], NOW, True))
     assert (get(database, value).waiting, take(database, value)) == (0, None)
+
+
+def test_messages_that_are_taken_together_are_settled_together(database: Database) -> None:
+    value = add(database)
+    put(database, value, "a", "b", "c", "d")
+    some = database.transact(lambda u: u.subscriptions.take(value.id, "t", NOW, HOLD, 3))
+    assert [each.document["lease"]["id"] for each in some] == ["a", "b", "c"]
+    failure = FailedAttempt("The answer is 500.", NOW, NOW + minutes(5), False)
+
+    def settle(u: UnitOfWork) -> None:
+        u.subscriptions.sent(some[:2], NOW, False, is_over=False)
+        u.subscriptions.failed(some[2], failure, NOW)
+
+    database.transact(settle)
+    found = get(database, value)
+    assert (found.waiting, found.attempts, found.delivered_at, found.due) == (2, 1, NOW, failure.due)
+    later = NOW + minutes(5)
+    rest = database.transact(lambda u: u.subscriptions.take(value.id, "t", later, later + minutes(1), 9))
+    assert [(each.document["lease"]["id"], each.attempts) for each in rest] == [("c", 1), ("d", 0)]
+    assert [each.failing_since for each in rest] == [NOW, None]
+    database.transact(lambda u: u.subscriptions.sent(rest, later, True))
+    assert (get(database, value).waiting, ready(database, later, True)) == (0, [])
 
 
 def test_what_a_dead_manager_had_goes_to_another_one(database: Database) -> None:
@@ -124,7 +179,7 @@ def test_what_a_dead_manager_had_goes_to_another_one(database: Database) -> None
     database.transact(lambda u: u.subscriptions.failed(dead, late, HOLD))  # it was only asleep
     assert (get(database, value).status, get(database, value).attempts) == (SubscriptionStatus.ACTIVE, 0)
     for message in (dead, again):  # taken twice, counted once
-        database.transact(lambda u, message=message: u.subscriptions.sent(message, HOLD, True))
+        database.transact(lambda u, message=message: u.subscriptions.sent([message], HOLD, True))
     assert get(database, value).waiting == 0
 
 
@@ -182,7 +237,7 @@ def test_what_is_removed_takes_its_messages_along(database: Database) -> None:
     message = taken(database, value)
     database.transact(lambda u: u.subscriptions.remove(value.id))
     put(database, value, "b")
-    database.transact(lambda u: u.subscriptions.sent(message, NOW, True))
+    database.transact(lambda u: u.subscriptions.sent([message], NOW, True))
     failure = FailedAttempt("x", NOW, NOW, True)
     database.transact(lambda u: u.subscriptions.failed(message, failure, NOW))
     with database.read() as u:
@@ -204,7 +259,7 @@ def test_what_waits_for_a_suspended_one_is_forgotten(database: Database) -> None
         put(database, each, "a", "b")
     message = taken(database, value)
     database.transact(lambda u: u.subscriptions.suspend(value.id, "full", NOW))
-    database.transact(lambda u: u.subscriptions.sent(message, NOW, True))
+    database.transact(lambda u: u.subscriptions.sent([message], NOW, True))
     suspended = get(database, value)
     assert (suspended.status, suspended.last_error, suspended.waiting) == (SUSPENDED, "full", 1)
     database.transact(lambda u: u.subscriptions.forget(NOW - minutes(1)))
@@ -213,6 +268,41 @@ def test_what_waits_for_a_suspended_one_is_forgotten(database: Database) -> None
     assert (get(database, value).waiting, get(database, other).waiting) == (0, 2)
     with database.read() as u:
         assert u.subscriptions.counts() == (2, 1)
+
+
+def test_the_messages_of_a_stream_are_kept_and_read_in_pages(database: Database) -> None:
+    other, value, empty = add(database), add(database, url=""), add(database, url="")
+    put(database, other, "z")
+    put(database, value, *"abcde")
+    put(database, other, "z")
+
+    def kept(after: int = 0, limit: int = 9) -> tuple[str, int]:
+        with database.read() as u:
+            found = u.subscriptions.kept(value.id, after, limit)
+        return "".join(each.document["lease"]["id"] for each in found.messages), found.forgotten
+
+    with database.read() as u:
+        ids = [each.id for each in u.subscriptions.kept(value.id, 0, 9).messages]
+        assert u.subscriptions.kept("none", 0, 9) == KeptMessages([], 0)
+        assert u.subscriptions.counts() == (2, 0)
+        newest = u.subscriptions.newest([value.id, other.id, "none", empty.id])
+    assert newest == {value.id: ids[-1], other.id: ids[-1] + 1, empty.id: 0}
+    assert (ids, kept(0, 2), kept(ids[1])) == (sorted(ids), ("ab", 0), ("cde", 0))
+    assert (ready(database), take(database, value)) == ([other.id], None)
+    database.transact(lambda u: u.subscriptions.trim(value.id, 5))
+    assert (kept(), get(database, value).waiting) == (("abcde", 0), 5)
+    database.transact(lambda u: u.subscriptions.trim(value.id, 3))
+    assert (kept(), get(database, value).waiting) == (("cde", ids[1]), 3)
+    later = NOW + hours(1)
+    database.transact(lambda u: u.subscriptions.put([Match(value.id, LeaseEvent.ENDED, LATE)], later))
+    database.transact(lambda u: u.subscriptions.forget(NOW - minutes(1)))
+    assert kept() == ("cdef", ids[1])
+    database.transact(lambda u: u.subscriptions.forget(NOW))
+    assert (kept(), kept(ids[4]), kept(10**15)) == (("f", ids[4]), ("f", ids[4]), ("", ids[4]))
+    assert (get(database, value).waiting, get(database, other).waiting) == (1, 2)
+
+
+LATE = {"lease": {"id": "f"}}
 
 
 def test_a_notification_is_compared_once(database: Database) -> None:
@@ -228,3 +318,34 @@ def test_a_notification_is_compared_once(database: Database) -> None:
             database.transact(lambda u, again=again: u.outbox.mark_matched(again))
     with database.read() as u:
         assert [each.id for each in u.outbox.unmatched(9)] == ids[2:]
+
+
+CONDITION = CapacityCondition(5, 7, "physical:host", "hosts", '["==", "$gpu", "A100"]')
+
+
+def test_the_level_of_a_subscription_to_capacity_changes_once(database: Database) -> None:
+    add(database)
+    value = add(database, events=(), capacity=CONDITION)
+    suspended = add(database, events=(), capacity=CONDITION)
+    database.transact(lambda u: u.subscriptions.suspend(suspended.id, "full", NOW))
+
+    def level(seen: Subscription, new: CapacityLevel) -> bool:
+        return database.transact(lambda u: u.subscriptions.set_level(seen, new))
+
+    with database.read() as u:
+        (found,) = u.subscriptions.of_capacity()
+    assert (found, found.capacity, found.level) == (value, CONDITION, CapacityLevel())
+    assert level(found, CapacityLevel(True))
+    assert not level(found, CapacityLevel(True))  # another manager, which has looked before
+    low = get(database, value)
+    assert low.level == CapacityLevel(True)
+    assert level(low, CapacityLevel(True, NOW))
+    assert not level(low, CapacityLevel())
+    rising = get(database, value)
+    assert rising.level == CapacityLevel(True, NOW)
+    assert level(rising, CapacityLevel())
+    assert get(database, value) == value
+    assert not level(get(database, suspended), CapacityLevel(True))
+    message = Match(value.id, CapacityEvent.LOW, {"event": "capacity_low"})
+    database.transact(lambda u: u.subscriptions.put([message], NOW))
+    assert taken(database, value).document == {"event": "capacity_low"}

@@ -44,14 +44,14 @@ class Bus:
 
     def listen(self, service: Service, deliveries: Any = None) -> None:
         """Carry out the calls to the topic with ``service``."""
-        server = build_server(
-            self._transport(),
-            Dispatcher(service, CODEC, SystemClock(), deliveries=deliveries),
-            uuid4().hex,
-            self.name,
-        )
+        server = self.server(service, deliveries)
         server.start()
         self._servers.append(server)
+
+    def server(self, service: Service, deliveries: Any = None) -> Any:
+        """Return a server of the calls to the topic, which has not begun."""
+        dispatcher = Dispatcher(service, CODEC, SystemClock(), deliveries=deliveries)
+        return build_server(self._transport(), dispatcher, uuid4().hex, self.name)
 
     def client(self, clock: Clock | None = None) -> Service:
         transport = MessagingTransport(self.conf, self._transport(), clock or SystemClock(), self.name)

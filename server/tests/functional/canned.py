@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from blazar.domain.errors import NotFound
 from blazar.domain.lease.event import Event, EventType
@@ -332,6 +332,8 @@ class CannedVitals:
 
 class ShownKind:
     """Renders a reservation's parameters as they are."""
+
+    parameters_schema: ClassVar[Mapping[str, Any]] = {}
 
     def render(self, reservation: Reservation) -> dict[str, Any]:
         return dict(reservation.parameters)

@@ -22,7 +22,8 @@ from blazar.adapters.notifications import LogNotifier
 from blazar.api.app import make_app
 from blazar.api.dashboard import Dashboard
 from blazar.api.health import Health
-from blazar.bootstrap import Manager, build_database
+from blazar.bootstrap.database import build_database
+from blazar.bootstrap.manager import Manager
 from blazar.kinds.floatingip.extension import FloatingIPExtension
 from blazar.kinds.registered_hosts import HostsExtension
 from blazar.plugins import load_plugins

@@ -25,11 +25,14 @@ from blazar.adapters.metrics import PrometheusMetrics
 from blazar.adapters.notifications import LogNotifier
 from blazar.adapters.openstack.cloud import connect
 from blazar.adapters.openstack.session import pooled_http
-from blazar.bootstrap import Manager, build_api, build_database
+from blazar.bootstrap.api import build_api
+from blazar.bootstrap.database import build_database
+from blazar.bootstrap.manager import Manager
 from blazar.domain.lease.change import new_events
 from blazar.domain.lease.event import Event, EventStatus
 from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation, ReservationStatus
 from blazar.domain.resource import Allocation, Pool
+from blazar.domain.subscription import LeaseEvent
 from blazar.domain.time import Interval
 from blazar.engine.claims import Claims
 from blazar.engine.loop import EngineSettings, EventLoop
@@ -41,6 +44,7 @@ from blazar.rpc.proxy import remote_service
 from blazar.service.calendars import Calendars
 from blazar.service.enabled_kinds import require_kinds
 from blazar.service.events import Events
+from blazar.service.ports import Match
 from blazar_sandbox.cloud import Cloud
 from blazar_sandbox.server import SandboxServer
 
@@ -55,6 +59,9 @@ BETWEEN = timedelta(minutes=6)
 CLAIM = timedelta(seconds=15)
 DATES = "%Y-%m-%d %H:%M"
 VERSION = {"OpenStack-API-Version": "reservation 1.3"}
+STREAMS = {"OpenStack-API-Version": "reservation 1.16"}
+MEMBERS = {"OpenStack-API-Version": "reservation 1.12"}
+FEEDS = {"OpenStack-API-Version": "reservation 1.17"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,6 +286,7 @@ def operations(site: Site) -> Iterator[tuple[str, Tally]]:
     ]:
         yield from life(site, name, asked)
     yield from _reading(site)
+    yield from _streamed(site)
     yield from _refused(site)
     yield from _maintained(site)
     yield from _by_itself(site)
@@ -297,6 +305,13 @@ def _requests(site: Site, kind: str, asked: Mapping[str, Any]) -> Iterator[tuple
     with site.counted() as tally:
         site.send("PUT", path, json={"prolong_for": "1h"})
     yield f"prolong: {kind}", tally
+    with site.counted() as tally:
+        added = site.send("PUT", path, headers=MEMBERS, json={"reservations": [asked]})
+    yield f"add: {kind}", tally
+    gone = {"id": added.json["lease"]["reservations"][1]["id"], "remove": True}
+    with site.counted() as tally:
+        site.send("PUT", path, headers=MEMBERS, json={"reservations": [gone]})
+    yield f"remove: {kind}", tally
     with site.counted() as tally:
         site.send("DELETE", path)
     yield f"delete: {kind}", tally
@@ -335,6 +350,46 @@ def _reading(site: Site) -> Iterator[tuple[str, Tally]]:
         with site.counted() as tally:
             site.send(method, path, user, headers=VERSION, **more)
         yield name, tally
+    yield from _fed(site)
+
+
+def _fed(site: Site) -> Iterator[tuple[str, Tally]]:
+    """Read a calendar feed, and then ask whether it has changed."""
+    made = site.send("POST", "/v1/feeds", json={}, headers=FEEDS).json["feed"]
+    path = f"/v1/feeds/{made['url'].rpartition('/')[2]}"
+    site.send("GET", path)
+    with site.counted() as tally:
+        answer = site.send("GET", path)
+    yield "feed", tally
+    with site.counted() as tally:
+        same = site.ask("GET", path, headers={"If-None-Match": answer.headers["etag"]})
+    assert same.status_code == 304
+    yield "feed, nothing has changed", tally
+    site.send("DELETE", f"/v1/feeds/{made['id']}", headers=FEEDS)
+    refused = []
+    for address in (path, f"/v1/feeds/{'x' * 43}.ics", "/v1/feeds/x.ics"):
+        with site.counted() as tally:
+            assert site.ask("GET", address).status_code == 404
+        refused.append(
+            [tally.counts[each] for each in ("messages", "statements", "rows_read", "answer_bytes")]
+        )
+    assert refused[0] == refused[1] == refused[2], refused
+    yield "feed, revoked or unknown", tally
+
+
+def _streamed(site: Site) -> Iterator[tuple[str, Tally]]:
+    """Ask a stream for what is new. As many events are kept as leases are over."""
+    made = site.send("POST", "/v1/subscriptions", json={}, headers=STREAMS).json["subscription"]
+    kept = Match(made["id"], LeaseEvent.ENDED, {"event": "ended"})
+    site.database.transact(lambda uow: uow.subscriptions.put([kept] * site.size.over, NOW))
+    path = f"/v1/subscriptions/{made['id']}/events"
+    name = ""
+    while found := site.send("GET", path, headers={**STREAMS, "Last-Event-ID": name}).text.split("id: ")[1:]:
+        name = found[-1].partition("\n")[0]
+    with site.counted() as tally:
+        assert "id: " not in site.send("GET", path, headers={**STREAMS, "Last-Event-ID": name}).text
+    yield "events of a stream, nothing new", tally
+    site.send("DELETE", f"/v1/subscriptions/{made['id']}", headers=STREAMS)
 
 
 def _refused(site: Site) -> Iterator[tuple[str, Tally]]:

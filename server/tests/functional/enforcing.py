@@ -52,14 +52,15 @@ class Deciding:
         self.asked: list[Asked] = []
         self.decide: Decide = yes
         self.over = threading.Event()
+        self.answers_again = threading.Event()
 
     @property
     def paths(self) -> list[str]:
         return [each.path for each in self.asked]
 
     def hang(self, asked: Asked) -> Answer:
-        """Answer when the test is over."""
-        self.over.wait(60)
+        """Answer when the service does so again, or the test is over."""
+        self.answers_again.wait(60)
         return Answer(204)
 
 
@@ -105,6 +106,7 @@ def deciding() -> Iterator[Deciding]:
         yield service
     finally:
         service.over.set()
+        service.answers_again.set()
         server.shutdown()
         server.server_close()
         thread.join()

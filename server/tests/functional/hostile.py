@@ -246,6 +246,17 @@ def changes(now: datetime, parts: list[str], name: str, ids: list[str]) -> st.Se
     return spoilt(body, ids)
 
 
+def exchanges(
+    parts: list[str], each: st.SearchStrategy[dict[str, Any]], ids: list[str]
+) -> st.SearchStrategy[Any]:
+    """Return bodies that add some of the reservations to a lease with ``parts``, and remove some of it."""
+    removed = st.fixed_dictionaries(
+        {"id": st.sampled_from((*parts, *ids, "nope")), "remove": st.booleans() | st.just(True)}
+    )
+    entry = spoilt(removed, ids) | removed | spoilt(each, ids) | each
+    return st.fixed_dictionaries({"reservations": st.lists(entry, max_size=3)})
+
+
 capabilities = st.dictionaries(
     st.sampled_from(("gpu", "rack", "owner", "vcpus", "id", "a/b", " x")) | odd_texts,
     st.sampled_from(("1", "2", "r1", 3, True, None)) | hostile,

@@ -21,7 +21,10 @@ from blazar.adapters.db.schema import upgrade
 from blazar.adapters.metrics import PrometheusMetrics
 from blazar.adapters.notifications import LogNotifier
 from blazar.adapters.openstack.bulkhead import CALLS_AT_ONCE
-from blazar.bootstrap import Manager, build_api, build_cloud, build_database
+from blazar.bootstrap.api import build_api
+from blazar.bootstrap.cloud import build_cloud
+from blazar.bootstrap.database import build_database
+from blazar.bootstrap.manager import Manager
 from blazar.plugins import load_plugins
 from blazar.service.tracing import NO_TRACING, Tracing
 from blazar_sandbox.cloud import Cloud
@@ -85,6 +88,7 @@ class Sandboxed:
         quota: Mapping[str, Any] | None = None,
         claim_by: Mapping[str, Any] | None = None,
         subscriptions: Mapping[str, Any] | None = None,
+        feeds: Mapping[str, Any] | None = None,
         **manager: Any,
     ) -> None:
         """``manager`` has options of the section of that name, ``monitoring`` those of ``physical:host``."""
@@ -99,6 +103,7 @@ class Sandboxed:
             + section("quota", **(quota or {}))
             + section("claim_by", **(claim_by or {}))
             + section("subscriptions", **(subscriptions or {}))
+            + section("feeds", **(feeds or {}))
             + section("physical:host", **(monitoring or {}))
             + section("cloud", interface="public", calls_at_once=calls_at_once, **own)
             + section(
@@ -137,6 +142,10 @@ class Sandboxed:
 
     def send(self, method: str, path: str, user: str, **more: Any) -> Any:
         return self._send(method, path, self.token(user), **more)
+
+    def ask(self, method: str, path: str, **more: Any) -> Any:
+        """Send a request without a token."""
+        return self._send(method, path, None, **more)
 
     def token(self, user: str) -> str:
         """Return the user's token for the user's project; ``system`` is the administrator of the system,

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import gc
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
+import amqp
 import pytest
 from free_ports import free_port
 from labtests.relay import Relay
+from sqlalchemy import make_url
 
 from blazar.adapters.clock import SystemClock
 from blazar.adapters.db import SqlDatabase
@@ -22,6 +25,7 @@ from blazar.adapters.notifications import LogNotifier, MessagingNotifier, chosen
 from blazar.broker import oslo_messaging
 from blazar.domain.errors import CloudUnavailable, NotFound, TooLate
 from blazar.engine.relay import Relay as OutboxRelay
+from blazar.rpc.messaging import CallServer
 from blazar.service.commands import UpdateLease
 from blazar.service.context import Caller
 from blazar.service.health import ThreadState
@@ -140,6 +144,38 @@ def test_a_broker_that_is_not_there(new_bus: NewBus) -> None:
             client.called_by(CALLER).leases.get(LEASE_ID)
         assert told.value.fields["service"] == "the message broker"
     assert time.monotonic() - began < 20
+
+
+@pytest.mark.servers
+def test_calls_are_taken_as_soon_as_the_broker_does_not_refuse_any_more(
+    new_bus: NewBus, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An exchange of that name, and of another kind, stands for all that an operator has to mend first."""
+    bus = new_bus()
+    with amqp.Connection(**at_the_broker()) as connection:
+        channel = connection.channel()
+        channel.exchange_declare(bus.name, "fanout", durable=True, auto_delete=False)
+        calls = CallServer(lambda: bus.server(Canned()), pause=0.2)
+        with caplog.at_level(logging.INFO, "blazar.rpc.messaging"):
+            calls.start()
+            try:
+                assert until(lambda: "the broker refuses" in caplog.text)
+                time.sleep(1)
+                channel.exchange_delete(bus.name)
+                assert until(lambda: "The manager takes calls" in caplog.text)
+                assert bus.client().called_by(CALLER).leases.get(LEASE_ID) == LEASE
+            finally:
+                calls.stop()
+    assert caplog.text.count("the broker refuses") == 1
+    assert not [each for each in caplog.records if each.exc_info and each.name.startswith("blazar")]
+
+
+def at_the_broker() -> dict[str, Any]:
+    """Return where the broker of the tests is, as the library of AMQP wants it."""
+    url = make_url(RABBITMQ)
+    place = f"{url.host}:{url.port or 5672}"
+    virtual_host = unquote(url.database or "/")
+    return {"host": place, "userid": url.username, "password": url.password, "virtual_host": virtual_host}
 
 
 class OtherClock(SystemClock):

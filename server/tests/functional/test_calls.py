@@ -17,8 +17,10 @@ from pydantic import ValidationError
 from blazar.adapters.memory import MemoryDatabase
 from blazar.domain.errors import BlazarError, CloudUnavailable, Internal, InvalidInput, NotFound, TooLate
 from blazar.domain.lease.claim_by import ClaimBy
+from blazar.domain.lease.displacement import DisplacedLease
 from blazar.domain.lease.event import Event, EventStatus, EventType
 from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation, ReservationStatus
+from blazar.domain.lease.priority import Priority
 from blazar.domain.resource import Allocation, Usage
 from blazar.domain.time import Interval
 from blazar.kinds.registered_hosts.commands import RegisterHost
@@ -30,10 +32,18 @@ from blazar.rpc.deliveries import Deliveries
 from blazar.rpc.dispatcher import Dispatcher
 from blazar.rpc.proxy import remote_service
 from blazar.service.commands import NOW as NOW_DATE
-from blazar.service.commands import ClaimByWish, CreateLease, RequestKey, ReservationRequest, UpdateLease
+from blazar.service.commands import (
+    ClaimByWish,
+    CreateLease,
+    PriorityWish,
+    RequestKey,
+    ReservationRequest,
+    UpdateLease,
+)
 from blazar.service.context import Caller
 from blazar.service.health import ManagerHealth
 from blazar.service.interface import CallOptions, options_of
+from blazar.service.leases import DisplacingPreview
 
 from .canned import LEASE, LEASE_ID, Canned
 from .conftest import CORE, INTERFACES
@@ -607,6 +617,10 @@ def test_a_manager_of_the_version_before_refuses_what_it_would_not_heed(service:
         leases.create(command, CALLER, claim_by=wish)
     with pytest.raises(NotUnderstood, match="claim_by"):
         leases.update(LEASE_ID, UpdateLease(), CALLER, claim_by=wish)
+    with pytest.raises(NotUnderstood, match="priority"):
+        leases.create(command, CALLER, priority=PriorityWish(Priority.LOW))
+    with pytest.raises(NotUnderstood, match="priority"):
+        leases.update(LEASE_ID, UpdateLease(), CALLER, priority=PriorityWish(Priority.LOW))
     assert service.commands == []
     assert leases.create(command, CALLER) == LEASE
     assert leases.update(LEASE_ID, UpdateLease(name="b"), CALLER) == LEASE
@@ -632,6 +646,28 @@ def test_how_soon_a_lease_has_to_be_used_arrives_as_it_was(
     about = () if "create" in use_case else ("l",)
     sent = json.loads(json.dumps(signature.encode_arguments(*about, command, CALLER, claim_by=wish)))
     assert signature.decode_arguments(sent)["claim_by"] == wish
+
+
+@pytest.mark.parametrize(
+    "use_case", ["create", "preview_create", "preview_displacing", "update", "preview_update"]
+)
+@pytest.mark.parametrize(
+    "wish", [PriorityWish(Priority.HIGH, True), PriorityWish(None, True), PriorityWish(Priority.LOW)]
+)
+def test_a_priority_arrives_as_it_was(use_case: str, wish: PriorityWish) -> None:
+    signature = CODEC.signature("leases", use_case)
+    is_update = "update" in use_case
+    command = UpdateLease() if is_update else CreateLease("a", NOW_DATE, NOW)
+    about = ("l",) if is_update else ()
+    sent = json.loads(json.dumps(signature.encode_arguments(*about, command, CALLER, priority=wish)))
+    assert signature.decode_arguments(sent)["priority"] == wish
+
+
+def test_what_would_give_way_is_answered_as_it_is() -> None:
+    signature = CODEC.signature("leases", "preview_displacing")
+    waiting = replace(LEASE, status=LeaseStatus.WAITING, priority=Priority.LOW)
+    found = DisplacingPreview(LEASE, (DisplacedLease(LEASE, waiting),))
+    assert signature.decode_result(json.loads(json.dumps(signature.encode_result(found)))) == found
 
 
 def test_a_lease_is_answered_with_the_time_in_which_it_has_to_be_used() -> None:

@@ -41,6 +41,8 @@ REASONS: Mapping[str, str] = {
     "list of all hosts": "hosts",
     "allocation of one host": "leases ahead of the host",
     "availability of one host": OF_PROJECT,
+    "feed": f"{OF_PROJECT}, of which 500 are told",
+    "feed, nothing has changed": f"{OF_PROJECT}, of which 500 are told",
     "create, refused": ALL_HOSTS,
     "create, refused and explained": f"{ALL_HOSTS}; leases in the way, of which 20 are told",
     "start of a manager": "hosts; leases ahead",

@@ -9,7 +9,7 @@ import pytest
 from oslo_config import cfg
 
 from blazar.api.dashboard import Dashboard, SandboxUsers, with_dashboard
-from blazar.bootstrap import build_dashboard
+from blazar.bootstrap.api import build_dashboard
 
 from .canned import Canned
 from .conftest import Send, configured, edge, sender

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from blazar.domain.errors import Busy, NotEnoughResources
+from blazar.api.explanations import is_explained
+from blazar.api.microversion import MAXIMUM
+from blazar.domain.errors import BlazarError, Busy, NotAuthorized, NotEnoughResources, QuotaExceeded
 from blazar.service.commands import CreateLease
 from blazar.service.context import Caller
 from blazar.service.explanations import Explanation
@@ -323,3 +325,74 @@ def test_another_flavor_is_an_answer(at: Sandboxed) -> None:
     sizes = [each for each in found if each["changes"] == ["size"]]
     for each in sizes:
         assert each["replaced"][0]["parameter"] == "flavor_id"
+
+
+QUOTAS = {"OpenStack-API-Version": "reservation 1.15"}
+
+
+@pytest.fixture
+def limited(at: Sandboxed) -> Iterator[str]:
+    """The path of the quota of the project demo, which may have one host for three hours."""
+    made = create(at, HOST)
+    project = made.json["lease"]["project_id"]
+    delete(at, made)
+    path = f"/v1/quotas/{project}"
+    limits = {"hosts": 1, "longest_lease_hours": 3}
+    assert at.send("PUT", path, "admin", json={"limits": limits}).status_code == 200
+    yield path
+    assert at.send("DELETE", path, "admin").status_code == 204
+
+
+@pytest.mark.parametrize("more", [{}, {"dry_run": True}], ids=["create", "dry run"])
+def test_a_refusal_by_a_quota_tells_what_the_quota_allows(
+    at: Sandboxed, limited: str, more: dict[str, Any]
+) -> None:
+    refused = create(at, TWO, headers=QUOTAS, **more)
+    assert (refused.status_code, refused.json["reasons"][0]["limit_name"]) == (403, "hosts")
+    (fewer,) = refused.json[SUGGESTED]["answers"]
+    assert (fewer["changes"], fewer["reservations"][0]["units"]) == (["amount"], 1)
+    made = create(at, headers=QUOTAS, **fewer["lease"])
+    assert made.status_code == 201, "what is suggested could be had"
+    later = create(at, HOST, headers=QUOTAS)
+    assert later.status_code == 403
+    starts = [each["start_date"] for each in later.json[SUGGESTED]["answers"] if each["changes"] == ["start"]]
+    assert starts == ["2050-01-01T12:00:00.000000"]
+    delete(at, made)
+
+
+def test_a_lease_that_is_too_long_could_be_shorter(at: Sandboxed, limited: str) -> None:
+    refused = create(at, HOST, headers=QUOTAS, end_date="2050-01-01 14:00")
+    assert refused.json["reasons"][0]["limit_name"] == "longest_lease_hours"
+    (shorter,) = refused.json[SUGGESTED]["answers"]
+    assert (shorter["changes"], shorter["duration"]) == (["duration"], 180)
+
+
+def test_an_update_and_an_offer_tell_what_the_quota_allows(at: Sandboxed, limited: str) -> None:
+    made = create(at, HOST)
+    path = f"/v1/leases/{made.json['lease']['id']}"
+    longer = {"end_date": "2050-01-01 14:00"}
+    refused = at.send("PUT", path, "demo", json=longer, headers=QUOTAS)
+    assert (refused.status_code, SUGGESTED in refused.json) == (403, True)
+    delete(at, made)
+    asked = {**DATES, "reservations": [TWO]}
+    refused = at.send("POST", "/v1/offers", "demo", json=asked, headers=QUOTAS)
+    assert (refused.status_code, len(refused.json[SUGGESTED]["answers"])) == (403, 1)
+
+
+def test_before_1_15_a_quota_tells_its_reasons_alone(at: Sandboxed, limited: str) -> None:
+    refused = create(at, TWO)
+    assert (refused.status_code, SUGGESTED in refused.json) == (403, False)
+
+
+@pytest.mark.parametrize(
+    ("refusal", "since"),
+    [
+        (NotEnoughResources(noun="hosts", reason="none."), (1, 6)),
+        (QuotaExceeded("hosts", 1, 0, 2), (1, 15)),
+        (NotAuthorized(action="blazar:leases:post"), None),
+    ],
+    ids=["shortage", "quota", "policy"],
+)
+def test_which_refusals_are_explained(refusal: BlazarError, since: tuple[int, int] | None) -> None:
+    explained = [minor for minor in range(MAXIMUM[1] + 1) if is_explained(refusal, (1, minor))]
+    assert explained == ([] if since is None else [*range(since[1], MAXIMUM[1] + 1)])

@@ -16,7 +16,8 @@ import pytest
 
 from blazar.adapters.clock import SystemClock
 from blazar.adapters.metrics import PrometheusMetrics
-from blazar.bootstrap import build_api, build_dispatcher
+from blazar.bootstrap.api import build_api
+from blazar.bootstrap.manager import build_dispatcher
 from blazar.domain.errors import CloudUnavailable
 from blazar.rpc.dispatcher import Dispatcher
 from blazar.rpc.proxy import remote_service

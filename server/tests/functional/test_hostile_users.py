@@ -263,6 +263,18 @@ class Users(RuleBasedStateMachine):
             if answer.status_code == 200:
                 self.require_shown(answer, user)
 
+    @rule(data=st.data(), user=st.sampled_from(USERS), number=st.integers(0, 30))
+    def exchange(self, data: st.DataObject, user: str, number: int) -> None:
+        """Add reservations to a lease, and remove some."""
+        lease_id, parts = self.lease(number)
+        each = hostile.reservations(self.service.flavor_id, self.service.network_id)
+        body, since = data.draw(hostile.exchanges(parts, each, self.ids())), "reservation 1.12"
+        headers = {"OpenStack-API-Version": since}
+        route = "/v1/leases/{lease_id}"
+        answer = self.attempt("PUT", route, user, lease_id, json=body, headers=headers)
+        if answer.status_code == 200:
+            self.require_exchanged(answer, user, body)
+
     @rule(user=st.sampled_from(USERS), number=st.integers(0, 30))
     def delete(self, user: str, number: int) -> None:
         lease_id, _ = self.lease(number)
@@ -383,6 +395,15 @@ class Users(RuleBasedStateMachine):
                 secrets = [lease.id, *(r.id for r in lease.reservations), *(e.id for e in lease.events)]
                 found = [each for each in secrets if each in answer.text and each not in sent]
                 assert not found, (user, answer.text)
+
+    def require_exchanged(self, answer: requests.Response, user: str, body: Mapping[str, Any]) -> None:
+        """What was to be removed is gone, and what was to be added is there."""
+        has = [each["id"] for each in answer.json()["lease"]["reservations"]]
+        gone = [each["id"] for each in body["reservations"] if each.get("remove") is True]
+        assert not set(gone) & set(has)
+        shown = self.service.send("GET", f"/v1/leases/{answer.json()['lease']['id']}", user)
+        if shown.status_code == 200:
+            assert [each["id"] for each in shown.json()["lease"]["reservations"]] == has
 
     def require_shown(self, answer: requests.Response, user: str) -> None:
         """A later look shows what the answer told, but what the engine has changed meanwhile."""

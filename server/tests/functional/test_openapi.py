@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import jsonschema_rs
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
+from blazar import conf as options
+from blazar.api import openapi
 from blazar.api.app import routes
 from blazar.api.authorization import Authorizer
 from blazar.api.health import Health
-from blazar.api.schemas.lists import LeasesQuery
+from blazar.api.schemas.lists import LeasesQueryByPriority
+from blazar.domain.errors import MissingParameter
+from blazar.plugins import load_plugins
+from blazar.service.ports.kind import Kind
 
 from .canned import FLOATING_IP, LEASE_ID, Canned
 from .conftest import EXTENSIONS, Send, enforcer
@@ -45,14 +51,48 @@ def test_every_reference_leads_somewhere(document: Any) -> None:
     assert references == set(document["components"]["schemas"])
 
 
-def test_only_discovery_and_health_are_open_to_all(document: Any) -> None:
+def all_kinds() -> Mapping[str, Kind[Any]]:
+    conf = options.load(files=[])
+    conf.set_override("plugins", [*conf.manager.plugins, "instance.server.plugin"], "manager")
+    return load_plugins(conf).kinds
+
+
+KINDS = all_kinds()
+
+
+def test_the_parameters_of_each_kind_are_described(service: Canned, conf: Any) -> None:
+    table = routes(service, KINDS, EXTENSIONS, Authorizer(enforcer(conf)), lambda: Health(healthy=True))
+    schemas = openapi.document(table, KINDS)["components"]["schemas"]
+    at = {
+        name: each["$ref"].rpartition("/")[2]
+        for name, each in schemas["ReservationCreate"]["x-kinds"].items()
+    }
+    assert at.keys() == KINDS.keys()
+    for name in at.values():
+        assert schemas[name]["description"]
+        assert all(each["description"] for each in schemas[name]["properties"].values())
+        assert "$ref" not in str(schemas[name])
+    assert set(schemas["physical.host"]["properties"]) == {
+        "min", "max", "hypervisor_properties", "resource_properties", "before_end",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+def test_a_kind_needs_the_parameters_of_which_its_description_says_so(kind: Kind[Any]) -> None:
+    with pytest.raises(MissingParameter) as refusal:
+        kind.parse({})
+    assert str(refusal.value).endswith(f" {','.join(kind.parameters_schema['required'])}")
+
+
+def test_only_discovery_health_and_secret_addresses_are_open_to_all(document: Any) -> None:
     open_to_all = {
         path
         for path, methods in document["paths"].items()
         for o in methods.values()
         if o.get("security") == []
     }
-    assert open_to_all == {"/", "/versions", "/v1", "/healthcheck", "/v1/openapi"}
+    discovery = {"/", "/versions", "/v1", "/v1/openapi"}
+    assert open_to_all == {*discovery, "/healthcheck", "/v1/feeds/{feed_secret}.ics"}
     assert document["security"] == [{"token": []}]
 
 
@@ -114,7 +154,7 @@ def test_query_parameters_have_their_types(document: Any) -> None:
     assert described("/v1/os-hosts/allocations") == filters | paged
     assert described("/v1/os-hosts/{host_id}/allocation") == filters
     assert described("/v1/os-hosts") == described("/v1/floatingips") == paged
-    assert described("/v1/leases").keys() == LeasesQuery.model_fields.keys()
+    assert described("/v1/leases").keys() == LeasesQueryByPriority.model_fields.keys()
 
 
 def test_request_bodies_are_described_by_their_models(document: Any) -> None:

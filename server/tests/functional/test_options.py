@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from blazar import bootstrap
+from blazar.bootstrap.settings import engine_settings, lease_settings, planning_settings
 from blazar.domain.errors import CloudRefused
 from blazar.domain.planning.demand import Order
 from blazar.plugins import load_plugins
@@ -92,7 +92,7 @@ def test_how_long_and_how_many_at_once_requests_are_planned(tmp_path: Path) -> N
 
 def test_what_the_options_of_the_engine_mean(tmp_path: Path) -> None:
     text = "[manager]\nclaim_seconds = 7\nevent_workers = 24\nreconcile_seconds = 60\n"
-    settings = bootstrap.engine_settings(configured(tmp_path, text))
+    settings = engine_settings(configured(tmp_path, text))
     assert settings.claim == timedelta(seconds=7)
     assert (settings.workers, settings.retry_workers) == (24, 12)
     assert (settings.stuck_workers, settings.reconcile_workers) == (3, 3)
@@ -102,15 +102,15 @@ def test_what_the_options_of_the_engine_mean(tmp_path: Path) -> None:
 def test_what_the_options_of_planning_and_deletions_mean(tmp_path: Path) -> None:
     text = "[DEFAULT]\ncleaning_time = 5\n[physical:host]\nrandomize_host_selection = true\n"
     conf = configured(tmp_path, f"{text}[manager]\ndelete_wait = 3\n")
-    settings = bootstrap.planning_settings(conf)
+    settings = planning_settings(conf)
     assert (settings.cleaning, settings.order) == (timedelta(minutes=5), Order.RANDOM)
-    assert bootstrap.lease_settings(conf, {}).delete_wait == timedelta(seconds=3)
+    assert lease_settings(conf, {}).delete_wait == timedelta(seconds=3)
 
 
 def test_how_soon_leases_have_to_be_used_is_set_by_kind(tmp_path: Path) -> None:
     text = "minutes = physical:host=120, virtual:floatingip=30\nexempt_projects = a, b\nwarning_minutes = 5\n"
     conf = configured(tmp_path, f"[claim_by]\n{text}")
-    settings = bootstrap.lease_settings(conf, load_plugins(conf).kinds).claim_by
+    settings = lease_settings(conf, load_plugins(conf).kinds).claim_by
     after = {"physical:host": timedelta(hours=2), "virtual:floatingip": timedelta(minutes=30)}
     assert (settings.after, settings.exempt) == (after, {"a", "b"})
     assert settings.warning == timedelta(minutes=5)
@@ -131,4 +131,4 @@ def test_how_soon_leases_have_to_be_used_is_set_by_kind(tmp_path: Path) -> None:
 def test_an_entry_that_names_no_kind_or_no_minutes_is_refused(tmp_path: Path, entry: str) -> None:
     conf = configured(tmp_path, f"[claim_by]\nminutes = {entry}\n")
     with pytest.raises(ValueError, match="is not a kind of"):
-        bootstrap.lease_settings(conf, load_plugins(conf).kinds)
+        lease_settings(conf, load_plugins(conf).kinds)

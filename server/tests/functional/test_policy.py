@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from oslo_config import cfg
+
+from blazar.cmd.api import ApiWorker
 
 from .canned import FLOATING_IP, LEASE_ID, Canned
 from .conftest import Send, configured, edge
@@ -84,3 +87,69 @@ def test_the_old_defaults_can_be_kept(service: Canned, conf: cfg.ConfigOpts) -> 
     with pytest.warns(UserWarning, match="deprecated"):
         assert send("GET", LEASE_PATH, "norole").status_code == 200
     assert send("GET", LEASE_PATH, "stranger").status_code == 404
+
+
+BROKEN = ["a: [\n", "just words\n", "- a\n- list\n"]
+MEMBERS_OWN = '"blazar:leases:delete": "user_id:%(user_id)s"'
+
+
+def rewritten(path: Path, rules: str) -> None:
+    """Write the file with a time that a file system tells apart from the one before."""
+    later = path.stat().st_mtime + 10
+    path.write_text(rules)
+    os.utime(path, (later, later))
+
+
+@pytest.mark.parametrize("mistake", BROKEN)
+def test_rules_stay_while_the_file_makes_no_sense(
+    service: Canned, tmp_path: Path, caplog: pytest.LogCaptureFixture, mistake: str
+) -> None:
+    send = with_rules(service, tmp_path, MEMBERS_OWN)
+    assert send("DELETE", LEASE_PATH, "colleague").status_code == 403
+    rewritten(tmp_path / "policy.yaml", mistake)
+    for _ in range(3):
+        assert send("DELETE", LEASE_PATH, "colleague").status_code == 403
+        assert send("DELETE", LEASE_PATH, "member").status_code == 204
+    told = [each.getMessage() for each in caplog.records if "policy_file makes no sense" in each.getMessage()]
+    assert len(told) == 1
+    rewritten(tmp_path / "policy.yaml", '"blazar:leases:delete": "!"')
+    assert send("DELETE", LEASE_PATH, "member").status_code == 403
+
+
+def test_without_the_file_the_defaults_hold(
+    service: Canned, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    send = with_rules(service, tmp_path, MEMBERS_OWN)
+    assert send("DELETE", LEASE_PATH, "colleague").status_code == 403
+    (tmp_path / "policy.yaml").unlink()
+    for _ in range(2):
+        assert send("DELETE", LEASE_PATH, "colleague").status_code == 204
+    told = [each for each in caplog.records if each.getMessage().startswith("Config file not found")]
+    assert len(told) > 1
+
+
+def test_a_file_of_an_earlier_time_is_not_read(service: Canned, tmp_path: Path) -> None:
+    send, path = with_rules(service, tmp_path, MEMBERS_OWN), tmp_path / "policy.yaml"
+    assert send("DELETE", LEASE_PATH, "colleague").status_code == 403
+    path.write_text("")
+    os.utime(path, (1, 1))
+    assert send("DELETE", LEASE_PATH, "colleague").status_code == 403
+    path.touch()
+    assert send("DELETE", LEASE_PATH, "colleague").status_code == 204
+
+
+@pytest.mark.parametrize("mistake", BROKEN)
+def test_the_api_does_not_start_with_a_file_that_makes_no_sense(tmp_path: Path, mistake: str) -> None:
+    (tmp_path / "policy.yaml").write_text(mistake)
+    conf = configured(tmp_path, f"[oslo_policy]\npolicy_file = {tmp_path / 'policy.yaml'}\n")
+    with pytest.raises(ValueError, match=r"\[oslo_policy\] policy_file makes no sense"):
+        ApiWorker.require_sound(conf)
+
+
+def test_a_rule_that_does_not_exist_is_told(
+    service: Canned, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    send = with_rules(service, tmp_path, '"blazar:lease:delete": "!"\n"our_own": "role:boss"\n')
+    assert send("DELETE", LEASE_PATH, "member").status_code == 204
+    told = "policy_file has rules that do not exist and change nothing: blazar:lease:delete"
+    assert [each.getMessage() for each in caplog.records if "do not exist" in each.getMessage()] == [told]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from oslo_config import cfg
 
-from blazar.bootstrap import quota_settings
+from blazar.bootstrap.quotas import quota_settings
 from blazar.plugins import load_plugins
 from blazar.service.unified_limits import KEPT
 from blazar_sandbox.faults import Fault

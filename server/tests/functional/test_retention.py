@@ -10,7 +10,7 @@ from blazar.adapters.clock import SystemClock
 from blazar.adapters.memory import MemoryDatabase
 from blazar.adapters.memory.cloud import MemoryCloud
 from blazar.adapters.notifications import LogNotifier
-from blazar.bootstrap import Manager
+from blazar.bootstrap.manager import Manager
 from blazar.plugins import load_plugins
 
 from .conftest import configured

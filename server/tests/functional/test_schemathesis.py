@@ -16,6 +16,7 @@ from oslo_config.cfg import ConfigOpts
 from oslo_policy.policy import Enforcer
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
+from schemathesis.schemas import BaseSchema
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
     response_headers_conformance,
@@ -32,7 +33,7 @@ from .canned import Canned
 from .conftest import EXTENSIONS, House, configured
 from .wishes import HOST
 
-EXAMPLES = examples(83)
+EXAMPLES = examples(40)
 """For each operation and mode: the usual effort stays below a minute, the thorough one sends more than 20,000
 requests."""
 LEASE = {"name": "a", "start_date": "2050-01-01 10:00", "end_date": "2050-01-01 11:00"}
@@ -70,6 +71,11 @@ def described_house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]
     house.database.engine.dispose()
 
 
+@pytest.fixture(scope="module")
+def schema(described_house: House) -> BaseSchema:
+    return schemathesis.openapi.from_wsgi("/v1/openapi.json", described_house.app)
+
+
 def cases() -> list[tuple[str, str, GenerationMode, str]]:
     """Every operation, and every one that takes anything also with what its description forbids; those that
     later versions answer differently in these, too."""
@@ -89,7 +95,12 @@ def cases() -> list[tuple[str, str, GenerationMode, str]]:
 
 @pytest.mark.parametrize(("method", "path", "mode", "version"), cases())
 def test_described_requests(
-    described_house: House, method: str, path: str, mode: GenerationMode, version: str
+    described_house: House,
+    schema: BaseSchema,
+    method: str,
+    path: str,
+    mode: GenerationMode,
+    version: str,
 ) -> None:
     lease = described_house.send("POST", "/v1/leases", "admin", json=LEASE).json["lease"]
     present = {
@@ -97,12 +108,12 @@ def test_described_requests(
         "offer_id": offer_id(described_house),
         "maintenance_id": maintenance_id(described_house),
         "subscription_id": subscription_id(described_house),
+        **feed_parts(described_house),
         "host_id": "1",
         "project_id": "a-project-without-leases",
         "property_name": "gpu",
         "floatingip_id": described_house.floatingip_id,
     }
-    schema = schemathesis.openapi.from_wsgi("/v1/openapi.json", described_house.app)
 
     @given(case=schema[path][method].as_strategy(generation_mode=mode))
     @settings(
@@ -144,14 +155,25 @@ def maintenance_id(house: House) -> str:
 
 
 def subscription_id(house: House) -> str:
-    """Return the id of a subscription that is there."""
+    """Return the id of a stream that is there."""
     newest = {HEADER: f"reservation {text(MAXIMUM)}"}
     there = house.send("GET", "/v1/subscriptions", "admin", headers=newest).json["subscriptions"]
     if not there:
-        body = {"url": "https://receiver.example.com/", "events": ["failed"]}
+        body = {"events": ["failed"]}
         made = house.send("POST", "/v1/subscriptions", "admin", json=body, headers=newest)
         there = [made.json["subscription"]]
     return str(there[0]["id"])
+
+
+def feed_parts(house: House) -> dict[str, str]:
+    """Return the id of a feed that is there, and the secret of another one."""
+    newest = {HEADER: f"reservation {text(MAXIMUM)}"}
+    for old in house.send("GET", "/v1/feeds", "admin", headers=newest).json["feeds"]:
+        house.send("DELETE", f"/v1/feeds/{old['id']}", "admin", headers=newest)
+    one, other = (
+        house.send("POST", "/v1/feeds", "admin", json={}, headers=newest).json["feed"] for _ in range(2)
+    )
+    return {"feed_id": one["id"], "feed_secret": other["url"].rpartition("/")[2].removesuffix(".ics")}
 
 
 def least(path: str) -> int:

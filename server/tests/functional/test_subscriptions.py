@@ -15,6 +15,7 @@ from .wishes import HOST
 
 pytestmark = pytest.mark.filterwarnings("ignore::openstack.warnings.RemovedInSDK50Warning")
 VERSION = {"OpenStack-API-Version": "reservation 1.11"}
+LATER = {"OpenStack-API-Version": "reservation 1.14"}
 BEFORE = {"OpenStack-API-Version": "reservation 1.8"}
 PATH = "/v1/subscriptions"
 URL = "https://receiver.example.com/leases"
@@ -126,7 +127,7 @@ def test_only_administrators_watch_other_projects(at: Sandboxed) -> None:
         ({"url": "https://10.0.0.1/"}, "The url must not lead to a network that is not public."),
         ({"url": "https://169.254.169.254/"}, "The url must not lead to a network that is not public."),
         ({"url": URL, "events": []}, "The events are a list of words: created, "),
-        ({"url": URL, "events": ["displaced"]}, "There is no such event. The events are created, "),
+        ({"url": URL, "events": ["degraded"]}, "There is no such event. The events are created, "),
         ({"url": URL, "lease_id": "none"}, "There is no lease none."),
         ({"url": URL, "resource_type": "none"}, "There is no resource type none."),
     ],
@@ -134,6 +135,95 @@ def test_only_administrators_watch_other_projects(at: Sandboxed) -> None:
 def test_bad_input_is_told(at: Sandboxed, body: Any, message: str) -> None:
     refused = ask(at, "POST", PATH, json=body)
     assert (refused.status_code, refused.json["error_message"][: len(message)]) == (400, message)
+
+
+def test_later_words_are_of_a_later_version(at: Sandboxed) -> None:
+    body = {"url": URL, "events": ["moved", "offered", "created"]}
+    refused = ask(at, "POST", PATH, json=body)
+    assert refused.status_code == 400
+    assert "moved" not in refused.json["error_message"]
+    made = at.send("POST", PATH, "demo", json=body, headers=LATER).json["subscription"]
+    assert made["events"] == ["created", "offered", "moved"]
+    path = f"{PATH}/{made['id']}"
+    body = {"events": ["degraded", "start_soon"]}
+    assert ask(at, "PUT", path, json=body).status_code == 400
+    changed = at.send("PUT", path, "demo", json=body, headers=LATER).json["subscription"]
+    assert changed["events"] == ["start_soon", "degraded"]
+    all_events = at.send("POST", PATH, "demo", json={"url": URL}, headers=LATER).json["subscription"][
+        "events"
+    ]
+    first = ask(at, "POST", PATH, json={"url": URL}).json["subscription"]["events"]
+    assert all_events == [*first, "offered", "start_soon", "degraded", "moved", "displaced"]
+
+
+def test_a_subscription_to_capacity(at: Sandboxed) -> None:
+    capacity = {"below": 3, "days": 2}
+    made = at.send("POST", PATH, "demo", json={"url": URL, "capacity": capacity}, headers=LATER)
+    assert made.status_code == 201
+    shown = made.json["subscription"]
+    assert shown["events"] == ["capacity_low", "capacity_back"]
+    assert shown["capacity"] == {
+        **capacity,
+        "resource_type": "physical:host",
+        "quantity": "hosts",
+        "resource_properties": "",
+        "is_low": False,
+    }
+    path = f"{PATH}/{shown['id']}"
+    refused = at.send("PUT", path, "demo", json={"events": ["created"]}, headers=LATER)
+    assert refused.status_code == 400
+    assert at.send("PUT", path, "demo", json={"name": "few"}, headers=LATER).status_code == 200
+    before = ask(at, "POST", PATH, json={"url": URL, "capacity": capacity}).json["subscription"]
+    assert "capacity" not in before, "an unknown key is ignored"
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"capacity": 5}, "The capacity is an object with below, and perhaps days and more."),
+        ({"capacity": {}}, "In capacity, below is a number from 1 to 2147483647."),
+        ({"capacity": {"below": True}}, "In capacity, below is a number from 1 to 2147483647."),
+        ({"capacity": {"below": 1, "days": 367}}, "In capacity, days is a number from 1 to 366."),
+        (
+            {"capacity": {"below": 1, "quantity": ""}},
+            "In capacity, quantity is a string of at most 66 characters.",
+        ),
+        ({"capacity": {"below": 1, "quantity": "cores"}}, "There is no quantity cores; there are hosts"),
+        (
+            {"capacity": {"below": 1, "resource_properties": '["==", "$x", "y"]'}},
+            "No resource has the property x.",
+        ),
+        ({"capacity": {"below": 1}, "events": ["created"]}, "With capacity there are no events, lease_id, "),
+        ({"capacity": {"below": 1}, "all_projects": True}, "With capacity there are no events, lease_id, "),
+    ],
+)
+def test_bad_conditions_are_told(at: Sandboxed, more: Any, message: str) -> None:
+    refused = at.send("POST", PATH, "demo", json={"url": URL, **more}, headers=LATER)
+    assert (refused.status_code, refused.json["error_message"][: len(message)]) == (400, message)
+
+
+def test_the_list_has_pages(at: Sandboxed) -> None:
+    made = {
+        ask(at, "POST", PATH, user, json={"url": URL}).json["subscription"]["id"] for user in ("demo", "alt")
+    }
+    made.add(ask(at, "POST", PATH, json={"url": URL}).json["subscription"]["id"])
+    found: list[str] = []
+    path = f"{PATH}?limit=2"
+    for size in (2, 1):
+        page = at.send("GET", path, "admin", headers=LATER).json
+        found += [each["id"] for each in page["subscriptions"]]
+        assert len(page["subscriptions"]) == size
+        links = page.get("subscriptions_links", [])
+        path = links[0]["href"].partition("/v1/")[2] if links else ""
+        path = f"/v1/{path}"
+    assert (found, links) == (sorted(made), [])
+    own = at.send("GET", PATH, "alt", headers=LATER).json
+    assert ([each["project_id"] for each in own["subscriptions"]], list(own)) == (
+        [own["subscriptions"][0]["project_id"]],
+        ["subscriptions"],
+    )
+    assert at.send("GET", f"{PATH}?limit=0", "admin", headers=LATER).status_code == 400
+    assert {each["id"] for each in ask(at, "GET", PATH, "admin").json["subscriptions"]} == made
 
 
 def test_the_version_before_has_no_subscriptions(at: Sandboxed) -> None:

@@ -18,7 +18,8 @@ from blazar.adapters.metrics import PrometheusMetrics
 from blazar.adapters.openstack.bulkhead import Bulkhead
 from blazar.adapters.openstack.session import ServiceApi
 from blazar.adapters.tracing import OpenTelemetryTracing
-from blazar.bootstrap import build_api, build_tracing, require_tracing
+from blazar.bootstrap.api import build_api
+from blazar.bootstrap.tracing import build_tracing, require_tracing
 from blazar.broker import rpc_transport
 from blazar.rpc.dispatcher import Dispatcher
 from blazar.rpc.messaging import MessagingTransport, build_server

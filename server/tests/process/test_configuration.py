@@ -16,11 +16,12 @@ from oslo_config import cfg
 
 from blazar import conf as options
 from blazar.broker import EXAMPLE
-from blazar.cmd.supervised import require_sound
+from blazar.cmd.supervised import FILES, require_sound
 
 from .conftest import PATIENCE, PROGRAM
 from .test_systemd import CONFIGURATION
 
+APPLICATION = "blazar.wsgi.api:application"
 NOT_A_URL = f"[DEFAULT] transport_url is not like {EXAMPLE}"
 WORDS = {
     "blazar-api": [],
@@ -53,6 +54,53 @@ def test_a_wrong_value_is_one_sentence_and_exit_code_2(name: str, tmp_path: Path
         assert ended.stderr.count("max_pool_size") == 1
 
 
+WSGI = {
+    "gunicorn": (
+        3,
+        "Worker failed to boot",
+        ["--bind", "{address}", "--workers", "1", "--no-control-socket"],
+    ),
+    "uwsgi": (
+        22,
+        "need-app requested, destroying the instance",
+        ["--http-socket", "{address}", "--master", "--lazy-apps", "--need-app", "--module"],
+    ),
+}
+"""The servers with the exit code by which they end, their last words, and the arguments that matter to it."""
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "rules", "told"),
+    [
+        ("gunicorn", "[api]\nthreads = none\n", "", "Value for option threads from "),
+        ("gunicorn", "", "a: [\n", "[oslo_policy] policy_file makes no sense: "),
+        ("uwsgi", "", "a: [\n", "[oslo_policy] policy_file makes no sense: "),
+    ],
+)
+def test_a_wsgi_server_ends_with_one_sentence_of_each_worker(
+    name: str, lines: str, rules: str, told: str, tmp_path: Path
+) -> None:
+    (tmp_path / "blazar.conf").write_text(CONFIGURATION.format(port=free_port(), folder=tmp_path) + lines)
+    (tmp_path / "policy.yaml").write_text(rules)
+    code, last_words, words = WSGI[name]
+    address = f"127.0.0.1:{free_port()}"
+    ended = subprocess.run(
+        [str(PROGRAM.with_name(name)), *(word.format(address=address) for word in words), APPLICATION],
+        env={**os.environ, "OS_BLAZAR_CONFIG_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    output = ended.stdout + ended.stderr
+    assert ended.returncode == code, output
+    assert last_words in output
+    assert "Traceback" not in output
+    sentences = [line for line in output.splitlines() if told in line]
+    assert sentences
+    assert all(line.startswith(f"blazar-api: {told}") for line in sentences), sentences
+
+
 @pytest.mark.parametrize(
     "lines, told",
     [
@@ -74,9 +122,17 @@ def test_a_wrong_value_is_one_sentence_and_exit_code_2(name: str, tmp_path: Path
             "[oslo_messaging_rabbit]\nheartbeat_rate = often",
             "Value for option heartbeat_rate from LocationInfo",
         ),
+        (
+            "[subscriptions]\nallowed_networks = 10.0.0.1/8",
+            "[subscriptions] allowed_networks: 10.0.0.1/8 has host bits set",
+        ),
+        *(
+            (f"[{group}]\n{name} = /nowhere.pem", f"[{group}] {name}: /nowhere.pem is not there, or may not")
+            for group, name in FILES
+        ),
     ],
 )
-def test_a_wrong_address_of_the_broker_is_told(lines: str, told: str, tmp_path: Path) -> None:
+def test_a_value_that_cannot_be_used_is_told(lines: str, told: str, tmp_path: Path) -> None:
     conf = tmp_path / "blazar.conf"
     conf.write_text(lines)
     with pytest.raises((cfg.Error, LookupError, ValueError)) as mistake:

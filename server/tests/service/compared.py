@@ -12,6 +12,7 @@ from blazar.engine.claims import Claims
 from blazar.engine.convergence import converge_now
 from blazar.kinds.floatingip.extension import FloatingIPExtension
 from blazar.kinds.registered_hosts.extension import HostsExtension
+from blazar.service.commands import ReservationRequest
 from blazar.service.events import Events
 from blazar.service.ports import Aggregate
 from blazar.service.ports.kind import Dependencies
@@ -24,7 +25,10 @@ KINDS = {
     "host": whole_hosts,
     "instances": lambda: instances(amount=2, affinity=False),
     "floating IP": floating_ips,
+    "server": lambda: ReservationRequest("instance:server", {"server_id": WEB, "on_end": ["shelve"]}),
 }
+WEB = "11111111-1111-4111-8111-111111111111"
+"""A server of 2 VCPUs, 2 GiB and 10 GiB, on a host that is not registered."""
 
 
 class Compared(World):
@@ -32,6 +36,9 @@ class Compared(World):
 
     def __init__(self, **more: Any) -> None:
         super().__init__(floating_ips=2, **more)
+        self.cloud.add_hypervisor("9", "ordinary")
+        self.cloud.boot(WEB, "ordinary")
+        self.cloud.state.flavor_of[WEB] = "small"
         self.told: list[str] = []
         self.converged: list[str] = []
         self.new_process()
@@ -69,7 +76,7 @@ class Compared(World):
     def active(self, *kinds: str) -> Lease:
         """A lease of these kinds, which has begun."""
         lease = self.reserve(*(KINDS[kind]() for kind in kinds))
-        self.run_due()
+        self.advance(seconds=10) if "server" in kinds else self.run_due()
         assert self.lease(lease).status is LeaseStatus.ACTIVE
         return self.lease(lease)
 

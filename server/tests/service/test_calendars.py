@@ -21,6 +21,7 @@ from blazar.service import calendars as calendars_module
 from blazar.service.admission import PlanningSettings
 from blazar.service.calendars import Calendars, Limits
 from blazar.service.context import Caller
+from blazar.service.short_requests import ShortRequests
 
 from .world import DEMO, START, MovedClock, World, whole_hosts
 
@@ -144,7 +145,7 @@ def test_nothing_is_locked_while_a_request_is_planned() -> None:
             neighbour.start()
             neighbour.join(20)
 
-    calendars = Calendars(database, MovedClock(), breathe=breathe)
+    calendars = Calendars(database, MovedClock(), requests=ShortRequests(sleep=breathe))
     assert isinstance(ask(calendars, *many_hard()), Shortage)
     assert others == [object, Plan]
 
@@ -179,7 +180,7 @@ def test_an_operator_bounds_the_search_for_a_later_start(limits: Limits) -> None
 
 def test_a_plan_stops_when_its_caller_has_gone() -> None:
     clock = MovedClock()
-    calendars = Calendars(with_hosts(4), clock, breathe=clock.pause)
+    calendars = Calendars(with_hosts(4), clock, requests=ShortRequests(sleep=clock.pause))
     waiting = replace(CALLER, deadline=START + timedelta(milliseconds=1))
     with pytest.raises(TooLate):
         ask(calendars, *many_hard(), caller=waiting)

@@ -30,6 +30,8 @@ from blazar.service.private_properties import PrivateProperties
 from .world import ADMIN, DEMO, START, World, instances, whole_hosts
 
 DAY = timedelta(days=1)
+SLOTS = ("virtual:instance", "flavor:instance", "instance:server")
+"""The kinds that reserve a part of a host."""
 
 
 @pytest.fixture
@@ -68,13 +70,13 @@ def test_an_empty_pool_has_one_step_for_each_quantity(world: World) -> None:
     assert (report.start, report.end, report.step) == (START, START + DAY, 1)
     assert [(q.name, q.resource_types) for q in report.quantities] == [
         ("hosts", ("physical:host",)),
-        ("vcpus", ("virtual:instance", "flavor:instance")),
-        ("memory_mb", ("virtual:instance", "flavor:instance")),
-        ("disk_gb", ("virtual:instance", "flavor:instance")),
+        ("vcpus", SLOTS),
+        ("memory_mb", SLOTS),
+        ("disk_gb", SLOTS),
         ("floating_ips", ("virtual:floatingip",)),
     ]
     assert quantity(report, "hosts").steps == Steps(
-        [0], {"total": [4], "available": [4], "reserved": [0], "in_use": [0]}
+        [0], {"total": [4], "available": [4], "reserved": [0], "in_use": [0], "buffer": [0]}
     )
     assert quantity(report, "floating_ips").minimum == 2
 

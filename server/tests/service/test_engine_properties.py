@@ -14,11 +14,24 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from blazar.domain.errors import BlazarError, CloudRefused, CloudUnavailable
 from blazar.domain.lease.event import EventStatus
-from blazar.domain.lease.lease import LeaseStatus
-from blazar.service.commands import ReservationChange
+from blazar.domain.lease.lease import LeaseStatus, ReservationStatus
+from blazar.service.commands import ReservationChange, ReservationsChange, UpdateLease
 
+from .test_members import added
 from .test_slots import nothing_left
-from .world import CLAIM, PUBLIC, Crash, Steps, World, address, floating_ips, instances, servers, whole_hosts
+from .world import (
+    CLAIM,
+    DEMO,
+    PUBLIC,
+    Crash,
+    Steps,
+    World,
+    address,
+    floating_ips,
+    instances,
+    servers,
+    whole_hosts,
+)
 
 MINUTES = st.integers(0, 12)
 AFFINITY = st.sampled_from([None, None, True, False])
@@ -113,6 +126,20 @@ class Engine(RuleBasedStateMachine):
             wanted = ReservationChange(lease.reservations[-1].id, {"affinity": affinity})
             with contextlib.suppress(BlazarError):
                 self.world.update(lease, reservations=(wanted,))
+
+    @rule(
+        number=st.integers(0, 20),
+        requests=st.lists(WHOLE | SLOTS | FLOATING, max_size=2),
+        gone=st.lists(st.integers(0, 3), max_size=2),
+    )
+    def exchange(self, number, requests, gone):
+        lease = self.some_lease(number)
+        if lease:
+            has = lease.reservations
+            ids = tuple({has[n % len(has)].id for n in gone}) if has else ()
+            membership = ReservationsChange(added(*requests), ids)
+            with contextlib.suppress(BlazarError):
+                self.world.leases.update(lease.id, UpdateLease(), DEMO, membership=membership)
 
     @rule(number=st.integers(0, 20))
     def delete(self, number):
@@ -218,7 +245,8 @@ class Engine(RuleBasedStateMachine):
                 assert {f"host{a.resource_id}" for a in bound} <= set(
                     self.world.cloud.hosts_in(reservation.id)
                 )
-                if reservation.resource_type != "physical:host":
+                is_served = reservation.status is ReservationStatus.ACTIVE  # what was added is not yet
+                if is_served and reservation.resource_type != "physical:host":
                     assert "demo" in state.access[reservation.id]
 
     @invariant()
@@ -238,6 +266,7 @@ class Engine(RuleBasedStateMachine):
             assert lease.status is LeaseStatus.TERMINATED
             assert not [e for e in lease.events if e.status in (EventStatus.UNDONE, EventStatus.IN_PROGRESS)]
             assert lease.trust_id is None
+            assert not lease.leaving
         assert self.world.in_freepool() == {"host1", "host2", "host3", "host4"}
         # A trust has no name to find it by: one that a crash left behind expires by itself.
         self.world.cloud.state.trusts.clear()

@@ -401,10 +401,10 @@ def test_its_time_lies_ahead(start: int, end: int) -> None:
 
 
 def test_no_more_maintenances_and_leases_than_can_be_looked_after(monkeypatch: pytest.MonkeyPatch) -> None:
-    from blazar.service.maintenances import use_cases
+    from blazar.service.maintenances import assessor, use_cases
 
     world = World(hosts=2)
-    monkeypatch.setattr(use_cases, "MOST_LEASES", 1)
+    monkeypatch.setattr(assessor, "MOST_LEASES", 1)
     for _ in range(2):
         world.reserve(servers(), start=60, end=90)
     with pytest.raises(InvalidInput) as caught:
@@ -461,3 +461,11 @@ def test_what_another_manager_has_committed_meanwhile_is_seen() -> None:
     taken(world, start=100, end=120)
     with pytest.raises(NotEnoughResources):
         other.create(start=100, end=101)
+
+
+def test_a_look_knows_which_hosts_are_gone() -> None:
+    world = World(hosts=2)
+    lease = world.create(start=30, end=90)
+    host = only(world.hosts_of(lease))
+    world.beside().hosts.unregister(only({"1", "2"} - {host}), ADMIN)
+    assert told(look(world, host)) == [(lease.id, BREAKS, EffectReason.NOTHING_SUITS)]

@@ -81,7 +81,8 @@ def test_no_other_lease_gets_what_is_held_and_a_claim_takes_it() -> None:
     assert offer.expires_at == world.clock.now() + 15 * MINUTE
     assert world.offers.get(offer.id) == offer
     assert world.offers.list("demo") == [offer]
-    assert (world.offers.list("alt"), world.leases.list(None), world.notifications()) == ([], [], [])
+    assert (world.offers.list("alt"), world.leases.list(None)) == ([], [])
+    assert world.notifications() == ["lease.offered"]
     with pytest.raises(NotEnoughResources, match="2 hosts match, none of them are free"):
         world.beside().create(start=60, end=120)
     world.advance(minutes=14)
@@ -90,7 +91,7 @@ def test_no_other_lease_gets_what_is_held_and_a_claim_takes_it() -> None:
     assert lease.created_at == world.clock.now()
     assert places(lease) == places(offer.lease)
     assert world.lease(lease) == lease
-    assert (world.offers.list("demo"), world.notifications()) == ([], ["lease.create"])
+    assert (world.offers.list("demo"), world.notifications()) == ([], ["lease.offered", "lease.create"])
     world.advance(minutes=60)
     assert world.lease(lease).status is LeaseStatus.ACTIVE
     world.advance(minutes=60)
@@ -357,7 +358,7 @@ def test_what_a_lease_needs_in_the_cloud_is_made_at_the_claim() -> None:
     assert lease.status is LeaseStatus.PENDING
     assert len(world.cloud.state.groups) == 1
     assert places(lease) == places(offer.lease)
-    assert world.notifications() == ["lease.create"]
+    assert world.notifications() == ["lease.offered", "lease.create"]
     with pytest.raises(OfferClaimed):
         claim(world, offer)
 
@@ -374,7 +375,7 @@ def test_what_cannot_be_made_fails_the_claim_as_it_fails_a_create() -> None:
     with pytest.raises(CloudUnavailable, match="Nova"):
         claim(world, offer)
     world.run_due()
-    assert (world.leases.list(None), world.notifications()) == ([], [])
+    assert (world.leases.list(None), world.notifications()) == ([], ["lease.offered"])
     with pytest.raises(OfferNotFound):
         claim(world, offer)
     assert world.create(min=2, max=2, start=60, end=120)
@@ -410,7 +411,7 @@ def test_no_lost_connection_makes_two_or_none(reservation: ReservationRequest, a
     assert (lease.id, lease.name) == (offer_id, "mine")
     assert hold_again(world, reservation, offer_id) == "taken"
     assert claim(world, offer, id=claim_id) == lease
-    assert world.notifications() == ["lease.create"]
+    assert world.notifications() == ["lease.offered", "lease.create"]
     assert [each.id for each in world.leases.list(None)] == [offer_id]
     world.run_due()
     assert world.lease(lease) == lease

@@ -26,7 +26,7 @@ from blazar.service.reconciliation import (
     NOTHING,
 )
 
-from .compared import GRACE, KINDS, Compared
+from .compared import GRACE, KINDS, WEB, Compared
 from .world import CLAIM, PUBLIC, address, floating_ips, instances, whole_hosts
 
 
@@ -157,6 +157,10 @@ LACKING: list[tuple[str, Callable[[Compared, Lease], None], list[str]]] = [
     ("instances", without_inventories, ["inventory", "inventory"]),
     ("instances", with_other_totals, ["inventory"]),
     ("instances", without_class, ["inventory", "inventory", "resource class"]),
+    ("server", without_aggregate, ["aggregate"]),
+    ("server", without_hosts, ["aggregate"]),
+    ("server", without_metadata, ["metadata"]),
+    ("server", with_another_host, ["aggregate"]),
     ("floating IP", without_floating_ip, ["floating IP"]),
     ("floating IP", without_tags, ["tags"]),
 ]
@@ -273,6 +277,7 @@ def test_a_lease_that_ends_while_the_cloud_is_looked_at_does_not_count(world: Co
         assert list(world.compare()) == [], number
         if left[0] >= 0:
             return
+        world.advance(seconds=10)  # a server takes some steps to its end
     raise AssertionError("the comparison asks for too much")
 
 
@@ -333,6 +338,7 @@ def test_what_no_lease_has_is_removed_after_a_while(world: Compared, kind: str) 
     empty = world.contents()
     lease, kept = world.active(kind), world.active("host", "instances")
     world.forget(lease)
+    world.cloud.compute.shelve_server(WEB)
     before = world.contents()
     found = world.compare()
     assert found
@@ -397,6 +403,7 @@ def test_objects_without_a_certain_mark_stay(world: Compared) -> None:
     used = compute.create_aggregate(some_id, f"blazar_{some_id}", {})
     compute.add_host(used.id, "host1")
     compute.create_aggregate(str(uuid4()), None, {"reservation": some_id, "filter_tenant_id": "demo"})
+    compute.create_aggregate(str(uuid4()), None, {"reservation": some_id, "blazar:server": some_id})
     for flavor_id, name, is_public in (
         (some_id, "small", False),
         (str(uuid4()), f"reservation:{some_id}", False),
@@ -473,6 +480,35 @@ def test_servers_are_never_deleted(world: Compared, kind: str) -> None:
     world.cloud.compute.delete_server("server")
     assert all(finding.is_repaired for finding in world.repair(waits=True))
     assert list(world.compare()) == []
+
+
+def test_a_server_on_the_host_that_is_kept_for_it_stays_and_keeps_it(world: Compared) -> None:
+    lease = world.active("server")
+    aggregate = world.aggregate_of(lease)
+    world.forget(lease)
+    (left,) = world.repair(waits=True)
+    assert not left.is_repaired
+    assert left.reason == f"server {WEB} is on host {aggregate.hosts[0]}: shelve, move or delete it first"
+    assert aggregate.id in world.cloud.state.aggregates
+    assert world.cloud.state.servers[WEB].host == aggregate.hosts[0]
+
+    world.cloud.compute.shelve_server(WEB)
+    (removed,) = world.repair(waits=True)
+    assert removed.is_repaired
+    assert aggregate.id not in world.cloud.state.aggregates
+    assert world.active("server").id != lease.id, "it is free for another reservation"
+
+
+def test_the_host_from_which_a_server_has_to_be_evacuated_is_no_difference(world: Compared) -> None:
+    lease = world.active("server")
+    aggregate = world.aggregate_of(lease)
+    kept = world.cloud.state.servers[WEB]
+    other = sorted(world.in_freepool() - set(aggregate.hosts))[0]
+    world.put(replace(aggregate, hosts=(*aggregate.hosts, other)))
+    world.cloud.state.servers[WEB] = replace(kept, host=other)
+    assert list(world.compare()) == []
+    world.cloud.state.servers[WEB] = kept
+    assert world.sorts() == ["aggregate"]
 
 
 @pytest.mark.parametrize("left", ["aggregate", "flavor"])

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
+from uuid import uuid4
 
 import pytest
 
+from blazar.adapters.metrics import PrometheusMetrics
 from blazar.domain.errors import (
     CloudRefused,
     CloudUnavailable,
@@ -20,15 +23,18 @@ from blazar.domain.lease.unclaimed import released_from
 from blazar.domain.time import MINUTE
 from blazar.service.commands import (
     NOW,
+    AddedReservation,
     ByDuration,
     ClaimByWish,
     ClaimOffer,
     CreateLease,
     ReservationChange,
     ReservationRequest,
+    ReservationsChange,
     UpdateLease,
 )
 from blazar.service.context import Caller
+from blazar.service.events import Events
 from blazar.service.leases import ClaimBySettings
 
 from .failures import fail
@@ -534,6 +540,65 @@ def test_a_lease_with_a_look_ahead_is_compared_with_the_cloud() -> None:
     world.cloud.compute.revoke_flavor(lease.reservations[0].id, "demo")
     world.reconcile_all()
     assert use(world, lease)
+
+
+def add(world: World, lease: Lease, request: ReservationRequest, **more: Any) -> timedelta | None:
+    """Add a reservation; return how soon the lease has to be used then."""
+    membership = ReservationsChange((AddedReservation(str(uuid4()), request),))
+    world.leases.update(lease.id, UpdateLease(), DEMO, membership=membership, **more)
+    claim_by = world.lease(lease).claim_by
+    return claim_by.after if claim_by else None
+
+
+@pytest.mark.parametrize("start", [0, 30], ids=["active", "pending"])
+def test_what_is_added_has_a_default_of_its_own(start: float) -> None:
+    world = World(floating_ips=8)
+    with_default(world, hosts=120, floatingips=30)
+
+    def made(**wish: Any) -> Lease:
+        begin = world.in_minutes(start) if start else NOW
+        ips = (floating_ips(amount=1),)
+        lease = world.leases.create(
+            CreateLease("lease", begin, world.in_minutes(900), None, ips), DEMO, **wish
+        )
+        world.run_due()
+        return world.lease(lease)
+
+    lease = made()
+    assert add(world, lease, floating_ips(amount=1)) == HOUR / 2
+    assert add(world, lease, whole_hosts()) == 2 * HOUR
+    assert [e for e, _ in watching(world, lease)] == ([] if start else [EventType.WARN_UNCLAIMED])
+    assert [at for _, at in watching(world, lease)] == ([] if start else [105])
+    assert add(world, lease, instances(amount=1)) is None, "one of its kinds is never released"
+    assert watching(world, lease) == []
+    short = made(claim_by=ClaimByWish(10 * MINUTE))
+    assert add(world, short, whole_hosts()) == 10 * MINUTE, "what its user has asked for stays"
+    assert add(world, made(), whole_hosts(), claim_by=ClaimByWish(20 * MINUTE)) == 20 * MINUTE
+
+
+def test_what_was_used_is_not_looked_at_again_for_what_is_added() -> None:
+    world = World(floating_ips=1)
+    with_default(world, hosts=120, floatingips=30)
+    lease = world.create(end=900)
+    world.run_due()
+    assert use(world, lease)
+    world.advance(minutes=110)
+    assert watching(world, lease) == []
+    with_default(world, hosts=120, floatingips=180)
+    assert add(world, lease, floating_ips(amount=1)) == 3 * HOUR
+    assert watching(world, lease) == []
+
+
+def test_releases_are_counted() -> None:
+    world = World()
+    metrics = PrometheusMetrics()
+    world.events = Events(world.database, world.cloud, world.kinds, world.clock, metrics=metrics)
+    claimed(world, KINDS["hosts"])
+    used = claimed(world, KINDS["hosts"])
+    world.run_due()
+    assert use(world, used)
+    world.advance(minutes=70)
+    assert "blazar_unused_leases_released_total 1.0" in metrics.exposition()[1].decode()
 
 
 def test_a_release_in_the_last_minute_of_a_lease_is_told() -> None:

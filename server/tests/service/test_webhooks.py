@@ -17,12 +17,13 @@ from blazar.adapters.memory import MemoryDatabase
 from blazar.domain.errors import CloudUnavailable, InvalidInput, NotDelivered, Stale, TooManySubscriptions
 from blazar.domain.subscription import LeaseEvent, Subscription, SubscriptionStatus
 from blazar.engine.relay import Relay
-from blazar.engine.webhooks import HOLD, WORKERS_OF_PROJECT, Webhooks
+from blazar.engine.webhooks import HOLD, KEPT, LONGEST_REST, WORKERS_OF_PROJECT, Pace, Webhooks
+from blazar.service.capacity import CapacityQuestion, CapacityReport
 from blazar.service.commands import CreateSubscription, UpdateSubscription
 from blazar.service.context import Caller
 from blazar.service.ports import Notification
-from blazar.service.subscriptions import NewSubscription, Subscriptions, SubscriptionSettings
-from blazar.service.webhooks import MOST_WAITING, event_of
+from blazar.service.subscriptions import NewSubscription, StreamPage, Subscriptions, SubscriptionSettings
+from blazar.service.webhooks import MOST_WAITING, TRIMMED, event_of
 
 from .world import START, MovedClock
 
@@ -60,6 +61,10 @@ class Receivers:
         return [(each["lease"]["id"], each["event"]) for each in found]
 
 
+def not_asked(question: CapacityQuestion, caller: Caller) -> CapacityReport:
+    raise AssertionError("no subscription is about capacity")
+
+
 class Site:
     """A database, some use cases, and a manager's webhooks."""
 
@@ -68,7 +73,9 @@ class Site:
         self.clock = MovedClock()
         self.receivers = Receivers()
         kinds: Any = {"physical:host": None}
-        self.use_cases = Subscriptions(self.database, kinds, self.clock, SubscriptionSettings(**settings))
+        self.use_cases = Subscriptions(
+            self.database, kinds, self.clock, SubscriptionSettings(**settings), not_asked
+        )
         self.webhooks = self.manager()
 
     def manager(self) -> Webhooks:
@@ -82,12 +89,12 @@ class Site:
         payload = {**LEASE, "lease_id": lease_id, **fields}
         self.database.transact(lambda u: u.outbox.put(event_type, payload, self.clock.now()))
 
-    def send_all(self, made: NewSubscription) -> int:
+    def send_all(self, made: NewSubscription, together: int = 1) -> int:
         """Return how many messages were taken."""
         self.webhooks.match()
         number = 0
-        while self.webhooks.send(made.subscription.id):
-            number += 1
+        while taken := self.webhooks.send(made.subscription.id, together):
+            number += taken
         return number
 
     def get(self, made: NewSubscription) -> Subscription:
@@ -127,11 +134,16 @@ def test_the_words_of_notifications() -> None:
         "lease.delete": "deleted",
         "lease.waitlisted": "waitlisted",
         "lease.promoted": "promoted",
+        "lease.moved": "moved",
+        "lease.displaced": "displaced",
         "lease.wait_timed_out": "expired",
         "lease.wait_cancelled": "deleted",
         "lease.event.start_lease": "started",
         "lease.event.before_end_lease": "end_soon",
         "lease.event.end_lease": "ended",
+        "lease.offered": "offered",
+        "lease.start_soon": "start_soon",
+        "lease.degraded": "degraded",
     }
     assert {name: word(name) for name in words} == words
     assert word("lease.event.start_lease", "ERROR") is LeaseEvent.FAILED
@@ -189,6 +201,37 @@ def test_a_failure_is_told_tried_again_and_given_up(site: Site) -> None:
     assert (site.get(made).last_error, site.get(made).waiting) == (None, 0)
 
 
+def test_a_failure_in_the_middle_of_many_keeps_what_was_sent_before(site: Site) -> None:
+    made = site.subscribe()
+    for number in range(5):
+        site.happens(f"l{number}")
+
+    def fail_after_two() -> None:
+        site.receivers.failing = {URL} if len(site.receivers.heard) == 2 else set()
+
+    site.receivers.meanwhile = fail_after_two
+    site.webhooks.match()
+    assert site.webhooks.send(made.subscription.id, 20) == 2
+    failing = site.get(made)
+    assert (failing.waiting, failing.attempts, failing.delivered_at) == (3, 1, site.clock.now())
+    site.receivers.meanwhile = lambda: site.receivers.failing.clear()
+    site.clock.pause(5)
+    assert site.send_all(made, 20) == 3
+    assert [each for each, _ in site.receivers.told()] == [f"l{number}" for number in range(5)]
+
+
+def test_the_workers_use_a_share_of_a_processor() -> None:
+    now = [0.0]
+    pace = Pace(0.1, 0.25, lambda: now[0])
+    assert [pace.rest(0.125), pace.rest(0.125)] == [0.0, 0.0]
+    assert pace.rest(0.02) == pytest.approx(0.2)
+    assert pace.rest(0.02) == pytest.approx(0.4)  # another worker, at the same time
+    now[0] += 0.4
+    assert pace.rest(0.01) == pytest.approx(0.1)
+    now[0] += 1000
+    assert (pace.rest(0.25), pace.rest(9.0)) == (0.0, LONGEST_REST)
+
+
 def test_a_manager_that_dies_between_sending_and_settling_sends_twice(site: Site) -> None:
     made = site.subscribe()
     site.happens("l1")
@@ -228,7 +271,7 @@ def test_two_managers_send_each_message_once(site: Site) -> None:
     assert [each for each, _ in site.receivers.told()] == [f"l{number}" for number in range(5)]
 
 
-def _none(taken: bool) -> None:
+def _none(taken: int) -> None:
     assert not taken
 
 
@@ -273,6 +316,37 @@ def test_too_much_that_waits_suspends(site: Site) -> None:
     site.happens("more")
     site.webhooks.match()
     assert site.get(made).waiting == MOST_WAITING + 1
+
+
+def test_a_stream_keeps_the_newest_and_tells_what_is_missed(site: Site) -> None:
+    made = site.subscribe(url="")
+    assert (made.secret, made.subscription.is_stream) == (None, True)
+
+    def page(after: int | None, limit: int = 9) -> StreamPage:
+        return site.use_cases.read_messages(made.subscription.id, after, limit)
+
+    assert (page(None), page(7)) == (StreamPage(made.subscription, []),) * 2
+    for number in range(MOST_WAITING + 1):
+        site.happens(f"l{number}")
+    while site.webhooks.match():
+        pass
+    kept = site.get(made)
+    assert (kept.status, TRIMMED <= kept.waiting <= MOST_WAITING) == (SubscriptionStatus.ACTIVE, True)
+    first, second = page(None, 2).messages
+    assert second.body["lease"]["id"] == f"l{MOST_WAITING + 2 - kept.waiting}"
+    assert (first.event, first.body["id"]) == ("created", f"msg_{first.id}")
+    assert (page(None).missed, page(first.id).missed, page(first.id).messages[0]) == (0, 0, second)
+    assert page(first.id - 1).missed == 0, "the next one is kept"
+    late = page(1)
+    assert (late.missed, late.messages[0]) == (first.id - 1, first)
+    site.clock.move_to(site.clock.now() + KEPT)
+    site.webhooks.round()
+    assert page(late.missed).missed == first.id - 1 + kept.waiting
+    assert page(first.id - 1 + kept.waiting) == StreamPage(site.get(made), [])
+    assert site.receivers.heard == []
+    for change in (UpdateSubscription(url=URL), UpdateSubscription(renew_secret=True)):
+        with pytest.raises(InvalidInput):
+            site.use_cases.update(made.subscription.id, change, Caller("u1", "p1"))
 
 
 def test_the_relay_lets_nothing_go_that_was_not_compared(site: Site) -> None:

@@ -30,6 +30,7 @@ from blazar.kinds.registered_hosts.commands import RegisterHost
 from blazar.kinds.registered_hosts.extension import HostsExtension
 from blazar.kinds.registered_hosts.hosts import Hosts, HostSettings
 from blazar.kinds.registered_hosts.monitor import HostMonitor, MonitorSettings
+from blazar.kinds.server import ServerKind
 from blazar.service.admission import PlanningSettings
 from blazar.service.availability import AvailabilityUseCases
 from blazar.service.calendars import Calendars
@@ -39,8 +40,9 @@ from blazar.service.context import Caller
 from blazar.service.events import Events, HeldClaim
 from blazar.service.explanations import ExplanationUseCases
 from blazar.service.healing import Healing, HealingSettings
-from blazar.service.leases import LeaseSettings, WaitSettings
-from blazar.service.maintenances import Maintenances
+from blazar.service.leases import DisplacementSettings, LeaseSettings, WaitSettings
+from blazar.service.maintenances import Buffers, Lifetimes, Maintenances
+from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.offer_expiry import OfferExpiry
 from blazar.service.offers import Offers, OfferSettings
 from blazar.service.ports import ClaimedEvent, Database, Flavor, Subnet, UnitOfWork
@@ -138,7 +140,11 @@ class World:
         quota: QuotaSettings | None = None,
         offers: OfferSettings | None = None,
         waiting: WaitSettings | None = None,
+        displacement: DisplacementSettings | None = None,
+        metrics: Metrics = NO_METRICS,
     ) -> None:
+        self.displacement_settings = displacement
+        self.metrics = metrics
         self.wait_settings = waiting
         self.quota = quota
         self.offer_settings = offers
@@ -170,7 +176,8 @@ class World:
 
     def restart(self) -> None:
         self.kinds = {
-            kind.resource_type: kind for kind in (HostKind(), InstanceKind(), FlavorKind(), FloatingIPKind())
+            kind.resource_type: kind
+            for kind in (HostKind(), InstanceKind(), FlavorKind(), FloatingIPKind(), ServerKind())
         }
         reports = UsageReports(self.filters, self.kinds, self.exempt)
         self.expiry = OfferExpiry(self.database, self.clock, reports)
@@ -189,6 +196,8 @@ class World:
             offers=self.offer_settings,
             waiting=self.wait_settings,
             healing=self.healing_settings,
+            displacement=self.displacement_settings,
+            metrics=self.metrics,
         )
         self.waitlist = use_cases.waitlist
         self.quotas = use_cases.quotas
@@ -196,6 +205,8 @@ class World:
         self.availability: AvailabilityUseCases = use_cases.noun("availability")
         self.offers: Offers = use_cases.noun("offers")
         self.maintenances: Maintenances = use_cases.noun("maintenances")
+        self.lifetimes: Lifetimes = use_cases.noun("lifetimes")
+        self.buffers: Buffers = use_cases.noun("buffers")
         self.capacity: CapacityUseCases = use_cases.noun("capacity")
         self.explanations: ExplanationUseCases = use_cases.noun("explanations")
         self.hosts: Hosts = use_cases.noun("hosts")

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from hashlib import sha256
 
-from .kinds import KINDS
+from .kinds import DRAWN
 from .run import Report, draw, run, shrink
 from .troubles import AREAS
 
@@ -88,7 +88,7 @@ def _run(seed: int, options: argparse.Namespace) -> Report:
 def _repetition(seed: int, options: argparse.Namespace) -> str:
     """Tell how to run the seed again: what was left out belongs to it."""
     words = []
-    for name, usual in (("kinds", list(KINDS)), ("without", []), ("ignore", [])):
+    for name, usual in (("kinds", list(DRAWN)), ("without", []), ("ignore", [])):
         chosen = getattr(options, name)
         if chosen != usual:
             words += [f"--{name}", *map(shlex.quote, chosen)]
@@ -123,7 +123,7 @@ def _parser() -> argparse.ArgumentParser:
         "--without", nargs="*", default=[], choices=list(AREAS), metavar="TROUBLE", help="leave out"
     )
     parser.add_argument(
-        "--kinds", nargs="*", default=list(KINDS), choices=list(KINDS), metavar="KIND", help="use only"
+        "--kinds", nargs="*", default=list(DRAWN), choices=list(DRAWN), metavar="KIND", help="use only"
     )
     return parser
 

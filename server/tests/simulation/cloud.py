@@ -14,25 +14,38 @@ from .scheduler import SECOND, Process
 from .world import World, unforeseen
 
 LATENCY = 0.05
-FACETS = {"compute": "Nova", "placement": "Placement", "identity": "Keystone", "network": "Neutron"}
+FACETS = {
+    "compute": "Nova",
+    "placement": "Placement",
+    "identity": "Keystone",
+    "network": "Neutron",
+    "images": "Glance",
+}
 LOOKS = (
     "find",
     "hypervisors",
-    "servers_on",
-    "servers_of",
+    "server",
+    "images_with",
     "aggregate",
     "flavor",
     "provider",
     "is_",
     "network",
     "subnets",
-    "server_groups",
     "floating_ip",
     "reserv",
     "resource_classes",
 )
 """How the names of methods begin that change nothing."""
-CHANGES = ("aggregates_", "floating_ips_")
+TAKE_TIME = (
+    "shelve_server",
+    "offload_server",
+    "unshelve_server",
+    "create_image",
+    "suspend_server",
+    "stop_server",
+)
+"""What Nova does later, where it is slow."""
 
 
 class Servers:
@@ -40,6 +53,7 @@ class Servers:
 
     def __init__(self, world: World, cloud: MemoryCloud) -> None:
         self._world = world
+        self._cloud = cloud
         self._state = cloud.state
         self.dying: set[str] = set()
         self.stubborn_until: dict[str, int] = {}
@@ -72,9 +86,17 @@ class Servers:
     def _is_stubborn(self) -> bool:
         return not self._world.weather.is_over and self._world.dice.random() < 0.1
 
+    def complete(self, server_id: str) -> None:
+        """Have Nova be done some time later with what it was asked for."""
+        if server_id in self._state.tasks:
+            delay = self._world.dice.choice((0.5, 3.0, 15.0, 40.0)) * self._world.dice.random()
+            self._world.scheduler.after(delay, lambda: self._cloud.settle(server_id))
+
     def _die(self, server_id: str) -> None:
         self._state.servers.pop(server_id, None)
         self._state.flavor_of.pop(server_id, None)
+        self._state.tasks.pop(server_id, None)
+        self._state.server_metadata.pop(server_id, None)
         self.dying.discard(server_id)
         self._world.tell(f"server {server_id}", "gone", actor="cloud")
 
@@ -151,9 +173,11 @@ class Facet:
 
     def _act(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if method == "delete_server":
-            self._inner.servers_on("")  # the same fence and the same rights, and no server at once
+            self._inner.server("")  # the same fence and the same rights, and no server at once
             return self._cloud.servers.delete(args[0], self._cloud.process)
         result = getattr(self._inner, method)(*args, **kwargs)
+        if method in TAKE_TIME:
+            self._cloud.servers.complete(args[0])
         self._cloud.changed(method, args)
         return result
 

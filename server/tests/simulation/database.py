@@ -54,6 +54,7 @@ REPOSITORIES = (
     "waitlist",
     "maintenances",
     "subscriptions",
+    "feeds",
 )
 Key = tuple[str, Any]
 

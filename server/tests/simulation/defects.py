@@ -18,17 +18,21 @@ from blazar.adapters.memory.leases import MemoryLeases
 from blazar.adapters.memory.offers import MemoryOffers
 from blazar.adapters.memory.resources import MemoryResources
 from blazar.domain.failure import FailureReason
-from blazar.domain.lease import change
+from blazar.domain.lease import change, progress
 from blazar.domain.lease.event import Event, EventType
 from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.lease.outcome import Done
+from blazar.domain.lease.priority import Priority
 from blazar.engine.threads import LongLivedThread
 from blazar.kinds.host import actuator
 from blazar.kinds.registered_hosts import monitor
 from blazar.kinds.registered_hosts.hosts import Hosts
 from blazar.kinds.registered_hosts.monitor import HostMonitor
+from blazar.kinds.server.departure import Departure
+from blazar.kinds.server.kind import ServerKind
 from blazar.service import admission
 from blazar.service.health import ThreadState
+from blazar.service.leases import displace
 from blazar.service.waitlist import Waitlist
 
 HOSTS = ("physical:host",)
@@ -86,6 +90,10 @@ def _old_interval(save: Any) -> Any:
     return lambda self, new, old, now: save(self, replace(new, interval=old.interval), old, now)
 
 
+def _all_stay(released: Any) -> Any:
+    return lambda stored, acted, outcomes: stored.leaving
+
+
 def _kept(save: Any) -> Any:
     def saved(self: Any, new: Lease, old: Lease, now: Any) -> Any:
         has = {r.id: r.allocations for r in old.reservations}
@@ -102,6 +110,12 @@ def _with_provider(unregister: Any) -> Any:
         self._cloud.placement.remove_reservation_provider(f"host{host_id}")
 
     return both
+
+
+def _whoever(may_be_displaced: Any) -> Any:
+    return lambda lease, by, since: may_be_displaced(
+        replace(lease, priority=Priority.LOW), Priority.HIGH, since
+    )
 
 
 def _all_well(health: Any) -> Any:
@@ -144,6 +158,10 @@ def _without_maintenances(occupancy: Any) -> Any:
     return found
 
 
+def _ended(before_end: Any) -> Any:
+    return lambda self, work, cloud: self.deactivate(work, cloud)
+
+
 def bound(lease: Lease) -> Lease:
     """Return the lease with all of its allocations bound."""
     reservations = tuple(
@@ -155,7 +173,7 @@ def bound(lease: Lease) -> Lease:
 
 DEFECTS: Mapping[str, Defect] = {
     "a commit compares no generations": Defect(
-        "never more than there is", MemoryResources, "bump", _no_comparison, seed=3
+        "never more than there is", MemoryResources, "bump", _no_comparison, seed=9
     ),
     "allocations are bound before they are taken": Defect(
         "no host is given while the last tenant's servers are on it",
@@ -172,7 +190,7 @@ DEFECTS: Mapping[str, Defect] = {
         "the cloud has what the lease says", MemoryCompute, "remove_host", _not_out_of_freepool
     ),
     "the provider goes with its host": Defect(
-        "no provider is taken from nova-compute", Hosts, "unregister", _with_provider
+        "no provider is taken from nova-compute", Hosts, "unregister", _with_provider, seed=2
     ),
     "health calls dead threads alive": Defect(
         "health tells of dead threads", LongLivedThread, "health", _all_well, seed=22
@@ -181,17 +199,21 @@ DEFECTS: Mapping[str, Defect] = {
         "a lease that has begun can be ended", change, "end_now", _in_this_minute, seed=29
     ),
     "properties are changed under leases": Defect(
-        "what is promised is there as it was asked for", MemoryResources, "allocations", _no_rows
+        "what is promised is there as it was asked for", MemoryResources, "allocations", _no_rows, seed=1
     ),
     "any number of failures is believed": Defect(
-        "too many failures at once are not believed", HostMonitor, "_is_held_back", _never_held_back
+        "too many failures at once are not believed", HostMonitor, "_is_held_back", _never_held_back, seed=1
     ),
     "a host that works is taken for failed": Defect(
         "no host is called failed that did not fail", monitor, "_reason", _always_down
     ),
-    "a failure is never over": Defect("no host is lost", monitor, "observed", _never_over),
+    "a failure is never over": Defect("no host is lost", monitor, "observed", _never_over, seed=3),
     "a host at which a step failed is taken for done": Defect(
         "the cloud has what the lease says", actuator, "unfinished", _done
+    ),
+    "a reserved server stays on its host": Defect("nothing is left behind", Departure, "_step", _nothing),
+    "the warning ends the time of a reserved server": Defect(
+        "no server is taken from a running lease", ServerKind, "before_end", _ended
     ),
     "starts are not found": Defect("nothing waits for ever", MemoryEvents, "due", _no_start),
     "offers are taken for expired before they are": Defect(
@@ -207,7 +229,13 @@ DEFECTS: Mapping[str, Defect] = {
     "plans know nothing of maintenances": Defect(
         "nothing is given that is taken away", MemoryResources, "occupancy", _without_maintenances
     ),
+    "a lease of any priority gives way": Defect(
+        "only a lower lease that has not started gives way", displace, "may_be_displaced", _whoever, seed=3
+    ),
     "what is over keeps its allocations": Defect("what is over has nothing", MemoryLeases, "save", _kept),
+    "what leaves a lease is never released": Defect(
+        "what is removed from a lease leaves it", progress, "released", _all_stay, seed=1
+    ),
     "an update keeps the old dates": Defect(
         "what is acknowledged is there", MemoryLeases, "save", _old_interval, seed=1
     ),

@@ -1,6 +1,6 @@
 """What users do with each resource kind, and what an active reservation of it has in the cloud.
 
-A new kind is one class here and one entry in ``KINDS``: the actions of users, the rules and the search for
+A new kind is one class here and one entry in ``DRAWN``: the actions of users, the rules and the search for
 what is left behind take it from there."""
 
 from __future__ import annotations
@@ -182,9 +182,37 @@ class FloatingIPs(KindOfUse):
             yield f"the project lacks the floating IPs {sorted(wanted - has)}"
 
 
-KINDS: Mapping[str, KindOfUse] = {
+class Servers(KindOfUse):
+    """A server that exists, which its user names: see ``servers.py``."""
+
+    resource_type = "instance:server"
+
+    def parameters(self, random: Random) -> Mapping[str, Any]:
+        return {"on_end": random.choice(ON_END), "resource_properties": random.choice(("", "", "", ON_SSD))}
+
+    def change(self, random: Random, reservation: Reservation) -> Mapping[str, Any]:
+        return {"on_end": random.choice(ON_END)}
+
+    def used(self, reservation: Reservation) -> Mapping[str, int]:
+        return {"instances": 1}
+
+    def amiss(self, site: Site, lease: Lease, reservation: Reservation) -> Iterable[str]:
+        host = site.host_of(reservation.allocations[0].resource_id)
+        server = site.cloud.state.servers.get(reservation.parameters["server_id"])
+        if server is None:
+            yield "its server is gone"
+        elif (server.status, server.host) != ("ACTIVE", host):
+            yield f"its server is {server.status} on {server.host} instead of {host}"
+        if site.members(reservation.id) != {host}:
+            yield f"its aggregate has {sorted(site.members(reservation.id))} instead of {host}"
+
+
+ON_END = (["shelve"], ["delete"], ["create_image", "delete"], ["create_image", "shelve"])
+DRAWN: Mapping[str, KindOfUse] = {
     kind.resource_type: kind for kind in (Hosts(), Instances(), Flavors(), FloatingIPs())
 }
+"""The kinds of which a seed draws one or two."""
+KINDS: Mapping[str, KindOfUse] = {**DRAWN, Servers.resource_type: Servers()}
 
 
 def overused(site: Site, host: str) -> str | None:

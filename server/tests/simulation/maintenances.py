@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 
 from blazar.domain.errors import BlazarError, MaintenanceNotFound
 from blazar.domain.lease.lease import Lease
+from blazar.domain.lease.maintenance import Purpose
 from blazar.domain.resource import Allocation
 from blazar.service.commands import NOW, CreateMaintenance
 
+from . import lifetimes
 from .site import ADMIN, HOSTS
 
 if TYPE_CHECKING:
@@ -63,6 +65,16 @@ def maintain(operator: Operator, random: Random) -> None:
         give_back(operator, taken.id)
 
 
+def give_all_back(operator: Operator) -> bool:
+    """End what takes hosts away. Return whether all of it is over."""
+    return all(
+        give_back(operator, each.id)
+        if each.purpose is Purpose.MAINTENANCE
+        else lifetimes.unbind(operator, each.resource_ids[0])
+        for each in list(operator.site.maintenances().values())
+    )
+
+
 def give_back(operator: Operator, maintenance_id: str) -> bool:
     """End a maintenance. Return whether it is over."""
     what = f"end maintenance {maintenance_id[:4]}"
@@ -83,12 +95,10 @@ def given_while_away(site: Site, before: Lease | None, after: Lease) -> Iterator
     """Return what the lease gets by a commit on a host that is taken away then, and did not have there."""
     for maintenance in site.maintenances().values():
         for allocation in after.allocations:
-            if allocation.resource_id in maintenance.resource_ids and allocation.interval.overlaps(
-                maintenance.interval
-            ):
+            resource_id = allocation.resource_id
+            if maintenance.closes(resource_id, allocation.interval):
                 had = before.allocations if before else ()
                 if not any(
-                    a.resource_id == allocation.resource_id and a.interval.overlaps(maintenance.interval)
-                    for a in had
+                    a.resource_id == resource_id and maintenance.closes(resource_id, a.interval) for a in had
                 ):
                     yield allocation

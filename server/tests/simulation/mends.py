@@ -30,7 +30,7 @@ from blazar.service.leases.confirm import LeaseConfirmation
 from blazar.service.leases.store import LeaseChange
 from blazar.service.leases.update import LeaseUpdate
 
-from .kinds import KINDS
+from .kinds import DRAWN
 from .run import Report, draw, run
 
 MOST = 300
@@ -44,7 +44,7 @@ class Mend:
     """What is replaced to take a mend out, and where the defect is found then."""
 
     parts: tuple[Part, ...]
-    kinds: tuple[str, ...] = tuple(KINDS)
+    kinds: tuple[str, ...] = tuple(DRAWN)
     seed: int = 0
     """The first seed that found it when this was written."""
 

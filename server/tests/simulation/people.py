@@ -36,7 +36,7 @@ from blazar.service.commands import (
     UpdateLease,
 )
 
-from . import maintenances, moments, offers, waiting
+from . import lifetimes, maintenances, members, moments, offers, priorities, servers, waiting
 from .broker import PATIENCE
 from .kinds import KINDS, overused
 from .rules import SKEWED, Rules
@@ -145,6 +145,9 @@ class User:
             "kill a server": self.kill_server,
             offers.HOLD: partial(offers.hold_and_decide, self),
             waiting.WAIT: partial(waiting.create_that_may_wait, self),
+            priorities.DISPLACE: partial(priorities.create_that_may_displace, self),
+            members.EXCHANGE: partial(members.exchange, self),
+            servers.RESERVE: partial(servers.reserve, self),
             **moments.verbs_of(self),
         }
 
@@ -205,7 +208,7 @@ class User:
         return str(UUID(int=self.ids.getrandbits(128), version=4))
 
     def resize(self, random: Random) -> None:
-        lease = self._some_lease(random)
+        lease = self.some_lease(random)
         if lease is not None:
             reservation = random.choice(lease.reservations)
             change = KINDS[reservation.resource_type].change(random, reservation)
@@ -219,43 +222,43 @@ class User:
         seed = random.random()
         self.resize(Random(seed))
         self.world.scheduler.sleep(random.choice((0, 0.1, 1, 4)))
-        lease = self._some_lease(Random(seed))
+        lease = self.some_lease(Random(seed))
         if lease is not None:
             reservation = lease.reservations[0]
             change = KINDS[reservation.resource_type].change(random, reservation)
             self.update(lease, UpdateLease(reservations=(ReservationChange(reservation.id, change),)))
 
     def move_end(self, random: Random) -> None:
-        lease = self._some_lease(random)
+        lease = self.some_lease(random)
         if lease is not None:
             minutes = random.choice((-2, -1, 1, 1, 2, 4))
             self.update(lease, UpdateLease(end=lease.interval.end + timedelta(minutes=minutes)))
 
     def move_warning(self, random: Random) -> None:
-        lease = self._some_lease(random)
+        lease = self.some_lease(random)
         if lease is not None:
             before = lease.interval.end - timedelta(minutes=random.choice((1, 2)))
             self.update(lease, UpdateLease(before_end=before))
 
     def move_start(self, random: Random) -> None:
-        lease = self._some_lease(random)
+        lease = self.some_lease(random)
         if lease is not None:
             minutes = random.choice((-1, 1))
             self.update(lease, UpdateLease(start=lease.interval.start + timedelta(minutes=minutes)))
 
     def rename(self, random: Random) -> None:
-        lease = self._some_lease(random)
+        lease = self.some_lease(random)
         if lease is not None:
             self.update(lease, UpdateLease(name=f"name{random.randrange(100)}"))
 
     def end_now(self, random: Random) -> None:
-        lease = self._some_lease(random)
+        lease = self.some_lease(random)
         if lease is not None:
             has_begun = lease.interval.start <= self.world.now() - SKEWED
             self.update(lease, UpdateLease(end=NOW), must_be_done=has_begun)
 
     def delete(self, random: Random) -> None:
-        lease = self._some_lease(random)
+        lease = self.some_lease(random)
         if lease is not None:
             self.delete_lease(lease.id)
 
@@ -371,7 +374,7 @@ class User:
                 f"{host} lacks {over} for lease {lease.id}, for servers of {sorted(there)} are on it",
             )
 
-    def _some_lease(self, random: Random) -> Lease | None:
+    def some_lease(self, random: Random) -> Lease | None:
         leases = [known.lease for known in self.known.values() if known.lease is not None]
         going_on = [lease for lease in leases if lease.interval.end > self.world.now()]
         leases = leases if random.random() < 0.1 else going_on
@@ -398,6 +401,7 @@ class Operator:
         self.process = Process("operator")
         service = site.service("operator", ADMIN)
         self.maintenances = service.noun("maintenances")
+        self.lifetimes = service.noun("lifetimes")
         self._hosts, self._floating_ips = service.noun("hosts"), service.noun("floatingips")
         self._verbs: Mapping[str, Callable[[int, Random], None]] = {
             "take a host away and back": self.take_away,
@@ -406,6 +410,7 @@ class Operator:
             "make the freepool anew": self._make_freepool_anew,
             "let hosts fail": self._let_fail,
             maintenances.MAINTAIN: lambda number, random: maintenances.maintain(self, random),
+            lifetimes.BOUND: lambda number, random: lifetimes.bind(self, number, random),
             "take a host away and crash": partial(moments.take_away_and_crash, self),
         }
 
@@ -428,7 +433,7 @@ class Operator:
         """Bring every host back: nothing stands in the way any more, for servers of no lease are moved
         away."""
         for _ in range(20):
-            if all(maintenances.give_back(self, each) for each in list(self.site.maintenances())):
+            if maintenances.give_all_back(self):
                 break
             self.world.scheduler.sleep(5)
         for host in HOSTS:

@@ -11,15 +11,17 @@ from itertools import combinations
 from typing import Any
 
 from blazar.adapters.memory.cloud import FREEPOOL
-from blazar.domain.lease.event import EventStatus
+from blazar.domain.lease.event import EventStatus, EventType
 from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation
 from blazar.domain.lease.waiting import in_line
 from blazar.domain.resource import Allocation, Registration
 from blazar.domain.time import floor_minute
+from blazar.service.ports import Aggregate
 
 from .database import Key, Written
-from .kinds import KINDS, ON_SSD
+from .kinds import KINDS, ON_SSD, overused
 from .maintenances import given_while_away
+from .priorities import displaced
 from .site import CAPACITY, FAILED_AT_ONCE, HOSTS, SKEW, Site
 
 OVER = (LeaseStatus.TERMINATING, LeaseStatus.TERMINATED, LeaseStatus.DELETING)
@@ -32,9 +34,10 @@ UNSEEN = timedelta(seconds=30)
 process may stand still, as long as its claim holds."""
 LOOKED = timedelta(seconds=120)
 """How old what a look has seen may be when it is stored: a process may stand still, and requests may hang."""
-LATE = timedelta(seconds=45)
-"""By how much an event may be late in a site where nothing goes wrong: a claim of a dead manager, and a
-retry."""
+LATE = timedelta(seconds=45 + 40 + 12 + 10)
+"""By how much an event may be late in a site where nothing goes wrong: a claim of a dead manager and a retry;
+then Nova takes its longest for the image of a server and for its deletion, each of which is seen at the next
+look."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,7 @@ class Rules:
                     self._require_no_early_end(row.before, row.after)
                     self._require_settled(row.before, row.after)
                     self._require_nothing_over(row.after)
+                    self._require_leaving(row.after)
                     offer = changes.get(("offers", row.after.id))
                     self._require_not_away(row.before or (offer.before.lease if offer else None), row.after)
             elif table == "offers" and row.after is not None:
@@ -85,6 +89,7 @@ class Rules:
                 self._require_not_away(row.before.lease if row.before else None, row.after.lease)
             elif table == "registrations" and row.after is not None:
                 self._require_real_failure(row.before, row.after)
+        self._require_lower_gives_way(changes)
         if any(table == "registrations" for table, _ in changes):
             self._require_few_failures()
             for lease in self.site.leases().values():
@@ -106,9 +111,32 @@ class Rules:
             if late > SKEWED:
                 self.fail("none waits past its deadline", f"lease {after.id} is promoted {late} too late")
 
+    def _require_lower_gives_way(self, changes: Mapping[Key, Written]) -> None:
+        """Nothing is taken from a lease that has started, or for one that is of no higher class."""
+        new = [row.after for (table, _), row in changes.items() if table == "leases" and row.before is None]
+        for before, after in displaced(changes):
+            by = max((lease.priority.rank for lease in new if lease is not None), default=0)
+            if before.priority.rank >= by or before.status is not LeaseStatus.PENDING:
+                self.fail(
+                    "only a lower lease that has not started gives way",
+                    f"lease {before.id}, {before.priority} and {before.status}, is {after.status}",
+                )
+            if before.interval.start + SKEWED < self.site.world.now():
+                self.fail(
+                    "only a lower lease that has not started gives way", f"lease {before.id} was to start"
+                )
+
+    def _require_leaving(self, lease: Lease) -> None:
+        """As long as an active lease has not given back what was removed from it, that is being done."""
+        has = [each.id for each in lease.leaving if each.surplus]
+        is_done = any(e.event_type is EventType.CONVERGE and e.is_open for e in lease.events)
+        if lease.status is LeaseStatus.ACTIVE and has and not is_done:
+            self.fail("what is removed from a lease leaves it", f"lease {lease.id} keeps {has}")
+
     def _require_nothing_over(self, lease: Lease) -> None:
         """No read of a resource gets longer with what was on it."""
-        has = [a.resource_id for r in lease.reservations for a in (*r.allocations, *r.surplus)]
+        stored = (*lease.reservations, *lease.leaving)
+        has = [a.resource_id for r in stored for a in (*r.allocations, *r.surplus)]
         if lease.status is LeaseStatus.TERMINATED and has:
             self.fail("what is over has nothing", f"lease {lease.id} is over and has {has}")
 
@@ -235,6 +263,8 @@ class Rules:
         return host
 
     def _deletion_asked(self, server_id: str, by: str) -> None:
+        if server_id in self.site.adopted:
+            self._require_over(server_id, f"{by} deletes it")
         server = self.booted.get(server_id)
         if server is not None and server_id not in self._given_up:
             lease = self.site.leases().get(server.lease_id)
@@ -244,7 +274,21 @@ class Rules:
                 f"{by} deletes {server_id} on {server.host} of lease {server.lease_id}, which is {status}",
             )
 
+    def _require_over(self, server_id: str, what: str) -> None:
+        """What its user wants at the end is done with a server at the end of its lease."""
+        for lease in self.site.leases().values():
+            has_it = any(r.parameters.get("server_id") == server_id for r in lease.reservations)
+            if has_it and lease.status is LeaseStatus.ACTIVE:
+                self.fail(
+                    "no server is taken from a running lease",
+                    f"lease {lease.id} has server {server_id}, and {what}",
+                )
+
     def _cloud_changed(self, method: str, args: tuple[Any, ...]) -> None:
+        if method in ("shelve_server", "suspend_server", "stop_server"):
+            self._require_over(args[0], method)
+        if method == "unshelve_server" and (over := overused(self.site, args[1])):
+            self.fail("a running lease has room for its servers", f"{args[1]} lacks {over} for {args[0]}")
         if method == "remove_reservation_provider":
             self.fail("no provider is taken from nova-compute", f"that of {args[0]} is removed")
         if method in ("delete_server_group", "delete_trust"):
@@ -256,6 +300,9 @@ class Rules:
             return
         for server in self.site.cloud.state.servers.values():
             owner = self.booted.get(server.id)
+            if server.host == args[1] and server.id in self.site.adopted:
+                self._require_not_there(server.id, aggregate)
+                continue
             if server.host != args[1] or (owner is not None and owner.reservation_id == aggregate.name):
                 continue
             if owner is None and self.site.strays[server.id] > self.site.world.now() - UNSEEN:
@@ -265,6 +312,14 @@ class Rules:
                     "no host is given while the last tenant's servers are on it",
                     f"{args[1]} joins reservation {aggregate.name}, and {server.id} is on it",
                 )
+
+    def _require_not_there(self, server_id: str, aggregate: Aggregate) -> None:
+        """A server that was reserved has left its host before a tenant gets all of it."""
+        if aggregate.availability_zone:
+            self.fail(
+                "no host is given while the last tenant's servers are on it",
+                f"a host joins reservation {aggregate.name}, and {server_id} is on it",
+            )
 
     def _require_unused(self, made: str) -> None:
         """What was made for a lease stays as long as the stored lease refers to it, and is not over."""
@@ -323,9 +378,9 @@ class Rules:
         if not line or self.site.quotas:
             return
         first = self.site.leases()[line[0]]
-        (reservation,) = first.reservations
-        if reservation.resource_type != "physical:host":
-            return
+        reservation = first.reservations[0]
+        if len(first.reservations) > 1 or reservation.resource_type != "physical:host":
+            return  # one of several was displaced
         is_asking = reservation.parameters["resource_properties"] == ON_SSD
         taken = {
             allocation.resource_id
@@ -376,6 +431,14 @@ class Rules:
             lease for lease in self.site.leases().values() if lease.status is not LeaseStatus.TERMINATED
         ]
         known = {r.id for lease in leases for r in lease.reservations}
+        # What was made for a lease that has not begun yet may wait until it has.
+        known |= {r.id for lease in leases if lease.status is LeaseStatus.PENDING for r in lease.leaving}
+        for lease in leases:
+            if lease.status is LeaseStatus.ACTIVE and lease.leaving:
+                self.fail(
+                    "what is removed from a lease leaves it",
+                    f"lease {lease.id} still has {[r.id for r in lease.leaving]}",
+                )
         classes = {f"CUSTOM_RESERVATION_{i.upper().replace('-', '_')}" for i in known}
         found = {
             "aggregates": {a.name for a in state.aggregates.values()} - known - {FREEPOOL},
@@ -385,6 +448,7 @@ class Rules:
             "groups": {g.name for g in state.groups.values()} - {f"reservation:{i}" for i in known},
             "floating IPs": {f.description for f in state.floating_ips.values()}
             - {f"reservation:{i}" for i in known},
+            "servers": {found for has in state.server_metadata.values() for found in has.values()} - known,
         }
         for what, names in found.items():
             if names:
@@ -414,6 +478,10 @@ class Rules:
             self.fail("nothing waits for ever", f"maintenance {maintenance.id} is still there")
         if waiting := self.site.database.committed.notifications:
             self.fail("nothing waits for ever", f"{len(waiting)} notifications are not delivered")
+        servers = self.site.cloud.state.servers
+        there = [i for i in self.site.adopted if i in servers and servers[i].host in HOSTS]
+        if there:
+            self.fail("nothing is left behind", f"reserved servers that stayed on their hosts: {there}")
         if self.site.in_freepool() != frozenset(HOSTS):
             self.fail("no host is lost", f"only {sorted(self.site.in_freepool())} are in the freepool")
 

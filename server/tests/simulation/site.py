@@ -11,7 +11,8 @@ from typing import Any
 
 from blazar import conf as options
 from blazar.adapters.memory.cloud import FREEPOOL, MemoryCloud
-from blazar.bootstrap import Manager
+from blazar.bootstrap.manager import Manager
+from blazar.conf.manager import SHIPPED
 from blazar.domain.errors import CloudUnavailable
 from blazar.domain.lease.lease import Lease
 from blazar.domain.lease.maintenance import Maintenance
@@ -50,10 +51,12 @@ SHARE_OF_QUOTAS = 0.3
 SKEW = 0.45
 """Seconds by which each clock is ahead or behind at the most."""
 CONF = {
+    ("manager", "plugins"): [*SHIPPED, "instance.server.plugin"],
     ("manager", "minutes_before_end_lease"): 1,
     ("manager", "event_workers"): 4,
     ("manager", "delete_wait"): 3,
     ("manager", "reconcile_seconds"): 60,
+    ("manager", "displacement_notice_minutes"): 1,
     ("physical:host", "enable_polling_monitor"): True,
     ("physical:host", "polling_interval"): 15,
     ("physical:host", "down_seconds_before_moving"): 20,
@@ -74,6 +77,8 @@ class Site:
         self.servers = Servers(world, self.cloud)
         self.strays: dict[str, datetime] = {}
         """Servers that belong to no lease, and when they were booted."""
+        self.adopted: set[str] = set()
+        """Servers of users that are to be reserved."""
         self.failed_until: dict[str, datetime] = {}
         """When hosts were last down or disabled."""
         self.broker = Broker(world)

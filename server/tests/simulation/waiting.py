@@ -40,7 +40,7 @@ def create_that_may_wait(user: User, random: Random) -> None:
     end = start + timedelta(minutes=random.choice((1, 2, 5, 30)))
     request = KINDS[random.choice(user.kinds)].request(random)
     # Nothing that needs the user's own rights in the cloud may wait.
-    request = replace(request, parameters={**request.parameters, **_plain(request.parameters)})
+    request = replace(request, parameters={**request.parameters, **plain(request.parameters)})
     command = CreateLease("lease", start, end, None, (request,), lease_id)
     until = minute + timedelta(minutes=random.choice((2, 3, 5, 60, 60)))
     key = RequestKey(lease_id, "")
@@ -51,7 +51,8 @@ def create_that_may_wait(user: User, random: Random) -> None:
     )
 
 
-def _plain(parameters: object) -> dict[str, object]:
+def plain(parameters: object) -> dict[str, object]:
+    """Return the parameters that need nothing of a user's own rights in the cloud."""
     known = parameters if isinstance(parameters, dict) else {}
     plain = {"before_end": "", "affinity": None}
     return {name: value for name, value in plain.items() if name in known}

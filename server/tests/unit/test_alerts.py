@@ -49,6 +49,8 @@ METHODS: dict[str, tuple[Any, ...]] = {
     "reports_waiting": (1,),
     "hosts_seen": (1, 1, True),
     "healed": (1, 1),
+    "displaced": (1, 1),
+    "lease_released": (),
     "line_seen": (1, 60.0),
     "webhook_sent": ("ok", 0.1),
     "webhooks_waiting": (1, 1),

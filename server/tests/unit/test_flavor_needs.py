@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from blazar.domain.errors import Conflict, MalformedParameter
-from blazar.kinds.flavor.needs import needs_of
-from blazar.kinds.flavor.schema import SourceFlavor
+from blazar.kinds.slots.needs import needs_of
+from blazar.kinds.slots.source_flavor import SourceFlavor
 
 PLAIN = {"VCPU": 4, "MEMORY_MB": 8192, "DISK_GB": 20}
 

@@ -4,6 +4,7 @@ number?"""
 from __future__ import annotations
 
 import argparse
+import ast
 import re
 import shlex
 from collections.abc import Iterator
@@ -14,9 +15,10 @@ from typing import Any
 import pytest
 from keystoneauth1 import loading
 
+import blazar
 from blazar import (
     broker,  # noqa: F401 - before oslo.messaging, whose options are looked up below
-    conf,
+    plugins,
 )
 from blazar.adapters.metrics import PrometheusMetrics
 from blazar.adapters.openstack import bulkhead
@@ -32,7 +34,7 @@ from blazar.engine import drift, loop, threads, upkeep
 from blazar.rpc import messaging, proxy
 from blazar.service import preparation, reconciliation, request_cloud, retention
 from blazar.service.health import ManagerHealth, ThreadHealth, ThreadState
-from blazar.service.maintenances import use_cases
+from blazar.service.maintenances import assessor, use_cases
 from blazar.service.ports import LONGEST_TEXT
 
 PAGES = Path(__file__).parents[3] / "docs/operator"
@@ -51,7 +53,7 @@ def page(name: str) -> str:
 
 def options() -> dict[tuple[str, str], Any]:
     """Return the default of each option that blazar.conf may have."""
-    found = {(group, option.name): option.default for group, known in conf.list_opts() for option in known}
+    found = {(group, option.name): option.default for group, known in plugins.list_opts() for option in known}
     found |= {("cloud", option.dest): option.default for option in loading.get_session_conf_options()}
     for each in entry_points(group="oslo.config.opts"):
         if each.name in LIBRARIES:
@@ -129,6 +131,49 @@ def test_each_number_of_the_comparison_is_right() -> None:
     assert preparation.TRUST_MARGIN.days == 30
 
 
+TROUBLES = ("deploy", "monitoring", "dashboard", "subscriptions", "feeds")
+OF_OTHERS = {
+    "Config file not found",
+    "Worker failed to boot",
+    "need-app requested, destroying the instance",
+    "service list",
+    "systemctl stop",
+}
+"""What other programs say, and what is typed."""
+FILLED = "\0"
+"""Stands in a text for what is filled in."""
+
+
+def said() -> Iterator[str]:
+    """Yield each text in the service and in its page."""
+    sources = Path(blazar.__file__).parent
+    for path in sources.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.JoinedStr):
+                parts = (part.value if isinstance(part, ast.Constant) else FILLED for part in node.values)
+                yield "".join(map(str, parts))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+    texts = (sources / "api/dashboard/static/js/texts.js").read_text()
+    yield from (texts.replace("{service}", service) for service in ("Keystone", "The API"))
+
+
+def test_each_sign_of_trouble_is_what_the_programs_say() -> None:
+    signs = set()
+    for name in TROUBLES:
+        table = (PAGES / f"{name}.md").read_text().partition("\n## What can go wrong\n")[2]
+        first = "".join(line.split(" | ")[0] for line in table.splitlines() if line.startswith("|"))
+        signs |= {sign for sign in re.findall(r"`([^`]+)`", first) if " " in sign and sign[0] not in '"['}
+    assert len(signs - OF_OTHERS) > 15
+    known = list(said())
+    missing = {
+        sign
+        for sign in signs - OF_OTHERS
+        if not any(re.sub(r"\b\d+\b", FILLED, sign) in each for each in known)
+    }
+    assert not missing
+
+
 NUMBERS = (
     f"after {progress.FIRST_RETRY.seconds} s at first and every {progress.LONGEST_OUTAGE.seconds} s at most",
     f"after {progress.FIRST_RETRY.seconds} s at first and every {progress.LONGEST_RETRY.seconds} s at most",
@@ -167,7 +212,7 @@ def test_the_limits_of_maintenances_are_right() -> None:
     text = page("maintenance")
     hosts, planned = maintenances.MOST_HOSTS, use_cases.MOST_MAINTENANCES
     assert f"{hosts} hosts in one maintenance, {planned} maintenances planned or under way" in text
-    assert f"| {use_cases.MOST_LEASES:,} leases that have something on the hosts then |" in text
+    assert f"| {assessor.MOST_LEASES:,} leases that have something on the hosts then |" in text
     assert "Within a minute more a manager removes" in text
     assert upkeep.LOOK == 60
     told = {f"`{reason}`" for reason in EffectReason if reason is not EffectReason.UNKNOWN}

@@ -58,6 +58,7 @@ def reservation(status: ReservationStatus, bound: bool = False) -> Reservation:
         (END, TERMINATING, TERMINATING),
         (DELETE, DELETING, DELETING),
         (DELETE, CREATING, DELETING),
+        (EventType.READY, PENDING, PENDING),
     ],
 )  # fmt: skip
 def test_an_event_that_has_something_to_do_is_begun(
@@ -248,3 +249,20 @@ def test_a_failed_start_can_be_retried_until_the_lease_is_over() -> None:
         progress.retried(broken, HOURS.end)
     with pytest.raises(InvalidStatus, match="the lease is ACTIVE"):
         progress.retried(replace(broken, status=ACTIVE), NOON)
+
+
+def test_what_was_not_made_ready_is_told_and_the_start_is_tried() -> None:
+    one = event(EventType.READY, IN_PROGRESS, attempts=1)
+    before = lease(PENDING, one, reservation(WAITS))
+    after = progress.settle(before, one, before, {"r": GiveUp("no trust")}, NOON)
+    assert after is not None
+    assert (after.status, after.status_reason, after.events) == (PENDING, "no trust", ())
+    assert [r.status for r in after.reservations] == [WAITS]
+
+
+@pytest.mark.parametrize("status", [STARTING, ACTIVE, TERMINATING, ERROR])
+def test_nothing_is_made_ready_once_the_start_has_begun(status: LeaseStatus) -> None:
+    one = event(EventType.READY)
+    left = progress.enter(lease(status, one), one, NOON)
+    assert isinstance(left, progress.Left)
+    assert left.lease.events == ()

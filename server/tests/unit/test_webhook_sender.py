@@ -17,7 +17,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from blazar.adapters.webhooks import HttpSender, WebhookSettings, networks
+from blazar.adapters.webhooks import MOST_FOUND, AddressLookups, HttpSender, WebhookSettings, networks
 from blazar.domain.errors import InvalidInput, NotDelivered
 from blazar.domain.subscription import Target
 
@@ -266,6 +266,51 @@ def test_a_name_without_an_address_is_told() -> None:
 
     sender = HttpSender(WebhookSettings(), unknown)
     assert refusal(sender, "https://gone.example.com/") == "The name of the host has no address."
+
+
+def test_a_resolver_that_hangs_holds_up_no_attempt_and_no_other_name() -> None:
+    over = threading.Event()
+
+    def resolve(host: str, port: int) -> list[str]:
+        if host == "slow":
+            over.wait(30)
+        return ["127.0.0.1"]
+
+    lookups = AddressLookups(resolve, most=3, seconds=0.2)
+    try:
+        for _ in range(2):
+            with pytest.raises(TimeoutError):
+                lookups.find("slow", 80)
+        assert lookups.find("quick", 80) == ["127.0.0.1"]
+        with pytest.raises(TimeoutError):
+            lookups.find("slow", 80)
+        began = time.monotonic()
+        with pytest.raises(TimeoutError):  # as many as may be are under way
+            lookups.find("quick", 80)
+        assert time.monotonic() - began < 2
+    finally:
+        over.set()
+    pause = threading.Event()
+    assert any(_found(lookups) or pause.wait(0.05) for _ in range(100))
+
+
+def _found(lookups: AddressLookups) -> bool:
+    try:
+        return lookups.find("quick", 80) == ["127.0.0.1"]
+    except TimeoutError:
+        return False
+
+
+def test_a_name_that_is_not_resolved_in_time_is_told_and_of_many_addresses_some_are_looked_at() -> None:
+    def hang(host: str, port: int) -> list[str]:
+        raise TimeoutError
+
+    assert refusal(HttpSender(WebhookSettings(), hang), "https://slow.example.com/") == (
+        "The name of the host was not resolved in time."
+    )
+    many = [f"10.0.0.{number}" for number in range(MOST_FOUND)] + ["127.0.0.1"]
+    sender = HttpSender(WebhookSettings(allowed=LOOPBACK), lambda host, port: many)
+    assert "not allowed" in refusal(sender, "https://many.example.com/")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,157 @@
+"""Shelving, images and metadata of single servers: the cloud in memory, the sandbox and a real Nova behave
+the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from blazar.domain.errors import CloudRefused
+from blazar.kinds.server.marks import SERVER
+from blazar.service.ports import ServerDetails
+
+from .places import Place, label, until
+
+NOWHERE = "00000000-0000-4000-8000-000000000000"
+
+
+def settled(place: Place, server_id: str, status: str) -> ServerDetails:
+    def look() -> ServerDetails | None:
+        seen = place.cloud.compute.server(server_id)
+        return seen if seen and seen.status == status and seen.task_state is None else None
+
+    found: ServerDetails = until(f"the server {status}", look)
+    return found
+
+
+def keep(place: Place, host: str, server_id: str) -> None:
+    """Keep a host for the server, as its reservation does: the filter lets no other onto the freepool's."""
+    name, server = label(), place.cloud.compute.server(server_id)
+    assert server is not None
+    project = server.project_id or ""
+    marks = {"reservation": name, "filter_tenant_id": project, "blazar:owner": project, SERVER: server_id}
+    aggregate = place.cloud.compute.create_aggregate(name, None, marks)
+    place.cloud.compute.add_host(aggregate.id, host)
+
+
+def test_a_server_is_shown_with_what_it_has(place: Place) -> None:
+    name, host = label(), place.hosts[0]
+    server = place.boot(name, place.add_flavor(), host)
+    seen = place.cloud.compute.server(server.id)
+    assert (seen.id, seen.name, seen.status, seen.host) == (server.id, name, "ACTIVE", host)
+    assert (seen.flavor.vcpus, seen.flavor.ram, seen.flavor.disk) == (1, 512, 1)
+    assert (seen.project_id, seen.task_state, seen.is_locked) == (server.project_id, None, False)
+
+
+@pytest.mark.parametrize("nonsense", [NOWHERE, "nope", "..", "", "a/b", "ä"])
+def test_what_is_no_server_is_none(place: Place, nonsense: str) -> None:
+    assert place.cloud.compute.server(nonsense) is None
+
+
+def test_shelved_from_one_host_and_unshelved_onto_another(place: Place) -> None:
+    compute, (here, there) = place.cloud.compute, place.hosts
+    server = place.boot(label(), place.add_flavor(), here)
+    compute.shelve_server(server.id)
+    assert settled(place, server.id, "SHELVED_OFFLOADED").host is None
+    assert server.id not in {each.id for each in compute.servers_on(here)}
+    with pytest.raises(CloudRefused):
+        compute.shelve_server(server.id)
+    keep(place, there, server.id)
+
+    def brought_up() -> ServerDetails | None:
+        """Ask again where Nova could not: its scheduler hears a moment later of what is kept for whom."""
+        seen = compute.server(server.id)
+        assert seen is not None
+        if (seen.status, seen.task_state) == ("SHELVED_OFFLOADED", None):
+            compute.unshelve_server(server.id, there)
+        return seen if (seen.status, seen.task_state) == ("ACTIVE", None) else None
+
+    assert until("the server on its host", brought_up).host == there
+
+
+def test_only_an_administrator_names_a_host(place: Place) -> None:
+    server = place.boot(label(), place.add_flavor(), place.hosts[0])
+    place.cloud.compute.shelve_server(server.id)
+    settled(place, server.id, "SHELVED_OFFLOADED")
+    theirs = place.cloud.as_user(place.token).compute
+    if theirs.server(server.id) is not None:
+        with pytest.raises(CloudRefused):
+            theirs.unshelve_server(server.id, place.hosts[1])
+    with pytest.raises(CloudRefused):
+        place.cloud.compute.unshelve_server(server.id, "no-such-host")
+
+
+def test_suspended_and_stopped(place: Place) -> None:
+    compute = place.cloud.compute
+    first = place.boot(label(), place.add_flavor(), place.hosts[0])
+    compute.suspend_server(first.id)
+    settled(place, first.id, "SUSPENDED")
+    with pytest.raises(CloudRefused):
+        compute.suspend_server(first.id)
+    second = place.boot(label(), place.add_flavor(), place.hosts[1])
+    compute.stop_server(second.id)
+    settled(place, second.id, "SHUTOFF")
+
+
+def test_locked_against_its_user_and_unlocked(place: Place) -> None:
+    compute = place.cloud.compute
+    server = place.boot(label(), place.add_flavor(), place.hosts[0])
+    compute.lock_server(server.id)
+    assert compute.server(server.id).is_locked
+    theirs = place.cloud.as_user(place.token).compute
+    if theirs.server(server.id) is not None:
+        for refused in (
+            theirs.shelve_server,
+            theirs.suspend_server,
+            theirs.stop_server,
+            theirs.delete_server,
+        ):
+            with pytest.raises(CloudRefused):
+                refused(server.id)
+    compute.shelve_server(server.id)  # an administrator may
+    settled(place, server.id, "SHELVED_OFFLOADED")
+    compute.unlock_server(server.id)
+    assert not compute.server(server.id).is_locked
+
+
+def test_an_image_is_found_by_its_property(place: Place) -> None:
+    name = label()
+    server = place.boot(name, place.add_flavor(), place.hosts[0])
+    place.cloud.compute.create_image(server.id, f"{name}-image", {"blazar_reservation": name})
+    found = until("the image", lambda: place.cloud.images.images_with("blazar_reservation", name))
+    assert [image.name for image in found] == [f"{name}-image"]
+    place.fill_image(found[0].id)
+    until(
+        "the image active",
+        lambda: {i.status for i in place.cloud.images.images_with("blazar_reservation", name)} == {"active"},
+    )
+    assert place.cloud.images.images_with("blazar_reservation", label()) == []
+
+
+def test_metadata_come_and_go(place: Place) -> None:
+    compute = place.cloud.compute
+    server = place.boot(label(), place.add_flavor(), place.hosts[0])
+    compute.set_server_metadata(server.id, "blazar_reservation", "r1")
+    compute.set_server_metadata(server.id, "other", "x")
+    assert compute.server(server.id).metadata == {"blazar_reservation": "r1", "other": "x"}
+    for _ in range(2):
+        compute.remove_server_metadata(server.id, "blazar_reservation")
+    assert compute.server(server.id).metadata == {"other": "x"}
+
+
+def test_a_server_that_is_gone_is_no_error(place: Place) -> None:
+    compute = place.cloud.compute
+    compute.shelve_server(NOWHERE)
+    compute.offload_server(NOWHERE)
+    compute.unshelve_server(NOWHERE, place.hosts[0])
+    compute.suspend_server(NOWHERE)
+    compute.stop_server(NOWHERE)
+    compute.lock_server(NOWHERE)
+    compute.unlock_server(NOWHERE)
+    compute.create_image(NOWHERE, "x", {})
+    compute.set_server_metadata(NOWHERE, "a", "b")
+    compute.remove_server_metadata(NOWHERE, "a")
+
+
+def test_another_projects_server_is_not_seen(place: Place) -> None:
+    server = place.boot(label(), place.add_flavor(), place.hosts[0])
+    assert place.cloud.as_user(place.other_token).compute.server(server.id) is None
