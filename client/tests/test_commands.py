@@ -728,6 +728,98 @@ def test_a_refused_maintenance_names_what_would_break(blazar: Blazar, cloud: Rec
     assert "With --force the hosts are taken away all the same" in ran.err
 
 
+HOST_SHOWN = samples.host(available_from="2030-01-08T12:00:00.000000", available_until=None)
+
+
+def lasting(cloud: RecordingCloud) -> list[tuple[str, str, Any]]:
+    """Return what was asked since 1.15."""
+    return [
+        (each.method, each.path, each.body)
+        for each in cloud.requests
+        if each.headers.get("openstack-api-version") == "reservation 1.15"
+    ]
+
+
+def test_a_host_is_registered_from_a_date_on(blazar: Blazar, cloud: RecordingCloud) -> None:
+    cloud.answer("POST", "/os-hosts", 201, {"host": HOST_SHOWN})
+    ran = blazar(
+        "host-create compute-1 --available-from 'tomorrow 12:00' --extra rack=r1 -f value -c available_from"
+    )
+    assert ran.out == "Created a new host:\n2030-01-08T12:00:00.000000\n"
+    assert lasting(cloud) == [
+        ("POST", "/os-hosts", {"name": "compute-1", "available_from": "2030-01-08 12:00", "rack": "r1"})
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "dates"),
+    [
+        ("--available-from 'tomorrow 12:00'", {"available_from": "2030-01-08 12:00"}),
+        ("--available-from now --available-until never", {"available_from": None, "available_until": None}),
+        (
+            "--available-until 'tomorrow 14:00' --force",
+            {"available_until": "2030-01-08 14:00", "force": True},
+        ),
+    ],
+)
+def test_the_time_of_a_host_is_changed(
+    blazar: Blazar, cloud: RecordingCloud, options: str, dates: dict[str, Any]
+) -> None:
+    cloud.answer("PUT", "/os-hosts/1", 200, {"host": HOST_SHOWN, "impact": IMPACT})
+    ran = blazar(f"host-update 1 {options}")
+    assert ran.out.startswith("Updated host: 1 (leases that move: ")
+    assert lasting(cloud) == [("PUT", "/os-hosts/1", {"force": False, **dates})]
+
+
+@pytest.mark.parametrize(("option", "value"), [("--buffer", True), ("--no-buffer", False)])
+def test_a_host_is_kept_as_a_buffer(blazar: Blazar, cloud: RecordingCloud, option: str, value: bool) -> None:
+    cloud.answer("PUT", "/os-hosts/1", 200, {"host": {**HOST_SHOWN, "buffer": value}})
+    assert blazar(f"host-update 1 {option}").out == "Updated host: 1\n"
+    assert lasting(cloud) == [("PUT", "/os-hosts/1", {"buffer": value})]
+
+
+def test_a_dry_run_changes_no_host(blazar: Blazar, cloud: RecordingCloud) -> None:
+    cloud.answer("PUT", "/os-hosts/1", 200, {"impact": IMPACT})
+    ran = blazar("host-update 1 --available-until 'tomorrow 12:00' --dry-run")
+    assert ran.out.startswith("Nothing is changed: leases that move: ")
+    body = {"available_until": "2030-01-08 12:00", "force": False, "dry_run": True}
+    assert lasting(cloud) == [("PUT", "/os-hosts/1", body)]
+
+
+def test_a_refused_time_of_a_host_names_what_would_break(blazar: Blazar, cloud: RecordingCloud) -> None:
+    cloud.answer("PUT", "/os-hosts/1", 409, {**samples.error(409, "Leases would break."), "impact": IMPACT})
+    ran = blazar("host-update 1 --available-until 'tomorrow 12:00'")
+    assert ran.code == 1
+    assert ran.err.startswith("breaks: ")
+
+
+def test_the_times_of_hosts_are_shown(blazar: Blazar, cloud: RecordingCloud) -> None:
+    cloud.answer("GET", "/os-hosts", 200, {"hosts": [HOST_SHOWN]})
+    cloud.answer("GET", "/os-hosts/1", 200, {"host": HOST_SHOWN})
+    assert blazar("host-list --available -f value -c available_from -c available_until").out == (
+        "2030-01-08T12:00:00.000000 \n"
+    )
+    assert blazar("host-show 1 --available -f value -c available_from").out == "2030-01-08T12:00:00.000000\n"
+    assert [path for _, path, _ in lasting(cloud)] == ["/os-hosts", "/os-hosts/1"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--extra a=b --available-from now",
+        "--extra a=b --force",
+        "--dry-run",
+        "--buffer --extra a=b",
+        "--buffer --force",
+    ],
+)
+def test_what_does_not_go_together_at_a_host_is_not_sent(
+    blazar: Blazar, cloud: RecordingCloud, options: str
+) -> None:
+    assert blazar(f"host-update 1 {options}").code == 2
+    assert not cloud.requests
+
+
 def test_maintenances_are_listed_shown_and_ended(blazar: Blazar, cloud: RecordingCloud) -> None:
     path = f"/maintenances/{MAINTENANCE['id']}"
     cloud.answer("GET", "/maintenances", 200, {"maintenances": [MAINTENANCE]})
@@ -763,7 +855,7 @@ def test_a_subscription_is_made_with_its_secret(blazar: Blazar, cloud: Recording
         "--lease l1 --resource-type physical:host --all-projects -f value -c secret"
     )
     assert ran.out == "whsec_eA==\n"
-    assert ran.requests[-1].headers["openstack-api-version"] == "reservation 1.11"
+    assert ran.requests[-1].headers["openstack-api-version"] == "reservation 1.14"
     assert ran.requests[-1].body == {
         "url": "https://receiver.example.com/leases",
         "events": ["started", "ended"],
@@ -772,6 +864,21 @@ def test_a_subscription_is_made_with_its_secret(blazar: Blazar, cloud: Recording
         "resource_type": "physical:host",
         "all_projects": True,
     }
+
+
+def test_a_subscription_to_capacity_has_a_condition(blazar: Blazar, cloud: RecordingCloud) -> None:
+    cloud.answer("POST", "/subscriptions", 201, {"subscription": SUBSCRIPTION})
+    url = "https://receiver.example.com/leases"
+    ran = blazar(
+        f"subscription-create {url} --below 5 --days 3 --resource-type virtual:floatingip --quantity x"
+    )
+    assert ran.requests[-1].body == {
+        "url": url,
+        "capacity": {"below": 5, "days": 3, "quantity": "x", "resource_type": "virtual:floatingip"},
+    }
+    refused = blazar(f"subscription-create {url} --days 3")
+    assert (refused.code != 0, refused.requests) == (True, [])
+    assert "need --below" in refused.err
 
 
 def test_subscriptions_are_listed_shown_changed_and_deleted(blazar: Blazar, cloud: RecordingCloud) -> None:
@@ -788,6 +895,137 @@ def test_subscriptions_are_listed_shown_changed_and_deleted(blazar: Blazar, clou
     assert changed.requests[-1].body == {"events": ["ended"], "resume": True, "renew_secret": True}
     deleted = blazar(f"subscription-delete {SUBSCRIPTION['id']}")
     assert deleted.out == f"Deleted subscription: {SUBSCRIPTION['id']}\n"
+
+
+FEED = {
+    "id": "f1",
+    "name": "ours",
+    "project_id": "p1",
+    "user_id": "u1",
+    "scope": "project",
+    "watched_project_id": "p1",
+    "watched_user_id": None,
+    "lease_id": None,
+    "created_at": "2030-01-01 10:00:00",
+}
+
+
+@pytest.mark.parametrize(
+    ("options", "body"),
+    [
+        ("", {"scope": "project"}),
+        ("--name ours --project p2", {"scope": "project", "name": "ours", "project_id": "p2"}),
+        ("--mine", {"scope": "user"}),
+        ("--user u2", {"scope": "user", "user_id": "u2"}),
+        ("--lease l1", {"scope": "lease", "lease_id": "l1"}),
+    ],
+)
+def test_a_feed_is_made_with_its_address(
+    blazar: Blazar, cloud: RecordingCloud, options: str, body: dict[str, str]
+) -> None:
+    url = "https://reservation.example.com/v1/feeds/secret.ics"
+    cloud.answer("POST", "/feeds", 201, {"feed": {**FEED, "url": url}})
+    ran = blazar(f"feed-create {options} -f value -c url")
+    assert ran.out == f"{url}\n"
+    assert ran.requests[-1].headers["openstack-api-version"] == "reservation 1.17"
+    assert ran.requests[-1].body == body
+
+
+def test_feeds_are_listed_and_deleted(blazar: Blazar, cloud: RecordingCloud) -> None:
+    links = [{"rel": "next", "href": "http://inner/v1/feeds?marker=f1&user_id=u1"}]
+    pages = {"feeds": [FEED], "feeds_links": links}, {"feeds": [{**FEED, "id": "f2"}]}
+    cloud.answer_in_turn("GET", "/feeds", (200, pages[0]), (200, pages[1]))
+    listed = blazar("feed-list --user u1 -f value -c id -c scope")
+    assert listed.out == "f1 project\nf2 project\n"
+    assert [each.query for each in listed.requests] == [
+        (("user_id", "u1"),),
+        (("marker", "f1"), ("user_id", "u1")),
+    ]
+    cloud.answer("DELETE", "/feeds/f1", 204, None)
+    deleted = blazar("feed-delete f1")
+    assert deleted.out == "Deleted feed: f1\n"
+    assert deleted.requests[-1].headers["openstack-api-version"] == "reservation 1.17"
+
+
+def test_subscriptions_are_read_in_pages_and_at_once_from_an_older_service(
+    blazar: Blazar, cloud: RecordingCloud
+) -> None:
+    rows = [{**SUBSCRIPTION, "name": name} for name in ("one", "two")]
+    links = [{"rel": "next", "href": "http://inner/v1/subscriptions?marker=m1"}]
+    first = {"subscriptions": rows[:1], "subscriptions_links": links}
+    cloud.answer_in_turn("GET", "/subscriptions", (200, first), (200, {"subscriptions": rows[1:]}))
+    listed = blazar("subscription-list -f value -c name")
+    assert listed.out == "one\ntwo\n"
+    assert [each.headers["openstack-api-version"] for each in listed.requests] == ["reservation 1.14"] * 2
+    assert [each.query for each in listed.requests] == [(), (("marker", "m1"),)]
+    refused = (406, {"error_message": "Version 1.14 is not supported by the API."})
+    cloud.answer_in_turn("GET", "/subscriptions", refused, (200, {"subscriptions": rows}))
+    older = blazar("subscription-list -f value -c name")
+    assert older.out == "one\ntwo\n"
+    assert older.requests[-1].headers["openstack-api-version"] == "reservation 1.11"
+
+
+STREAM_PATH = f"/subscriptions/{SUBSCRIPTION['id']}/events"
+STARTED = {
+    "id": "msg_7",
+    "event": "started",
+    "occurred_at": "2030-01-02T09:00:03.120000",
+    "lease": {"id": "l1", "name": "training"},
+}
+LOW = {
+    "id": "msg_9",
+    "event": "capacity_low",
+    "occurred_at": "2030-01-02T10:00:00.000000",
+    "capacity": {"minimum": 3, "below": 5, "quantity": "hosts"},
+}
+
+
+def told(*events: dict[str, Any], retry: int = 7000) -> tuple[int, str]:
+    blocks = [f"id: {each['id']}\nevent: {each['event']}\ndata: {json.dumps(each)}\n\n" for each in events]
+    return 200, f": blazar\nretry: {retry}\n\n" + "".join(blocks)
+
+
+def test_a_stream_is_watched_and_followed_where_it_stopped(
+    blazar: Blazar, cloud: RecordingCloud, clock: FakeClock
+) -> None:
+    cut_off = (200, f"data: {json.dumps(STARTED)}\n")
+    away = (503, {"error_message": "away"})
+    cloud.answer_in_turn("GET", STREAM_PATH, told(STARTED), cut_off, away, away, told(LOW, retry=0), told())
+    began = clock.now()
+    ran = blazar(f"subscription-watch {SUBSCRIPTION['id']} --count 2")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == (
+        "2030-01-02 09:00:03 started l1 training\n2030-01-02 10:00:00 capacity_low 3 hosts (told below 5)\n"
+    )
+    assert [each.headers.get("last-event-id") for each in ran.requests] == [None, *["msg_7"] * 4]
+    assert {each.headers["openstack-api-version"] for each in ran.requests} == {"reservation 1.16"}
+    assert {each.headers["accept"] for each in ran.requests} == {"text/event-stream"}
+    assert (clock.now() - began).total_seconds() == 7 + 7 + 7 + 14
+
+
+def test_a_stream_is_printed_as_lines_of_json(blazar: Blazar, cloud: RecordingCloud) -> None:
+    cloud.answer("GET", STREAM_PATH, *told(STARTED, LOW))
+    watch = f"subscription-watch {SUBSCRIPTION['id']} --after msg_5 --count 2"
+    ran = blazar(f"{watch} -f json")
+    assert [json.loads(line) for line in ran.out.splitlines()] == [STARTED, LOW]
+    assert ran.requests[-1].headers["last-event-id"] == "msg_5"
+    zoned = blazar(f"{watch} --time-zone America/New_York")
+    assert zoned.out.splitlines()[0] == "2030-01-02 04:00:03-05:00 started l1 training"
+    cloud.answer("GET", STREAM_PATH, 404, {"error_message": "There is no subscription."})
+    gone = blazar(watch)
+    assert (gone.code, gone.out, len(gone.requests)) == (1, "", 1)
+    assert "There is no subscription." in gone.err
+
+
+def test_a_subscription_without_an_address_asks_for_its_version(
+    blazar: Blazar, cloud: RecordingCloud
+) -> None:
+    cloud.answer("POST", "/subscriptions", 201, {"subscription": {**SUBSCRIPTION, "url": None}})
+    ran = blazar("subscription-create --event started")
+    assert (ran.requests[-1].body, ran.requests[-1].headers["openstack-api-version"]) == (
+        {"events": ["started"]},
+        "reservation 1.16",
+    )
 
 
 def test_a_maintenance_without_an_end_is_not_sent(blazar: Blazar) -> None:
@@ -964,6 +1202,101 @@ def test_the_time_in_which_a_lease_has_to_be_used_is_sent(blazar: Blazar, line: 
     (sent,) = ran.requests
     assert sent.headers["openstack-api-version"] == "reservation 1.9"
     assert sent.body | more == sent.body
+
+
+@pytest.mark.parametrize(
+    ("line", "more"),
+    [
+        (f"lease-create {HOST} --priority low x", {"name": "x", "priority": "low"}),
+        (f"lease-create {HOST} --priority high --claim-by 2h x", {"claim_by": 120, "priority": "high"}),
+        (f"lease-create {HOST} --priority high --dry-run x", {"priority": "high", "dry_run": True}),
+        (f"lease-create {HOST} --priority low --or-wait-until 'in 2 hours' x", {"priority": "low"}),
+        (f"lease-create {HOST} --displace x", {"on_shortage": {"displace": True}}),
+        (f"lease-create {HOST} --displace --dry-run x", {"on_shortage": {"displace": True}, "dry_run": True}),
+        (
+            f"lease-create {HOST} --displace --or-wait-until '2050-01-01 09:00' x",
+            {"on_shortage": {"displace": True, "wait_until": "2050-01-01 09:00"}},
+        ),
+        (f"lease-update --priority high {samples.LEASE_ID}", {"priority": "high"}),
+        (f"lease-update --priority low --name y {samples.LEASE_ID}", {"priority": "low", "name": "y"}),
+        (f"lease-update --priority low --dry-run {samples.LEASE_ID}", {"priority": "low"}),
+        (
+            f"lease-update --priority low --claim-by 1h --remove-reservation r1 {samples.LEASE_ID}",
+            {"priority": "low", "claim_by": 60, "reservations": [{"id": "r1", "remove": True}]},
+        ),
+    ],
+)
+def test_the_priority_of_a_lease_is_sent(blazar: Blazar, line: str, more: Any) -> None:
+    ran = blazar(line)
+    assert ran.code == 0, ran.err
+    (sent,) = ran.requests
+    assert sent.headers["openstack-api-version"] == "reservation 1.13"
+    assert sent.body | more == sent.body
+
+
+def test_show_and_list_tell_the_priority(blazar: Blazar, cloud: RecordingCloud) -> None:
+    lease = samples.lease(priority="low")
+    cloud.answer("GET", f"/leases/{samples.LEASE_ID}", 200, {"lease": lease})
+    ran = blazar(f"lease-show {samples.LEASE_ID} -f json -c priority")
+    assert json.loads(ran.out) == {"priority": "low"}
+    assert ran.requests[-1].headers["openstack-api-version"] == "reservation 1.13"
+    cloud.answer("GET", "/leases", 200, {"leases": [lease]})
+    ran = blazar("lease-list --priority low -f json -c id -c priority")
+    assert json.loads(ran.out) == [{"id": samples.LEASE_ID, "priority": "low"}]
+    (sent,) = ran.requests
+    assert sent.headers["openstack-api-version"] == "reservation 1.13"
+    assert sent.query == (("priority", "low"),)
+    cloud.answer("GET", "/leases", 200, {"leases": [{**lease, "claim_by": 120}]})
+    ran = blazar("lease-list --priority low -f json -c id -c priority -c claim_by")
+    assert json.loads(ran.out) == [{"id": samples.LEASE_ID, "priority": "low", "claim_by": 120}]
+    (sent,) = ran.requests
+    assert sent.headers["openstack-api-version"] == "reservation 1.13"
+
+
+def test_a_service_without_priorities_is_not_asked_for_all_leases(
+    blazar: Blazar, cloud: RecordingCloud
+) -> None:
+    cloud.answer("GET", "/leases", 406, {"error_message": "Version 1.13 is not supported by the API."})
+    ran = blazar("lease-list --priority low")
+    assert (ran.code, len(ran.requests)) == (1, 1)
+    assert "Version 1.13 is not supported by the API." in ran.err
+
+
+ADDED = {"resource_type": "virtual:instance", "vcpus": 2, "memory_mb": 2048, "disk_gb": 10, "amount": 1}
+ADD = "--add-reservation resource_type=virtual:instance,vcpus=2,memory_mb=2048,disk_gb=10,amount=1"
+
+
+@pytest.mark.parametrize(
+    ("line", "reservations", "more"),
+    [
+        (ADD, [ADDED], {}),
+        ("--remove-reservation r1", [{"id": "r1", "remove": True}], {}),
+        (
+            f"--reservation id=r0,min=2 {ADD} --remove-reservation r1 --remove-reservation r2",
+            [{"id": "r0", "min": 2}, ADDED, {"id": "r1", "remove": True}, {"id": "r2", "remove": True}],
+            {},
+        ),
+        (f"{ADD} --name y --claim-by 2h", [ADDED], {"name": "y", "claim_by": 120}),
+        (f"{ADD} --dry-run", [ADDED], {"dry_run": True}),
+    ],
+)
+def test_reservations_are_added_and_removed(
+    blazar: Blazar, line: str, reservations: Any, more: dict[str, Any]
+) -> None:
+    ran = blazar(f"lease-update {line} {samples.LEASE_ID}")
+    assert ran.code == 0, ran.err
+    (sent,) = ran.requests
+    assert sent.headers["openstack-api-version"] == "reservation 1.12"
+    defaults = {"affinity": "None", "resource_properties": ""}
+    sent_ones = sent.body.pop("reservations")
+    assert sent_ones == [{**defaults, **each} if each == ADDED else each for each in reservations]
+    assert sent.body == more
+
+
+def test_an_added_reservation_is_checked_before_it_is_sent(blazar: Blazar) -> None:
+    ran = blazar(f"lease-update --add-reservation vcpus=2 {samples.LEASE_ID}")
+    assert (ran.code, ran.requests) == (2, [])
+    assert "resource_type is missing" in ran.err
 
 
 @pytest.mark.parametrize("value", ["soon", "30s", "90s", "1mo"])

@@ -85,6 +85,31 @@ def test_a_shortage_shows_what_could_be_had_and_what_stands_in_the_way(
     ]
 
 
+QUOTA = {"error_message": "Quota exceeded for hosts: the limit is 1, 0 are in use, and 2 are asked for."}
+
+
+@pytest.mark.parametrize(
+    ("command", "method", "path"),
+    [
+        (f"lease-create {HOST} x", "POST", "/leases"),
+        (f"lease-update {samples.LEASE_ID} --end-date '2030-01-09 12:00'", "PUT", LEASE),
+    ],
+)
+def test_what_exceeds_a_quota_shows_what_the_quota_allows(
+    blazar: Blazar, cloud: RecordingCloud, command: str, method: str, path: str
+) -> None:
+    cloud.answer_in_turn(method, path, (403, QUOTA), (403, {**EXPLAINED, **QUOTA}))
+    cloud.answer("GET", LEASE, 200, {"lease": {"id": samples.LEASE_ID, **DATES}})
+    ran = blazar(command)
+    assert ran.code == 1
+    assert ran.requests[-1].headers["openstack-api-version"] == "reservation 1.15"
+    assert ran.err.splitlines()[:3] == [
+        f"ERROR: {QUOTA['error_message']}",
+        "What you could have instead (UTC):",
+        "  2030-01-08 12:00 to 2030-01-08 16:00  starts 3 hours later",
+    ]
+
+
 def test_a_service_that_explains_nothing_leaves_the_refusal(blazar: Blazar, cloud: RecordingCloud) -> None:
     cloud.answer_in_turn("POST", "/leases", (400, SHORT), (406, {"error_message": "Version 1.6 ..."}))
     ran = blazar(f"lease-create {HOST} x")

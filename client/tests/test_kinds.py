@@ -47,6 +47,24 @@ INSTANCE = {"resource_type": "virtual:instance", "vcpus": 1, "memory_mb": 512, "
             {"resource_type": "flavor:instance", "flavor_id": "007", "amount": 2, "affinity": "None"},
         ),
         (
+            "resource_type=instance:server,server_id=web,on_end=create_image+delete",
+            {
+                "resource_type": "instance:server",
+                "server_id": "web",
+                "on_end": ["create_image", "delete"],
+                "resource_properties": "",
+            },
+        ),
+        (
+            "resource_type=instance:server,server_id=web,locked=true",
+            {
+                "resource_type": "instance:server",
+                "server_id": "web",
+                "locked": True,
+                "resource_properties": "",
+            },
+        ),
+        (
             "resource_type=virtual:floatingip,network_id=n",
             {
                 "resource_type": "virtual:floatingip",
@@ -98,6 +116,8 @@ def test_what_is_sent(given: str, sent: dict[str, Any]) -> None:
             "one of True, False",
         ),
         ("resource_type=flavor:instance,flavor_id=,amount=1", "flavor_id is empty"),
+        ("resource_type=instance:server,server_id=web,on_end=burn", "on_end=burn is not possible"),
+        ("resource_type=instance:server,server_id=web,locked=maybe", "locked=maybe is not possible"),
         (
             "resource_type=virtual:floatingip,network_id=n,required_floatingips=10.0.0.300",
             "not an IP address",

@@ -14,6 +14,9 @@ from blazarclient import exception
 
 USER_AGENT = "python-blazarclient"
 TIMEOUT_SECONDS = 600
+SILENT_SECONDS = 60
+"""Seconds without a word after which a stream is cut off: the service gives a sign of life every 15."""
+FIRST_ERROR = 400
 VERSION_HEADER = "OpenStack-API-Version"
 Body = Mapping[str, Any]
 Response = tuple[requests.Response, Any]
@@ -65,6 +68,15 @@ class Transport(ABC):
         )
         return response, decode(response)
 
+    def stream(self, url: str, *, version: str, headers: Mapping[str, str]) -> requests.Response:
+        """Send a GET whose answer is read as it comes. The caller closes it."""
+        asked = {VERSION_HEADER: version_header(version), **headers}
+        response = self._send(url, "GET", asked, {"stream": True, "timeout": SILENT_SECONDS})
+        if response.status_code >= FIRST_ERROR:
+            with response:
+                decode(response)
+        return response
+
     @abstractmethod
     def project_id(self) -> str:
         """Return the id of the caller's project. Raises BlazarClientException where it is not known."""
@@ -113,9 +125,8 @@ class TokenTransport(Transport):
         self, url: str, method: str, headers: dict[str, str], payload: dict[str, Any]
     ) -> requests.Response:
         headers = {**self._headers, **headers}
-        return requests.request(
-            method, self._endpoint + url, headers=headers, timeout=TIMEOUT_SECONDS, **payload
-        )
+        timeout = payload.pop("timeout", TIMEOUT_SECONDS)
+        return requests.request(method, self._endpoint + url, headers=headers, timeout=timeout, **payload)
 
 
 def _unknown_project() -> NoReturn:
@@ -128,7 +139,7 @@ def decode(response: requests.Response) -> Any:
         body = response.json() if response.content else None
     except ValueError:
         body = None
-    if response.status_code >= 400:
+    if response.status_code >= FIRST_ERROR:
         raise exception.BlazarClientException(
             f"ERROR: {error_message(body, response.text)}",
             code=response.status_code,

@@ -15,13 +15,11 @@ from blazarclient import exception
 from blazarclient.formatting.explanations import describe_explanation
 from blazarclient.kinds.base import CommandNames
 from blazarclient.kinds.registry import installed_kinds, registered_resources
-from blazarclient.v1.explanations import SHORTAGE
+from blazarclient.v1.explanations import EXCEEDED, SHORTAGE
 
 NO_OFFER = "There is no offer "
 """How the sentence of an unknown offer begins, or of one that has expired."""
 CLAIMED = "has been claimed already"
-EXCEEDED = "Quota exceeded for "
-"""How the sentence begins that tells that a limit of the project is reached."""
 
 
 def describe_error(error: Exception, command: str = "") -> str:

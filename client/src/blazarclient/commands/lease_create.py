@@ -13,6 +13,7 @@ from blazarclient.commands.base import ShowCommand
 from blazarclient.commands.claim_by import add_claim_by_option, parse_claim_by
 from blazarclient.commands.lease_file import LeaseFile, parse_lease_file
 from blazarclient.commands.names import Reservations, with_names
+from blazarclient.commands.priority import add_priority_option
 from blazarclient.commands.wait_options import EXIT_CODES, add_wait_options, wait_with_progress
 from blazarclient.kinds.reservations import help_text, parse_reservation
 from blazarclient.parsing.durations import parse_duration
@@ -34,7 +35,7 @@ WAITS = "There is not enough now. The lease waits:"
 DRY_RUN = "Nothing was made. The lease would be:"
 NOT_WITH_OFFER = (
     *("earliest", "latest_end", "start_date", "end_date", "duration"),
-    *("event", "file", "dry_run", "explain", "or_wait_until"),
+    *("event", "file", "dry_run", "explain", "or_wait_until", "priority", "displace"),
 )
 """Options that say what an offer has already, or that a claim cannot do."""
 
@@ -111,6 +112,13 @@ class CreateLease(ShowCommand):
             "as there is",
         )
         add_claim_by_option(parser)
+        add_priority_option(parser)
+        parser.add_argument(
+            "--displace",
+            action="store_true",
+            help="Where there is not enough, have leases of lower priorities that have not started give way: "
+            "they move, or wait in line. With --dry-run, which ones is shown as displaced",
+        )
         add_wait_options(parser, "Wait until the lease is ACTIVE")
         return parser
 
@@ -141,7 +149,8 @@ class CreateLease(ShowCommand):
         if patience and parsed_args.dry_run:
             raise InvalidInput("a dry run lets nothing wait: leave out --or-wait-until")
         wait_until = to_wire(time_parser.parse(patience)) if patience else None
-        claim_by = parse_claim_by(parsed_args.claim_by)
+        claim_by = parse_claim_by(parsed_args.claim_by or lease_file.claim_by)
+        has_priority = parsed_args.priority is not None or parsed_args.displace
         needs_1_3 = parsed_args.dry_run or parsed_args.explain or period.duration is not None
 
         def send(reservations: Reservations) -> dict[str, Any]:
@@ -156,9 +165,11 @@ class CreateLease(ShowCommand):
                     latest_end=period.latest_end,
                     before_end=period.before_end,
                     claim_by=claim_by,
+                    priority=parsed_args.priority,
+                    displace=parsed_args.displace,
                 )
             leases = self.reservation.lease.explaining()
-            if not needs_1_3 and claim_by is None:
+            if not needs_1_3 and claim_by is None and not has_priority:
                 end = period.end or NOW
                 return leases.create(name, period.start, end, reservations, events, period.before_end)
             return leases.create_since_1_3(
@@ -171,6 +182,8 @@ class CreateLease(ShowCommand):
                 before_end=period.before_end,
                 dry_run=parsed_args.dry_run,
                 claim_by=claim_by,
+                priority=parsed_args.priority,
+                displace=parsed_args.displace,
             )
 
         return self._shown(with_names(self.reservation, reservations, send), parsed_args)

@@ -13,11 +13,13 @@ from typing import Any
 
 import yaml
 
+from blazarclient.commands.claim_by import NEVER
 from blazarclient.kinds.reservations import parse_reservation
 from blazarclient.parsing.errors import InvalidInput, unknown_word
 
 _SHORT = {"start": "start_date", "end": "end_date", "before_end": "before_end_date"}
-_KEYS = ("name", "start_date", "end_date", "before_end_date", "duration", "reservations", "events")
+_TEXTS = ("name", "start_date", "end_date", "before_end_date", "duration", "claim_by")
+_KEYS = (*_TEXTS, "reservations", "events")
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class LeaseFile:
     end_date: str | None = None
     before_end_date: str | None = None
     duration: str | None = None
+    claim_by: str | None = None
     reservations: tuple[dict[str, Any], ...] = ()
     events: tuple[dict[str, Any], ...] = field(default=())
 
@@ -60,7 +63,8 @@ def _lease(found: Any) -> LeaseFile:
         if name in values:
             raise InvalidInput(f"{name} is given twice")
         values[name] = value
-    texts = {key: _text(values.get(key)) for key in _KEYS[:5]}
+    values["claim_by"] = _with_unit(values.get("claim_by"))
+    texts = {key: _text(values.get(key)) for key in _TEXTS}
     return LeaseFile(
         **texts,
         reservations=tuple(parse_reservation(item) for item in _objects(values, "reservations")),
@@ -73,6 +77,13 @@ def _objects(values: dict[str, Any], key: str) -> list[dict[str, Any]]:
     if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
         raise InvalidInput(f"{key} is to be a list of keys and values")
     return found
+
+
+def _with_unit(claim_by: Any) -> Any:
+    """Return the minutes of a request as the option has them: 0 is never."""
+    if isinstance(claim_by, bool) or not isinstance(claim_by, int):
+        return claim_by
+    return f"{claim_by}m" if claim_by else NEVER
 
 
 def _text(value: Any) -> str | None:

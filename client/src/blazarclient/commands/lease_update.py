@@ -9,8 +9,9 @@ from typing import Any
 from blazarclient.commands import lookup
 from blazarclient.commands.base import ReservationCommand, add_time_zone_option
 from blazarclient.commands.claim_by import add_claim_by_option, parse_claim_by
+from blazarclient.commands.priority import add_priority_option
 from blazarclient.formatting.durations import format_duration
-from blazarclient.kinds.reservations import parse_reservation_update
+from blazarclient.kinds.reservations import parse_reservation, parse_reservation_update
 from blazarclient.parsing.durations import parse_duration
 from blazarclient.parsing.errors import InvalidInput
 from blazarclient.parsing.pairs import parse_pairs
@@ -36,9 +37,26 @@ class SetLease(ReservationCommand):
             "id=<reservation-id> key-value pair.",
         )
         parser.add_argument(
+            "--add-reservation",
+            metavar="<key=value>",
+            action="append",
+            default=[],
+            help="Reservation to add to the lease, formed like those of lease create. Specify option "
+            "multiple times to add several: all of them are added, or none",
+        )
+        parser.add_argument(
+            "--remove-reservation",
+            metavar="<reservation-id>",
+            action="append",
+            default=[],
+            help="ID of a reservation to remove from the lease. Where the lease has begun, its servers are "
+            "deleted; with a server of instance:server is done what its on_end says",
+        )
+        parser.add_argument(
             "--dry-run", action="store_true", help="Change nothing: tell whether the change could be made"
         )
         add_claim_by_option(parser)
+        add_priority_option(parser)
         end = parser.add_mutually_exclusive_group()
         end.add_argument("--prolong-for", help="Time to prolong lease for, like 90m, 4h, 2d")
         end.add_argument("--prolong_for", dest="prolong_for", help=argparse.SUPPRESS)
@@ -61,17 +79,36 @@ class SetLease(ReservationCommand):
             "advance_by": _to_seconds(parsed_args.advance_by),
             "start_date": _to_wire(parsed_args.start_date, time_parser),
         }
-        claim_by = parse_claim_by(parsed_args.claim_by)
+        claim_by, priority = parse_claim_by(parsed_args.claim_by), parsed_args.priority
         reservations = [parse_reservation_update(parse_pairs(text)) for text in parsed_args.reservation]
+        added = [parse_reservation(parse_pairs(text)) for text in parsed_args.add_reservation]
+        members = {"add": added, "remove": parsed_args.remove_reservation}
+        has_members = any(members.values())
+        has_more = has_members or claim_by is not None or priority is not None
         leases = self.reservation.lease.explaining()
         lease_id = lookup.lease_id(parsed_args.lease, leases)
-        if not any(changes.values()) and not reservations and claim_by is None:
+        if not any(changes.values()) and not reservations and not has_more:
             self.print_note("Nothing to change: give --name, --prolong-for, --end-date or the like.")
         if parsed_args.dry_run:
-            shown = leases.preview_update(lease_id, claim_by=claim_by, reservations=reservations, **changes)
+            shown = leases.preview_update(
+                lease_id,
+                claim_by=claim_by,
+                priority=priority,
+                reservations=reservations,
+                **members,
+                **changes,
+            )
             self._tell(shown)
             return
-        if claim_by is None:
+        if priority is not None:
+            leases.update_since_1_13(
+                lease_id, priority, claim_by=claim_by, reservations=reservations, **members, **changes
+            )
+        elif has_members:
+            leases.update_since_1_12(
+                lease_id, claim_by=claim_by, reservations=reservations, **members, **changes
+            )
+        elif claim_by is None:
             leases.update(lease_id, reservations=reservations, **changes)
         else:
             leases.update_since_1_9(lease_id, claim_by, reservations=reservations, **changes)

@@ -10,6 +10,7 @@ from typing import Any
 from blazarclient.commands import lookup
 from blazarclient.commands.base import DeleteCommand, ListCommand, Row, ShowCommand
 from blazarclient.parsing.times import TimeParser
+from blazarclient.v1.priority import PRIORITIES, PRIORITY
 from blazarclient.wire_time import to_wire
 
 WINDOW = {
@@ -44,12 +45,17 @@ class ListLeases(ListCommand):
 
     def rows(self, parsed_args: argparse.Namespace) -> Sequence[Row]:
         has_order = parsed_args.sort is not None or parsed_args.limit is not None
-        return self.reservation.lease.list(
+        leases = self.reservation.lease
+        # Without these columns the request is that of all versions.
+        is_of_1_9 = not CLAIM_BY_FIELDS.isdisjoint(parsed_args.columns)
+        listed = leases.list_since_1_9 if is_of_1_9 else leases.list
+        return listed(
             sort_by=parsed_args.sort_by or (None if has_order else self.default_sort),
             status=parsed_args.status or None,
             name=parsed_args.name,
             project_id=parsed_args.project,
             resource_type=parsed_args.resource_type,
+            priority=parsed_args.priority,
             sort=parsed_args.sort,
             limit=parsed_args.limit,
             **self._window(parsed_args),
@@ -79,6 +85,9 @@ def _add_filters(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--resource-type", metavar="<type>", help="Only leases with a reservation of this kind"
+    )
+    parser.add_argument(
+        "--priority", choices=PRIORITIES, help="Only leases of this class; the service has it since 1.13"
     )
     for name, help_ in WINDOW.items():
         parser.add_argument(f"--{name.replace('_', '-')}", metavar="<time>", help=help_)
@@ -115,8 +124,12 @@ class ShowLease(ShowCommand):
         leases = self.reservation.lease
         lease_id = lookup.lease_id(parsed_args.lease, leases)
         # Without these columns the request is that of all versions.
-        is_of_1_9 = not CLAIM_BY_FIELDS.isdisjoint(parsed_args.columns)
-        lease = leases.get_since_1_9(lease_id) if is_of_1_9 else leases.get(lease_id)
+        if PRIORITY in parsed_args.columns:
+            get = leases.get_since_1_13
+        else:
+            is_of_1_9 = not CLAIM_BY_FIELDS.isdisjoint(parsed_args.columns)
+            get = leases.get_since_1_9 if is_of_1_9 else leases.get
+        lease = get(lease_id)
         return self.format_row(lease, parsed_args)
 
 

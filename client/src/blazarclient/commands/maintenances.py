@@ -74,23 +74,29 @@ class CreateMaintenance(ReservationCommand, lister.Lister):
         maintenances, force = self.reservation.maintenance, parsed_args.force
         if parsed_args.dry_run:
             impact: Row = maintenances.preview(parsed_args.hosts, end, start, force=force)
-            self.print_note(f"Nothing is changed: {_counts(impact)}")
+            self.print_note(f"Nothing is changed: {impact_counts(impact)}")
             return impact
         try:
             made = maintenances.create(
                 parsed_args.hosts, end, start, name=parsed_args.name, reason=parsed_args.reason, force=force
             )
         except BlazarClientException as error:
-            for each in (error.impact or {}).get("leases", ()):
-                if each["effect"] == "breaks":
-                    self.print_note(f"breaks: {_row(each)['name']} {each['lease_id']} ({each['reason']})")
+            print_broken(self, error)
             raise
-        self.print_note(f"Created maintenance: {made['maintenance']['id']} ({_counts(made['impact'])})")
+        self.print_note(f"Created maintenance: {made['maintenance']['id']} ({impact_counts(made['impact'])})")
         found: Row = made["impact"]
         return found
 
 
-def _counts(impact: Row) -> str:
+def print_broken(command: ReservationCommand, error: BlazarClientException) -> None:
+    """Name the leases that would break, if that is why the service has refused."""
+    for each in (error.impact or {}).get("leases", ()):
+        if each["effect"] == "breaks":
+            command.print_note(f"breaks: {_row(each)['name']} {each['lease_id']} ({each['reason']})")
+
+
+def impact_counts(impact: Row) -> str:
+    """Return what becomes of leases, in numbers."""
     return f"leases that move: {impact['moves']}, break: {impact['breaks']}, stay: {impact['stays']}"
 
 

@@ -20,7 +20,7 @@ _WHOLE_MINUTE = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:00\.000000$")
 _TIME_KEYS = frozenset(
     {
         *("start_date", "end_date", "before_end_date", "claim_by_date", "time", "created_at", "updated_at"),
-        *("started_at", "seen_at", "since", "until", "expected_start"),
+        *("started_at", "seen_at", "since", "until", "expected_start", "occurred_at"),
     }
 )
 

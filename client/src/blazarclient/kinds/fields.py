@@ -75,6 +75,17 @@ class ChoiceField(Field):
 
 
 @dataclass(frozen=True, kw_only=True)
+class BooleanField(Field):
+    """True or False, in any case."""
+
+    def parse(self, value: Any) -> bool:
+        text = str(value).lower()
+        if text not in ("true", "false"):
+            raise InvalidInput(f"{self.name}={value!s} is not possible: one of True, False")
+        return text == "true"
+
+
+@dataclass(frozen=True, kw_only=True)
 class RequirementField(Field):
     """A requirement in JSON, for example ``["==", "$gpu", "True"]``."""
 

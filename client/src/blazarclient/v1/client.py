@@ -12,6 +12,7 @@ from blazarclient.transport import SessionTransport, TokenTransport, Transport
 from blazarclient.v1.allocations import Allocations
 from blazarclient.v1.availability import AvailabilityManager
 from blazarclient.v1.capacity import Capacity
+from blazarclient.v1.feeds import Feeds
 from blazarclient.v1.leases import Leases
 from blazarclient.v1.maintenances import Maintenances
 from blazarclient.v1.offers import Offers
@@ -28,7 +29,8 @@ _LOG = logging.getLogger(__name__)
 
 class Client:
     """The calls of the API, in groups: `lease`, `allocation`, `capacity`, `availability`, `offer`,
-    `waitlist`, `maintenance`, `subscription`, `quota`, `service`, and those of the installed kinds.
+    `waitlist`, `maintenance`, `subscription`, `feed`, `quota`, `service`, and those of the installed
+    kinds.
 
     The client takes a keystoneauth `session`; further arguments (`interface`, `region_name`,
     `endpoint_override`, ...) choose the endpoint. The deprecated arguments `blazar_url` and `auth_token`
@@ -60,6 +62,7 @@ class Client:
         self.waitlist = Waitlist(transport)
         self.maintenance = Maintenances(transport)
         self.subscription = Subscriptions(transport)
+        self.feed = Feeds(transport)
         self.service = Services(transport)
 
     if TYPE_CHECKING:

@@ -11,14 +11,19 @@ from blazarclient import exception
 from blazarclient.transport import Body, Response, Transport
 from blazarclient.v1.availability import MICROVERSION
 from blazarclient.v1.claim_by import MICROVERSION as CLAIMS
-from blazarclient.v1.claim_by import version_of, with_claim_by
+from blazarclient.v1.claim_by import with_claim_by
 from blazarclient.v1.explanations import explained
 from blazarclient.v1.lease_filters import LeaseFilters
+from blazarclient.v1.members import MICROVERSION as MEMBERS
+from blazarclient.v1.members import version_of_update, with_members
 from blazarclient.v1.ordering import sort_rows
-from blazarclient.v1.paging import Listed
+from blazarclient.v1.paging import PAGES, Listed
+from blazarclient.v1.priority import MICROVERSION as PRIORITIES
+from blazarclient.v1.priority import version_of, with_displacement, with_priority
 from blazarclient.v1.repetition import KEYS, create_lease
 from blazarclient.wire_time import INPUT_FORMAT, OUTPUT_FORMAT
 
+Rows = list[dict[str, Any]]
 NOTHING_TO_UPDATE = "No values to update passed."
 _DURATION = re.compile(r"^(\d+)([smhd])$")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
@@ -77,13 +82,17 @@ class Leases:
         repeats: int = 2,
         key: str | None = None,
         claim_by: int | str | None = None,
+        priority: str | None = None,
+        displace: bool = False,
     ) -> dict[str, Any]:
         """Create a lease as version 1.3 of the API can, and return it.
 
         It has an `end`, or a `duration` in minutes. With a duration, `start` may be ``earliest``: as soon as
         there is enough; `latest_end` tells when it has to be over then. With `dry_run` nothing is made: the
         lease is returned as it would be, without ids. `claim_by`, of version 1.9, is how many minutes after
-        its start it has to be used: it is released if it is not.
+        its start it has to be used: it is released if it is not. `priority`, of version 1.13, is its class:
+        ``low``, ``normal`` or ``high``. With `displace`, leases of lower classes that have not
+        started give way where there is not enough; a dry run has them as `displaced`.
 
         Where the answer is lost, a service with version 1.5 is asked again, at most `repeats` times, and
         makes one lease all the same. A program that keeps a `key` of its own for the lease may ask again by
@@ -101,7 +110,7 @@ class Leases:
             "reservations": reservations,
             "dry_run": dry_run,
         }
-        body = with_claim_by(body, claim_by)
+        body = with_displacement(with_priority(with_claim_by(body, claim_by), priority), displace)
         return self._lease(
             explained(
                 self.request_manager,
@@ -121,6 +130,12 @@ class Leases:
         """Return one lease with `claim_by` and `claim_by_date`, until when it has to be used. Version 1.9 of
         the API has them."""
         return self._lease(self.request_manager.request(f"/leases/{lease_id}", "GET", version=CLAIMS)[1])
+
+    def get_since_1_13(self, lease_id: str) -> dict[str, Any]:
+        """Return one lease with `priority`, which version 1.13 of the API has, and all that
+        `get_since_1_9` returns."""
+        answer = self.request_manager.request(f"/leases/{lease_id}", "GET", version=PRIORITIES)
+        return self._lease(answer[1])
 
     def get(self, lease_id: str) -> dict[str, Any]:
         """Return one lease."""
@@ -162,6 +177,46 @@ class Leases:
         )
         return self._lease(answer[1])
 
+    def update_since_1_12(
+        self,
+        lease_id: str,
+        *,
+        add: Sequence[dict[str, Any]] = (),
+        remove: Sequence[str] = (),
+        tag: str | None = None,
+        **changes: Any,
+    ) -> dict[str, Any]:
+        """Change a lease as `update` and `update_since_1_9` do, `add` reservations to it, and `remove` those
+        of these ids: all together, or nothing. Return the lease.
+
+        Where the lease has begun, servers in what is removed are deleted. With `tag`, it is changed only if
+        its ETag is still this one, as `get_tagged` has returned it. A program that asks again after a lost
+        answer needs that: else what it adds may be there twice.
+        """
+        path, transport = f"/leases/{lease_id}", self.request_manager
+        body = self._values(lease_id, add=add, remove=remove, **changes)
+        headers = {} if tag is None else {"If-Match": tag}
+        answer = self._explained(
+            path,
+            "PUT",
+            body,
+            lambda path, body: transport.request(path, "PUT", body=body, version=MEMBERS, headers=headers),
+        )
+        return self._lease(answer[1])
+
+    def update_since_1_13(self, lease_id: str, priority: str, **changes: Any) -> dict[str, Any]:
+        """Change the priority of a lease, and what else `update_since_1_12` changes, without a tag. Return
+        the lease."""
+        path, request = f"/leases/{lease_id}", self.request_manager.request
+        body = self._values(lease_id, priority=priority, **changes)
+        answer = self._explained(
+            path,
+            "PUT",
+            body,
+            lambda path, body: request(path, "PUT", body=body, version=PRIORITIES),
+        )
+        return self._lease(answer[1])
+
     def preview_update(self, lease_id: str, **changes: Any) -> dict[str, Any] | str:
         """Return the lease as `update` with the same arguments would leave it, without ids, and change
         nothing. Version 1.3 of the API can do this."""
@@ -175,7 +230,9 @@ class Leases:
             path,
             "PUT",
             body,
-            lambda: transport.request(path, "PUT", body=body, version=version_of(body) or MICROVERSION),
+            lambda: transport.request(
+                path, "PUT", body=body, version=version_of_update(body) or MICROVERSION
+            ),
         )
         return self._lease(answer[1])
 
@@ -191,6 +248,9 @@ class Leases:
         start_date: str | None = None,
         reservations: Sequence[dict[str, Any]] | None = None,
         claim_by: int | str | None = None,
+        add: Sequence[dict[str, Any]] = (),
+        remove: Sequence[str] = (),
+        priority: str | None = None,
     ) -> dict[str, Any]:
         """Return the body of an update."""
         values: dict[str, Any] = {}
@@ -200,9 +260,9 @@ class Leases:
             lease = self.get(lease_id)
             values |= _date("end_date", lease, end_date, later=prolong_for, earlier=reduce_by)
             values |= _date("start_date", lease, start_date, later=defer_by, earlier=advance_by)
-        if reservations:
-            values["reservations"] = reservations
-        return with_claim_by(values, claim_by)
+        if reservations or add or remove:
+            values["reservations"] = with_members(reservations, add, remove)
+        return with_priority(with_claim_by(values, claim_by), priority)
 
     def delete(self, lease_id: str) -> None:
         """Delete a lease. If it is active, its servers are deleted too."""
@@ -224,7 +284,7 @@ class Leases:
 
     def _send_if(self, tag: str, lease_id: str, method: str, body: dict[str, Any] | None = None) -> Any:
         path, headers = f"/leases/{lease_id}", {"If-Match": tag}
-        version = version_of(body or {}) or KEYS
+        version = version_of_update(body or {}) or KEYS
         return self.request_manager.request(path, method, body=body, version=version, headers=headers)[1]
 
     def list(
@@ -242,13 +302,14 @@ class Leases:
         ends_before: str | None = None,
         sort: str | None = None,
         limit: int | None = None,
+        priority: str | None = None,
     ) -> list[dict[str, Any]]:
         """Return the visible leases that meet all conditions, at most `limit` of them.
 
         The service sorts by `sort`: ``created_at`` (the default), ``start_date``, ``end_date`` or ``name``,
         with ``:desc`` behind it for the last first. `sort_by` names a key to sort the result by, on the
         client's side. Times are ``YYYY-MM-DD HH:MM`` in UTC. From a service without microversion 1.1, all
-        leases are fetched, and selected here.
+        leases are fetched, and selected here; one without version 1.13 is not asked for a `priority`.
         """
         filters = LeaseFilters(
             status,
@@ -262,7 +323,29 @@ class Leases:
             ends_before,
             sort,
         )
-        listed = Listed(self.request_manager, "/leases", "leases", filters.query(), limit)
+        return self._listed(filters, priority, limit, sort_by, PAGES)
+
+    def list_since_1_9(
+        self,
+        sort_by: str | None = None,
+        *,
+        limit: int | None = None,
+        priority: str | None = None,
+        **conditions: Any,
+    ) -> Rows:
+        """Return the leases as `list` does, by its conditions, with `claim_by` and `claim_by_date`."""
+        return self._listed(LeaseFilters(**conditions), priority, limit, sort_by, CLAIMS)
+
+    def _listed(
+        self,
+        filters: LeaseFilters,
+        priority: str | None,
+        limit: int | None,
+        sort_by: str | None,
+        version: str,
+    ) -> Rows:
+        query, version = with_priority(filters.query(), priority), PRIORITIES if priority else version
+        listed = Listed(self.request_manager, "/leases", "leases", query, limit, version)
         rows = [*listed.rows()]
         return sort_rows(rows if listed.is_filtered else filters.select(rows)[:limit], sort_by)
 

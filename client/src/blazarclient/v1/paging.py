@@ -28,13 +28,17 @@ class Listed:
         key: str,
         query: Mapping[str, str] | None = None,
         limit: int | None = None,
+        version: str = PAGES,
     ) -> None:
+        """`version` is the version of the API that is asked for: an older service is asked again without one
+        only where that of pages would do."""
         self.is_filtered = False
         self._transport = transport
         self._path = path
         self._key = key
         self._query = dict(query or {})
         self._limit = limit
+        self._version = version
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows. The service is asked for the next page when it is needed."""
@@ -54,12 +58,12 @@ class Listed:
     def _page(self, query: Mapping[str, str]) -> Any:
         url = self._path + (f"?{urlencode(query)}" if query else "")
         try:
-            response, body = self._transport.get(url, version=PAGES)
+            response, body = self._transport.get(url, version=self._version)
         except BlazarClientException as error:
-            if error.kwargs.get("code") != NOT_ACCEPTABLE:
+            if error.kwargs.get("code") != NOT_ACCEPTABLE or self._version != PAGES:
                 raise
             return self._transport.get(self._path)[1]
-        self.is_filtered = response.headers.get(VERSION_HEADER) == version_header(PAGES)
+        self.is_filtered = response.headers.get(VERSION_HEADER) == version_header(self._version)
         return body
 
 

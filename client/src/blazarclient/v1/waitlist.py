@@ -7,9 +7,10 @@ from typing import Any
 
 from blazarclient.exception import BlazarClientException
 from blazarclient.transport import Transport
-from blazarclient.v1.claim_by import version_of, with_claim_by
+from blazarclient.v1.claim_by import with_claim_by
 from blazarclient.v1.explanations import explained
 from blazarclient.v1.ordering import sort_rows
+from blazarclient.v1.priority import version_of, with_displacement, with_priority
 from blazarclient.v1.repetition import create_lease
 
 MICROVERSION = "1.7"
@@ -38,6 +39,8 @@ class Waitlist:
         repeats: int = 2,
         key: str | None = None,
         claim_by: int | str | None = None,
+        priority: str | None = None,
+        displace: bool = False,
     ) -> dict[str, Any]:
         """Create a lease that waits up to `wait_until` where there is not enough, and return it.
 
@@ -53,7 +56,7 @@ class Waitlist:
             "reservations": reservations,
             "on_shortage": {"wait_until": wait_until},
         }
-        body = with_claim_by(body, claim_by)
+        body = with_displacement(with_priority(with_claim_by(body, claim_by), priority), displace)
         version = version_of(body) or MICROVERSION
         transport = self.request_manager
         return self._lease(

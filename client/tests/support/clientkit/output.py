@@ -8,6 +8,11 @@ _SAME = (
     # Ids and moments keep their length, so that the tables around them stay comparable.
     (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), lambda match: "u" * len(match[0])),
     (re.compile(r"\b[0-9a-f]{32}\b"), lambda match: "x" * len(match[0])),
+    # The address of a calendar feed: its port, and its secret.
+    (
+        re.compile(r"//[\w.]+:\d+/v1/feeds/[\w-]{43}\.ics"),
+        lambda match: "//" + "s" * len(match[0].partition("/v1")[2]),
+    ),
     (
         re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?"),
         lambda match: re.sub(r"\d", "9", match[0]),

@@ -22,7 +22,7 @@ KEPT_HEADERS = (
     "openstack-api-version",
     "idempotency-key",
     "if-match",
-    "if-match",
+    "last-event-id",
 )
 
 

@@ -87,6 +87,7 @@ _NOUNS = (
     "offer",
     "waitlist",
     "subscription",
+    "feed",
     "quota",
     "usage",
     "service",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import shlex
+import time
 from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass
 
@@ -44,7 +45,7 @@ class Screen(io.StringIO):
 class Shell:
     """The parts of a shell that the documents need.
 
-    These are ``export``, ``$NAME``, ``echo $?``, ``$(...)`` and the two programs.
+    These are ``export``, ``$NAME``, ``echo $?``, ``sleep``, ``$(...)`` and the two programs.
     """
 
     def __init__(self, environment: MutableMapping[str, str]) -> None:
@@ -57,6 +58,9 @@ class Shell:
         match shlex.split(re.sub(r"\$([A-Z]\w*)", lambda name: self._environment[name[1]], plain)):
             case ["export", *settings]:
                 self._environment.update(setting.split("=", 1) for setting in settings)
+                return ""
+            case ["sleep", seconds]:
+                time.sleep(float(seconds))
                 return ""
             case ["echo", "$?"]:
                 return f"{self._code}\n"

@@ -13,6 +13,13 @@ from blazarclient.v1.ordering import sort_rows
 from blazarclient.v1.paging import Listed
 
 Rows = list[dict[str, Any]]
+LASTING = "1.15"
+"""The version of the API that brought the times for which hosts are there."""
+
+
+def _lifetime(available_from: str | None, available_until: str | None) -> dict[str, str]:
+    dates = {"available_from": available_from, "available_until": available_until}
+    return {name: date for name, date in dates.items() if date is not None}
 
 
 class Hosts:
@@ -34,6 +41,51 @@ class Hosts:
         if not values:
             return NOTHING_TO_UPDATE
         return self._host(self.request_manager.put(f"/os-hosts/{host_id}", values)[1])
+
+    def create_since_1_15(
+        self,
+        name: str,
+        available_from: str | None = None,
+        available_until: str | None = None,
+        **kwargs: Any,
+    ) -> dict[str, Any]:
+        """Register a hypervisor that is there from a date on, and until a date.
+
+        None says that it is there already, and that it stays. The other arguments become its properties."""
+        body = {"name": name, **kwargs, **_lifetime(available_from, available_until)}
+        return self._host(self._since_1_15("/os-hosts", "POST", body))
+
+    def get_since_1_15(self, host_id: str) -> dict[str, Any]:
+        """Return one host, with `available_from` and `available_until`."""
+        return self._host(self._since_1_15(f"/os-hosts/{host_id}", "GET"))
+
+    def list_since_1_15(self, sort_by: str | None = None) -> Rows:
+        """Return all hosts, with `available_from` and `available_until`."""
+        listed = Listed(self.request_manager, "/os-hosts", "hosts", version=LASTING)
+        return sort_rows([*listed.rows()], sort_by)
+
+    def update_since_1_15(self, host_id: str, *, force: bool = False, **dates: str | None) -> dict[str, Any]:
+        """Change `available_from`, `available_until` or both of a host, and return the `host` and the
+        `impact`: what becomes of the leases that have something on it then.
+
+        Where a lease would break, nothing is changed, and the error, whose code is 409, has the `impact`;
+        with `force` such leases are degraded."""
+        answer: dict[str, Any] = self._since_1_15(f"/os-hosts/{host_id}", "PUT", {**dates, "force": force})
+        return answer
+
+    def preview_since_1_15(self, host_id: str, *, force: bool = False, **dates: str | None) -> dict[str, Any]:
+        """Return the impact that such a change would have."""
+        body = {**dates, "force": force, "dry_run": True}
+        impact: dict[str, Any] = self._since_1_15(f"/os-hosts/{host_id}", "PUT", body)["impact"]
+        return impact
+
+    def set_buffer(self, host_id: str, is_buffer: bool) -> dict[str, Any]:
+        """Keep a host for leases that lose others, or give it back. No request gets it meanwhile. It needs
+        version 1.15."""
+        return self._host(self._since_1_15(f"/os-hosts/{host_id}", "PUT", {"buffer": is_buffer}))
+
+    def _since_1_15(self, path: str, method: str, body: Mapping[str, Any] | None = None) -> Any:
+        return self.request_manager.request(path, method, body=body, version=LASTING)[1]
 
     def delete(self, host_id: str) -> None:
         """Remove a host from the reservation service."""
