@@ -17,6 +17,7 @@ class Spec:
     project_id: str = "p1"
     flavor: Flavor = field(default_factory=Flavor)
     hints: dict[str, str | list[str]] = field(default_factory=dict)
+    instance_uuid: str | None = None
 
     def get_scheduler_hint(self, hint_name: str) -> str | list[str] | None:
         return self.hints.get(hint_name)
@@ -37,6 +38,10 @@ def test_request_with_hint_and_specs() -> None:
     assert nova_objects.request_spec_of(spec) == rule.RequestSpec(
         "p1", frozenset({"r1", "r2"}), {"blazar:preemptible": "yes"}
     )
+
+
+def test_the_server_of_a_request() -> None:
+    assert nova_objects.request_spec_of(Spec(instance_uuid="s1")) == rule.RequestSpec("p1", server_id="s1")
 
 
 def test_aggregates_keep_zone_and_metadata() -> None:

@@ -25,7 +25,39 @@ def asks(project: str = OWNER, *hints: str, **specs: str) -> RequestSpec:
 FLAVOR_OF_RESERVATION = {"aggregate_instance_extra_specs__reservation": "r1"}
 PREEMPTIBLE = {"blazar__preemptible": "true"}
 
+EXPECTING = Aggregate("r9", None, {"blazar:owner": OWNER, "blazar:server": "s1"})
+RETURNING = RequestSpec(OWNER, server_id="s1")
+
 TABLE = [
+    ("row 0: the host is kept for it", RETURNING, [FREEPOOL, EXPECTING], DEFAULTS, Reason.SERVER_IS_EXPECTED),
+    (
+        "row 0: whatever hint it was booted with",
+        RequestSpec(OWNER, frozenset({"r1"}), server_id="s1"),
+        [FREEPOOL, EXPECTING],
+        DEFAULTS,
+        Reason.SERVER_IS_EXPECTED,
+    ),
+    (
+        "row 0: kept for another server",
+        RequestSpec(OWNER, server_id="s2"),
+        [FREEPOOL, EXPECTING],
+        DEFAULTS,
+        Reason.HOST_IS_RESERVABLE,
+    ),
+    (
+        "row 0: a new server is no server that is expected",
+        asks(),
+        [FREEPOOL, EXPECTING],
+        DEFAULTS,
+        Reason.HOST_IS_RESERVABLE,
+    ),
+    (
+        "row 0: another project's",
+        RequestSpec(STRANGER, server_id="s1"),
+        [FREEPOOL, EXPECTING],
+        DEFAULTS,
+        Reason.HOST_IS_RESERVABLE,
+    ),
     ("row 1: hinted host in no pool", asks(OWNER, "r1"), [RACK], DEFAULTS, Reason.NOT_IN_RESERVATION),
     ("row 1: hinted host in no aggregate", asks(OWNER, "r1"), [], DEFAULTS, Reason.NOT_IN_RESERVATION),
     (
@@ -213,6 +245,7 @@ TABLE = [
 ]
 
 ACCEPTING = {
+    Reason.SERVER_IS_EXPECTED,
     Reason.PROJECT_GRANTED,
     Reason.PROJECT_OWNS,
     Reason.RESERVED_FLAVOR,

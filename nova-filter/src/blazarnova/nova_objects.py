@@ -43,6 +43,8 @@ class NovaRequestSpec(Protocol):
     def project_id(self) -> str: ...
     @property
     def flavor(self) -> NovaFlavor: ...
+    @property
+    def instance_uuid(self) -> str | None: ...
     def get_scheduler_hint(self, hint_name: str) -> str | Sequence[str] | None: ...
 
 
@@ -54,6 +56,7 @@ def request_spec_of(spec: NovaRequestSpec) -> rule.RequestSpec:
         project_id=spec.project_id,
         reservation_ids=rule.hinted_ids(spec.get_scheduler_hint(rule.RESERVATION_HINT)),
         extra_specs=extra_specs or {},
+        server_id=spec.instance_uuid or "",
     )
 
 

@@ -10,6 +10,8 @@ from enum import StrEnum
 
 RESERVATION_HINT = "reservation"
 RESERVATION_SPEC = "aggregate_instance_extra_specs:reservation"
+SERVER_KEY = "blazar:server"
+"""In an aggregate's metadata: the id of the one server that its hosts are kept for."""
 PREEMPTIBLE_SPEC = "blazar:preemptible"
 
 # Very old versions created zones with this prefix; their hosts are reserved all the same.
@@ -22,6 +24,7 @@ MetadataValue = str | Set[str]
 class Reason(StrEnum):
     """The reason for accepting or rejecting a host. The texts are stable and appear in logs."""
 
+    SERVER_IS_EXPECTED = "the host is kept for this server"
     NOT_IN_RESERVATION = "the host is in no reservation that the request names"
     PROJECT_GRANTED = "the reservation grants this project access"
     PROJECT_OWNS = "the reservation belongs to this project"
@@ -75,6 +78,7 @@ class RequestSpec:
     project_id: str
     reservation_ids: frozenset[str] = frozenset()
     extra_specs: Mapping[str, str] = field(default_factory=dict)
+    server_id: str = ""
 
 
 def decide(request: RequestSpec, aggregates: Sequence[Aggregate], settings: Settings) -> Verdict:
@@ -82,6 +86,9 @@ def decide(request: RequestSpec, aggregates: Sequence[Aggregate], settings: Sett
 
     The first matching row of the table in the package's README decides.
     """
+    for aggregate in aggregates:
+        if _expects(aggregate, request, settings):
+            return Verdict(True, Reason.SERVER_IS_EXPECTED, aggregate.name)
     pools = list(pools_of(aggregates, settings))
     if request.reservation_ids:
         return _decide_hinted(request, pools, settings)
@@ -117,6 +124,13 @@ def hinted_ids(hint: str | Sequence[str] | None) -> frozenset[str]:
     if isinstance(hint, str):
         return frozenset({hint} if hint else ())
     return frozenset(item for item in hint if item)
+
+
+def _expects(aggregate: Aggregate, request: RequestSpec, settings: Settings) -> bool:
+    """Return whether the aggregate's hosts are kept for the server, which is its owner's."""
+    return request.server_id in _texts(aggregate.metadata.get(SERVER_KEY)) and request.project_id in _texts(
+        aggregate.metadata.get(settings.owner_key)
+    )
 
 
 def _decide_hinted(request: RequestSpec, pools: Sequence[Aggregate], settings: Settings) -> Verdict:

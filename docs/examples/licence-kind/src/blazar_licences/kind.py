@@ -42,6 +42,15 @@ class LicenceKind(Kind[LicenceParameters]):
     pool = POOL
     extension = LicenceExtension
     quantities = ("licence_tokens",)
+    parameters_schema: ClassVar[Mapping[str, Any]] = {
+        "type": "object",
+        "description": "Tokens of a licence.",
+        "properties": {
+            "licence": {"type": "string", "description": "The name of the licence."},
+            "amount": {"type": "integer", "minimum": 1, "maximum": MOST, "description": "How many tokens."},
+        },
+        "required": ["licence", "amount"],
+    }
     options: ClassVar[Mapping[str, Sequence[cfg.Opt]]] = {
         "licence": (
             cfg.StrOpt("grants", default="/var/lib/blazar/grants", help="Folder of the grant files."),
