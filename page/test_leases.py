@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from .conftest import Enter, Site
 
@@ -10,6 +10,11 @@ from .conftest import Enter, Site
 def opened(page: Page, name: str):
     page.get_by_role("button", name=f"{name},").first.click()
     return page.get_by_role("dialog")
+
+
+def ask_hosts(dialog: Locator, count: str) -> None:
+    dialog.get_by_label("Hosts, at most").fill(count)
+    dialog.get_by_label("Hosts, at least").fill(count)
 
 
 def test_a_lease_tells_what_it_got_and_how_to_use_it(enter: Enter, site: Site) -> None:
@@ -29,9 +34,9 @@ def test_a_lease_is_made_with_a_dry_run_before(enter: Enter, site: Site) -> None
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_role("status")).to_have_text("It fits.")
     dialog.get_by_label("Name").fill("made here")
-    dialog.get_by_label("Hosts").fill("9")
+    ask_hosts(dialog, "9")
     expect(dialog.get_by_role("status")).to_contain_text("It does not fit: Not enough hosts")
-    dialog.get_by_label("Hosts").fill("2")
+    ask_hosts(dialog, "2")
     expect(dialog.get_by_role("status")).to_have_text("It fits.")
     assert site.leases("demo", "made here") == []
     dialog.get_by_role("button", name="Create").click()
@@ -40,12 +45,39 @@ def test_a_lease_is_made_with_a_dry_run_before(enter: Enter, site: Site) -> None
     assert len(site.leases("demo", "made here")) == 1
 
 
+def test_the_form_has_the_fields_of_each_kind(enter: Enter, site: Site) -> None:
+    page = enter("demo")
+    page.get_by_role("button", name="New lease").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Name").fill("two servers")
+    dialog.get_by_label("Kind").select_option("Instances")
+    dialog.get_by_label("How many").fill("2")
+    dialog.get_by_label("VCPUs each").fill("2")
+    dialog.get_by_label("All on one host").select_option("no")
+    expect(dialog.get_by_role("status")).to_have_text("It fits.")
+    dialog.get_by_label("Kind").select_option("Floating IPs")
+    dialog.get_by_label("Network's ID").fill("nowhere")
+    expect(dialog.get_by_role("status")).to_contain_text("It does not fit")
+    dialog.get_by_label("Kind").select_option("Servers that exist")
+    dialog.get_by_label("Server's ID").fill("00000000-0000-4000-8000-000000000000")
+    dialog.get_by_label("At the end").select_option(["create_image", "delete"])
+    expect(dialog.get_by_role("status")).to_contain_text("could not be found")
+    dialog.get_by_label("Kind").select_option("Instances")
+    dialog.get_by_role("button", name="Create").click()
+    expect(page.get_by_text("The lease two servers is made.")).to_be_visible()
+    (made,) = site.leases("demo", "two servers")
+    (reservation,) = made["reservations"]
+    assert (reservation["amount"], reservation["vcpus"], reservation["affinity"]) == (2, 2, False)
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("It is as it was before.")).to_be_visible()
+
+
 def test_what_does_not_fit_is_offered_otherwise(enter: Enter, site: Site) -> None:
     page = enter("demo")
     page.get_by_role("button", name="New lease").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Name").fill("instead")
-    dialog.get_by_label("Hosts").fill("8")
+    ask_hosts(dialog, "8")
     take = dialog.get_by_role("button", name="Take this")
     expect(take.first).to_be_visible()
     take.first.click()
