@@ -103,7 +103,8 @@ def wipe(settings: Settings) -> int:
             infrastructure.remove(settings)
             for folder in FOLDERS:
                 shutil.rmtree(settings.folder(folder), ignore_errors=True)
-            for path in (settings.record_path, settings.clouds_yaml, settings.blazar_conf):
+            files = (settings.record_path, settings.clouds_yaml, settings.blazar_conf, settings.policy_yaml)
+            for path in files:
                 path.unlink(missing_ok=True)
     return 0
 

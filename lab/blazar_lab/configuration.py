@@ -5,6 +5,7 @@ The lab needs every line; docs/operator/lab.md tells which of them a site needs 
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 
@@ -29,6 +30,9 @@ SCHEDULER_FILTERS = (
 )
 
 
+POLICY = re.compile(r"```yaml\n# policy.yaml of (?P<service>\w+)\n(?P<rules>.*?)```", re.DOTALL)
+
+
 def write(settings: Settings) -> None:
     """Write all configuration files; the same settings give the same files."""
     _write(settings, "keystone/keystone.conf", _keystone(settings))
@@ -36,6 +40,8 @@ def write(settings: Settings) -> None:
     _write(settings, "glance/glance-api.conf", _glance(settings))
     _write(settings, "neutron/neutron.conf", _neutron(settings))
     _write(settings, "nova/nova.conf", _nova(settings))
+    for name, rules in policies(settings).items():
+        settings.folder("etc", name, "policy.yaml").write_text(rules)
     for number in range(1, settings.computes + 1):
         _write(settings, f"nova/compute{number}.conf", _compute(settings, number))
         settings.folder("data", f"compute{number}").mkdir(parents=True, exist_ok=True)
@@ -45,6 +51,7 @@ def write(settings: Settings) -> None:
     settings.folder("data", "glance").mkdir(parents=True, exist_ok=True)
     settings.clouds_yaml.write_text(clouds_yaml(settings))
     settings.blazar_conf.write_text(ini(_blazar(settings)))
+    settings.policy_yaml.touch()  # empty, for stories to write into
 
 
 def ini(groups: Groups) -> str:
@@ -57,6 +64,13 @@ def ini(groups: Groups) -> str:
             lines += [f"{name} = {text}" for text in values]
         lines.append("")
     return "\n".join(lines)
+
+
+def policies(settings: Settings) -> Mapping[str, str]:
+    """Return the rules of other services by which the page on hardening lets the service's user do with less
+    than ``admin``."""
+    page = settings.repository / "docs" / "operator" / "hardening.md"
+    return {each["service"].lower(): each["rules"] for each in POLICY.finditer(page.read_text())}
 
 
 def clouds_yaml(settings: Settings) -> str:
@@ -221,6 +235,15 @@ def _compute(settings: Settings, number: int) -> Groups:
     }
 
 
+KINDS = (
+    "physical.host.plugin",
+    "virtual.instance.plugin",
+    "flavor.instance.plugin",
+    "virtual.floatingip.plugin",
+    "instance.server.plugin",
+)
+
+
 def _blazar(settings: Settings) -> Groups:
     return {
         "DEFAULT": {
@@ -228,8 +251,12 @@ def _blazar(settings: Settings) -> Groups:
             "port": settings.port("blazar"),
             "transport_url": settings.transport_url(),
         },
-        "manager": {"start_retry_seconds": 5},  # so that a story need not wait for minutes
+        "manager": {
+            "start_retry_seconds": 5,  # so that a story need not wait for minutes
+            "plugins": ",".join(KINDS),
+        },
         "database": _database(settings, "blazar"),
         "keystone_authtoken": _authtoken(settings, "blazar"),
         "cloud": {**_client(settings, "blazar"), "interface": "public"},
+        "oslo_messaging_notifications": {"driver": "messagingv2"},
     }

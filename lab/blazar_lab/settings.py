@@ -111,6 +111,10 @@ class Settings:
         return self.root / "blazar.conf"
 
     @property
+    def policy_yaml(self) -> Path:
+        return self.root / "policy.yaml"
+
+    @property
     def clouds_yaml(self) -> Path:
         return self.root / "clouds.yaml"
 

@@ -121,11 +121,50 @@ class LabProcesses:
 
     def manage(self, *words: str) -> str:
         """Run blazar-db-manage, which has to succeed, and return what it prints."""
-        program = ("blazar-db-manage", "--config-file", "{conf}", *words)
-        command = services.blazar_command(self.settings, program)
-        done = subprocess.run(command, capture_output=True, text=True, timeout=MANAGE_SECONDS, check=False)
+        done = self._managed(*words)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
+
+    def reconcile(self, *words: str) -> tuple[int, list[str]]:
+        """Compare the database with the cloud, as an operator does. Return the exit code and the lines that
+        are printed, one for each difference."""
+        done = self._managed("reconcile", *words)
+        assert done.returncode in (0, 1), done.stdout + done.stderr
+        return done.returncode, done.stdout.splitlines()
+
+    def _managed(self, *words: str) -> subprocess.CompletedProcess[str]:
+        program = ("blazar-db-manage", "--config-file", "{conf}", *words)
+        command = services.blazar_command(self.settings, program)
+        return subprocess.run(command, capture_output=True, text=True, timeout=MANAGE_SECONDS, check=False)
+
+    @contextmanager
+    def policies(self, rules: str) -> Iterator[Path]:
+        """Have the API find these rules in its policy file, whose path is yielded; afterwards there are none.
+
+        The API is not told: it looks by itself."""
+        path = self.settings.policy_yaml
+        try:
+            path.write_text(rules)
+            yield path
+        finally:
+            path.write_text("")
+
+    @contextmanager
+    def rules(self, api: str, rules: str) -> Iterator[None]:
+        """Have one of the cloud's APIs find these rules in the place of those that the lab gives it.
+
+        The API looks by itself. A rule that it finds only here counts for it until it is restarted."""
+        path = self.settings.folder("etc", api, "policy.yaml")
+        usual = path.read_text()
+        try:
+            path.write_text(rules)
+            yield
+        finally:
+            path.write_text(usual)
+
+    def log(self, name: str) -> str:
+        """Return what a process has logged so far."""
+        return self.supervisor.log_path(name).read_text()
 
     def _restart_manager(self) -> None:
         self.supervisor.stop([MANAGER])

@@ -52,6 +52,16 @@ def servers(amount: int, flavor_id: str, **more: Any) -> Json:
     }
 
 
+def server(server_id: str, *on_end: str) -> Json:
+    """Return a reservation of a server that exists, on a host of this worker."""
+    return {
+        "resource_type": "instance:server",
+        "server_id": server_id,
+        "on_end": list(on_end),
+        "resource_properties": workers.requirement(""),
+    }
+
+
 def floating_ips(network_id: str, amount: int, *required: str) -> Json:
     """Return a reservation of floating IPs that include the required addresses."""
     return {

@@ -63,7 +63,7 @@ def processes() -> LabProcesses:
 
 @pytest.fixture(scope="session")
 def connect(processes: LabProcesses) -> Callable[..., Connection]:
-    """Return a function that connects as a user of clouds.yaml; keyword arguments override the entry."""
+    """Return a function that connects as a user of clouds.yaml; `auth` has what is otherwise."""
     config = OpenStackConfig(config_files=[str(processes.settings.clouds_yaml)], load_envvars=False)
 
     def make(cloud: str, **overrides: Any) -> Connection:
@@ -147,9 +147,10 @@ def hosts(as_found: None, admin: Connection, processes: LabProcesses) -> Iterato
         answer = service.call("POST", "/os-hosts", workers.registration(name))
         assert answer.status == 201, answer
     listed = {h["hypervisor_hostname"]: h["id"] for h in service.call("GET", "/os-hosts").body["hosts"]}
-    yield {name: listed[name] for name in names}
+    ids = {name: listed[name] for name in names}
+    yield ids
     for name in names:
-        answer = service.call("DELETE", f"/os-hosts/{listed[name]}")
+        answer = service.call("DELETE", f"/os-hosts/{ids[name]}")
         assert answer.status == 204, answer
     traits.remove(admin, names)
 

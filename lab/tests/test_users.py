@@ -21,7 +21,9 @@ def guest(admin: Connection, connect: Callable[..., Connection], name: str) -> I
     user = keystone.create_user(name=name, password=PASSWORD, domain_id="default")
     member = keystone.find_role("member", ignore_missing=False)
     keystone.assign_project_role_to_user(project, user, member)
-    yield connect("lab-demo", username=name, password=PASSWORD)
+    connection = connect("lab-demo", auth={"username": name, "password": PASSWORD})
+    assert connection.session.get_user_id() == user.id
+    yield connection
     keystone.delete_user(user, ignore_missing=True)
 
 

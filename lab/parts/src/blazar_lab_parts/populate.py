@@ -18,7 +18,12 @@ import openstack
 Cloud = Any
 
 DOMAIN = "default"
-SERVICE_USERS = ("nova", "placement", "neutron", "glance", "blazar")
+SERVICE_USERS = {
+    **dict.fromkeys(("nova", "placement", "neutron", "glance"), ("admin", "service")),
+    # as the page on hardening says
+    "blazar": ("reservation", "service"),
+}
+"""The roles of each service's user in the project of the services."""
 PROJECTS = ("demo", "alt")
 FLAVORS = {"m1.tiny": (1, 512, 1), "m1.small": (2, 2048, 10)}
 EXTERNAL_POOL = {"start": "203.0.113.10", "end": "203.0.113.99"}
@@ -29,12 +34,12 @@ def identity(cloud: Cloud, specification: dict[str, Any]) -> None:
     keystone = cloud.identity
     password = specification["password"]
     roles = {role.name: role for role in keystone.roles()}
-    if "service" not in roles:
-        roles["service"] = keystone.create_role(name="service")
+    for name in {"service", "reservation"} - roles.keys():
+        roles[name] = keystone.create_role(name=name)
     service = _project(cloud, "service")
-    for name in SERVICE_USERS:
+    for name, own in SERVICE_USERS.items():
         user = _user(cloud, name, service.id, password)
-        for role in ("admin", "service"):
+        for role in own:
             keystone.assign_project_role_to_user(service, user, roles[role])
         # Only who reads the whole system may see the limits of all projects.
         keystone.put(f"/system/users/{user.id}/roles/{roles['reader'].id}").raise_for_status()

@@ -1,0 +1,79 @@
+"""Reservations of servers that exist, on a real Nova, Placement and Glance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from labtests import reservations as ask
+from labtests import workers
+from labtests.reservations import Reservations
+from labtests.waiting import boundary, until, wait_for
+from openstack.connection import Connection
+
+SHELVED_SECONDS = 90
+START_SECONDS = 120
+END_SECONDS = 180
+BYTES = {"Content-Type": "application/octet-stream"}
+
+
+@pytest.fixture
+def kept(hosts: dict[str, str], admin: Connection) -> Iterator[str]:
+    """Leave the service one host, whose name is returned, for the time of the story."""
+    service, (first, *others) = Reservations(admin), sorted(hosts)
+    for name in others:
+        assert service.call("DELETE", f"/os-hosts/{hosts[name]}").status == 204
+    yield first
+    for name in others:
+        answer = service.call("POST", "/os-hosts", workers.registration(name))
+        assert answer.status == 201, answer
+        hosts[name] = str(answer.body["host"]["id"])
+
+
+def test_a_server_waits_shelved_runs_on_its_host_and_leaves_an_image(
+    kept: str, admin: Connection, demo: Connection, boot: Callable[..., Any], name: str
+) -> None:
+    server = boot(demo)
+    assert server.status == "ACTIVE", server.fault
+    assert admin.compute.get_server(server.id).compute_host != kept
+    service, start = Reservations(demo), boundary(60)
+    asked = ask.server(server.id, "create_image", "delete")
+    answer = service.post(name, start, start + 10 * 60, asked)
+    assert answer.status == 201, answer
+    lease_id, reservation_id = answer.body["lease"]["id"], answer.body["lease"]["reservations"][0]["id"]
+
+    until(
+        "the server shelved and off its host",
+        SHELVED_SECONDS,
+        lambda: admin.compute.get_server(server.id).status == "SHELVED_OFFLOADED",
+    )
+    again = service.post(name, start, start + 10 * 60, asked)
+    assert (again.status, "is in reservation" in again.message) == (409, True)
+
+    wait_for(start)
+    service.await_status(lease_id, "ACTIVE", START_SECONDS)
+    found = admin.compute.get_server(server.id)
+    assert (found.status, found.compute_host) == ("ACTIVE", kept)
+
+    service.deleted(lease_id)
+    until("an image of the server", END_SECONDS, lambda: images_of(demo, reservation_id))
+    assert admin.compute.find_server(server.id, ignore_missing=True), "it is kept until there is its image"
+    for image in images_of(demo, reservation_id):
+        fill(demo, image)
+    service.await_gone(lease_id, END_SECONDS)
+    assert admin.compute.find_server(server.id, ignore_missing=True) is None
+    assert [image.status for image in images_of(demo, reservation_id)] == ["active"]
+    for image in images_of(demo, reservation_id):
+        demo.image.delete_image(image)
+
+
+def images_of(user: Connection, reservation_id: str) -> list[Any]:
+    return [i for i in user.image.images() if i.properties.get("blazar_reservation") == reservation_id]
+
+
+def fill(user: Connection, image: Any) -> None:
+    """Store the image, as a hypervisor does; the lab's hypervisors store none."""
+    user.image.update_image(image, container_format="bare", disk_format="raw")
+    stored = user.image.put(f"/images/{image.id}/file", data=b"disk", headers=BYTES)
+    assert stored.status_code == 204, stored.text
