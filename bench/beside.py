@@ -23,7 +23,7 @@ import requests
 from plots import Line, plot
 from service import Refused, User, next_minute, now, wait_until
 from sites import Site, require_servers
-from upstream import AHEAD, RELEASE, SPREAD, Upstream, install, seed
+from upstream import BUSY, LEASES, RELEASE, Upstream, install, seed
 
 TURNS = 2
 WARM_UP = 2
@@ -38,17 +38,20 @@ Row = Sequence[object]
 
 @dataclass(frozen=True)
 class Case:
-    """How much there is: hosts, leases of the future, and the share of the time in which a host is in use."""
+    """How much there is: hosts, and the share of the time in which a host is in use."""
 
     hosts: int
-    leases: int
     occupied: float
 
+    @property
+    def leases(self) -> int:
+        return self.hosts * LEASES
 
-BASE = Case(50, 500, 0.6)
+
+BASE = Case(50, 0.6)
 """The case in which the throughput, the starts and the limits are measured."""
 # Not 100 hosts: upstream takes compute-10 for a part of the name compute-100, and refuses it.
-CASES = (Case(20, 200, 0.6), BASE, Case(90, 900, 0.6))
+CASES = (Case(20, 0.6), BASE, Case(50, 0.3), Case(50, 0.9), Case(90, 0.6))
 
 
 @dataclass
@@ -66,7 +69,7 @@ class Budget:
             yield number
 
 
-LEASES, INSTANCES, LISTS = Budget(60, 10), Budget(30, 7), Budget(10, 5)
+HOSTS, INSTANCES, LISTS = Budget(60, 10), Budget(30, 7), Budget(10, 5)
 
 
 @dataclass
@@ -105,7 +108,7 @@ def tables(scratch: Path, to: Path, cases: Sequence[Case] = CASES) -> Iterator[t
         ):
             sites = (ours, upstream)
             registered = [site.register_hosts() for site in sites]
-            seed(upstream, ours, case.leases, case.occupied)
+            seed(upstream, ours, case.occupied)
             found[case] = _requests(sites)
             size = (case.hosts, case.leases, f"{case.occupied:.0%}")
             rows += [(question, *size, *_beside(*both), _load()) for question, both in found[case].items()]
@@ -115,8 +118,9 @@ def tables(scratch: Path, to: Path, cases: Sequence[Case] = CASES) -> Iterator[t
                 yield "beside-throughput", throughput
                 yield "beside-starts", _starts(sites)
                 yield "beside-limits", limits.table(scratch, ours, found[case]["POST a host"])
-            services += _services(case, sites, registered)
-            yield "beside-services", services
+            if case.occupied == BASE.occupied:
+                services += _services(case, sites, registered)
+                yield "beside-services", services
             _plots(to, found, throughput)
 
 
@@ -132,7 +136,7 @@ def _requests(sites: Sequence[Site]) -> Mapping[str, Sequence[list[float]]]:
 
 def _turn(site: Site, timings: Timings, rng: random.Random) -> None:
     user, admin = site.user("demo"), site.user("admin")
-    for number in LEASES.numbers():
+    for number in HOSTS.numbers():
         _one_lease(user, timings, rng, number >= WARM_UP)
     for number in INSTANCES.numbers():
         with suppress(Refused):
@@ -169,7 +173,8 @@ INSTANCE: Mapping[str, Any] = {
 
 def _create(user: User, rng: random.Random, name: str, **parameters: Any) -> dict[str, Any]:
     """Create a lease of three hours somewhere in the time of the seed."""
-    start = now() + AHEAD + timedelta(minutes=rng.randrange(int(SPREAD / timedelta(minutes=1))))
+    first, last = BUSY
+    start = now() + first + timedelta(minutes=rng.randrange((last - first) // timedelta(minutes=1)))
     return user.create(name, start, start + timedelta(hours=3), **parameters)
 
 

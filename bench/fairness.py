@@ -22,11 +22,12 @@ from pathlib import Path
 
 from seed import seed
 
-from blazar import bootstrap, conf
+from blazar import conf
 from blazar.adapters.clock import SystemClock
 from blazar.adapters.db import SqlDatabase
 from blazar.adapters.memory.cloud import MemoryCloud
 from blazar.adapters.notifications import LogNotifier
+from blazar.bootstrap import manager
 from blazar.domain.errors import NotEnoughResources
 from blazar.domain.time import floor_minute
 from blazar.plugins import load_plugins
@@ -46,7 +47,7 @@ class Manager:
         settings = conf.load(files=[])
         self._clock = SystemClock()
         database = SqlDatabase(f"sqlite:///{path}")
-        self._manager = bootstrap.Manager(
+        self._manager = manager.Manager(
             settings, database, MemoryCloud(()), load_plugins(settings), self._clock, LogNotifier()
         )
         self.create(NEIGHBOUR, 1, [_hosts(1)])
@@ -54,7 +55,8 @@ class Manager:
     def create(self, caller: Caller, days: float, reservations: Sequence[ReservationRequest]) -> None:
         start = floor_minute(self._clock.now()) + timedelta(days=days)
         command = CreateLease("bench", start, start + timedelta(hours=4), None, tuple(reservations))
-        self._manager.use_cases.leases.create(command, caller)
+        with self._manager.requests.arrived(caller.project_id):  # as a call from blazar-api does
+            self._manager.use_cases.leases.create(command, caller)
 
 
 def _hosts(number: int) -> ReservationRequest:

@@ -13,7 +13,7 @@
 ``dashboard``    the calendar page in Chromium, with 10,000 hosts and 100,000 reservations
 ``fairness``     a neighbour's creates while another project asks for the worst plans that it can
 ``beside``       upstream Blazar beside us, with tables and plots of its own: needs MariaDB, RabbitMQ and
-                 the package index, and takes half an hour"""
+                 the package index, and takes more than half an hour"""
 
 from __future__ import annotations
 

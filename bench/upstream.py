@@ -21,10 +21,15 @@ RELEASE = "18.0.0"
 FOLDER = ROOT / "var" / "bench" / f"upstream-{RELEASE}"
 REQUIREMENTS = (f"blazar=={RELEASE}", "PyMySQL", "gunicorn")
 """Its API is a WSGI application here, as ours: its program blazar-api ends by itself once it listens."""
-SPREAD = timedelta(days=30)
-"""The time over which the leases of the seed are spread."""
+LEASES = 10
+"""The leases of the seed on each host."""
+SLOT = timedelta(days=3)
+"""The time from one of them to the next."""
 AHEAD = timedelta(days=2)
 """The seed begins so much later than now, so that none of its leases starts during a measurement."""
+BUSY = (AHEAD + SLOT, AHEAD + LEASES * SLOT)
+"""From when until when the seed's share of the hosts is in use at each moment: its hosts begin one after
+another."""
 
 
 def install() -> Path:
@@ -75,17 +80,16 @@ class Upstream(Site):
         )
 
 
-def seed(upstream: Site, ours: Site, leases: int, occupied: float) -> None:
+def seed(upstream: Site, ours: Site, occupied: float) -> None:
     """Give both the same leases of the future: rows in upstream's database, which our import then reads.
 
-    Each lease has one host. Each host is in use for the share ``occupied`` of the time. The hosts take turns
-    at the same times, so with a share above a half there are times at which none is free."""
+    Each lease has one host. Each host is in use for the share ``occupied`` of the time."""
     engine = create_engine(upstream.database)
     owner = upstream.user("demo").ids
     now = datetime.now(UTC).replace(second=0, microsecond=0, tzinfo=None)  # noqa: TID251 - not the service's time
     with engine.begin() as connection:
         rows: dict[Any, list[dict[str, Any]]] = {}
-        for table, row in _rows(upstream.hosts, leases, occupied, now, owner):
+        for table, row in _rows(upstream.hosts, occupied, now, owner):
             rows.setdefault(table, []).append({"created_at": now, **row})
         for table, found in rows.items():
             connection.execute(insert(table), found)
@@ -93,21 +97,21 @@ def seed(upstream: Site, ours: Site, leases: int, occupied: float) -> None:
     source = upstream.database.render_as_string(hide_password=False)
     words = [BIN / "blazar-db-manage", "--connection", ours.connection(), "import", "--from", source]
     done = subprocess.run(words, capture_output=True, text=True)
-    if len(ours.user("demo").leases()) != leases:
+    if len(ours.user("demo").leases()) != upstream.hosts * LEASES:
         raise RuntimeError(f"the leases were not imported: {done.stdout[-2000:]} {done.stderr[-2000:]}")
 
 
 def _rows(
-    hosts: int, leases: int, occupied: float, now: datetime, owner: tuple[str, str]
+    hosts: int, occupied: float, now: datetime, owner: tuple[str, str]
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Yield the rows of the leases. Each host begins a little later than the one before it: if all began
+    together, all would be in use at the same times, and with a large share none be free most of the time."""
     rng = random.Random(7)
-    each = -(-leases // hosts)
-    slot = SPREAD / each
-    for number in range(leases):
-        host, turn = number % hosts + 1, number // hosts
-        begin = now + AHEAD + turn * slot + slot * (1 - occupied) * rng.random()
+    for number in range(hosts * LEASES):
+        turn, host = divmod(number, hosts)
+        begin = now + AHEAD + (turn + host / hosts + (1 - occupied) * rng.random()) * SLOT
         start = begin.replace(second=0, microsecond=0)
-        end = (begin + slot * occupied).replace(second=0, microsecond=0)
+        end = (begin + SLOT * occupied).replace(second=0, microsecond=0)
         lease, reservation, *ids = (str(UUID(int=rng.getrandbits(128), version=4)) for _ in range(8))
         yield (
             tables.leases,
@@ -151,7 +155,7 @@ def _rows(
             {
                 "id": ids[1],
                 "reservation_id": reservation,
-                "compute_host_id": str(host),
+                "compute_host_id": str(host + 1),
             },
         )
         events = {"start_lease": start, "before_end_lease": end - timedelta(hours=1), "end_lease": end}

@@ -21,6 +21,7 @@ from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, text
 from sqlalchemy.exc import OperationalError
 
 from .programs import HOST, Program, as_user, eventually, new_folder
+from .tls import NAME, Certificate
 
 PACKAGES = {
     "postgresql": ("PostgreSQL", "postgresql"),
@@ -52,7 +53,8 @@ ERRORS = "errors.log"
 class DatabaseServer:
     """A database server on its own port. Its databases survive ``stop`` and ``kill``."""
 
-    def __init__(self, dialect: str) -> None:
+    def __init__(self, dialect: str, certificate: Certificate | None = None) -> None:
+        """With a ``certificate``, clients without TLS are refused."""
         self.dialect = dialect
         self._user = USERS[dialect] if os.geteuid() == 0 else None
         self._folder = new_folder(dialect)
@@ -74,6 +76,12 @@ class DatabaseServer:
                 "unix_socket_directories=",
                 "max_connections=150",
             ]
+            if certificate:
+                (self._data / "tls.conf").write_text("hostssl all all all trust\n")
+                files = {"ssl_cert_file": certificate.file, "ssl_key_file": certificate.key}
+                settings += [f"{name}={self._copied(file)}" for name, file in files.items()]
+                settings += ["ssl=on", f"hba_file={self._data / 'tls.conf'}"]
+                self._use(sslmode="verify-full", sslrootcert=str(certificate.authority))
             words = ["-D", self._data, *(word for setting in settings for word in ("-c", setting))]
             self._program = self._server("postgres", *words)
         else:
@@ -85,7 +93,23 @@ class DatabaseServer:
             address = [f"--bind-address={HOST}", f"--port={port}", "--socket=socket", "--pid-file=pid"]
             # MariaDB's own log does not have the errors of statements.
             errors = ["--plugin-load-add=sql_errlog", f"--sql-error-log-filename={self._data / ERRORS}"]
+            if certificate:
+                address += [f"--ssl-cert={self._copied(certificate.file)}", "--require-secure-transport=ON"]
+                address += [f"--ssl-key={self._copied(certificate.key)}"]
+                self._use(ssl_ca=str(certificate.authority))
             self._program = self._server("mariadbd", *place, *address, *errors)
+
+    def _copied(self, file: Path) -> Path:
+        """Put a file where the server, and no other user, may read it."""
+        copy = self._data / file.name
+        copy.write_bytes(file.read_bytes())
+        copy.chmod(0o600)
+        if self._user:
+            shutil.chown(copy, self._user)
+        return copy
+
+    def _use(self, **query: str) -> None:
+        self.url = self.url.set(host=NAME).update_query_dict(query)
 
     @property
     def runs(self) -> bool:

@@ -184,6 +184,7 @@ class Site(Sandbox):
                 "--threads",
                 8,
                 "--enable-threads",
+                "--disable-logging",
                 "--hook-master-start",
                 "unix_signal:15 gracefully_kill_them_all",
                 "--worker-reload-mercy",
