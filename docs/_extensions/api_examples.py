@@ -21,7 +21,8 @@ from blazar.adapters.memory.cloud import MemoryCloud
 from blazar.adapters.notifications import LogNotifier
 from blazar.api.app import make_app
 from blazar.api.microversion import HEADER
-from blazar.bootstrap import Manager, health_of
+from blazar.bootstrap.api import health_of
+from blazar.bootstrap.manager import Manager
 from blazar.plugins import load_plugins
 from blazar.policies import make_enforcer
 from blazar.service.ports import Subnet
@@ -146,15 +147,16 @@ STORY: tuple[tuple[str, str, Any], ...] = (
     ("GET", "/v1/maintenances", None),
     ("GET", "/v1/maintenances/{maintenance_id}", None),
     ("DELETE", "/v1/maintenances/{maintenance_id}", None),
-    (
-        "POST",
-        "/v1/subscriptions",
-        {"url": "https://receiver.example.com/leases", "events": ["started", "failed"]},
-    ),
+    ("POST", "/v1/subscriptions", {"events": ["started", "failed"]}),
     ("GET", "/v1/subscriptions", None),
     ("GET", "/v1/subscriptions/{subscription_id}", None),
+    ("GET", "/v1/subscriptions/{subscription_id}/events", None),
     ("PUT", "/v1/subscriptions/{subscription_id}", {"events": ["started", "failed", "ended"]}),
     ("DELETE", "/v1/subscriptions/{subscription_id}", None),
+    ("POST", "/v1/feeds", {"name": "our leases"}),
+    ("GET", "/v1/feeds", None),
+    ("GET", "/v1/feeds/{feed_secret}.ics", None),
+    ("DELETE", "/v1/feeds/{feed_id}", None),
     ("PUT", "/v1/quotas/{project_id}", {"limits": {"leases": 100, "hosts": 4}}),
     ("GET", "/v1/quotas", None),
     ("GET", "/v1/quotas/{project_id}", None),
@@ -184,8 +186,11 @@ SINCE = {
     "/v1/timeline": "1.10",
     "/v1/maintenances": "1.8",
     "/v1/maintenances/{maintenance_id}": "1.8",
-    "/v1/subscriptions": "1.11",
-    "/v1/subscriptions/{subscription_id}": "1.11",
+    "/v1/subscriptions": "1.16",
+    "/v1/subscriptions/{subscription_id}": "1.16",
+    "/v1/subscriptions/{subscription_id}/events": "1.16",
+    "/v1/feeds": "1.17",
+    "/v1/feeds/{feed_id}": "1.17",
 }
 """The version that is asked for where a path is not in the first one."""
 
@@ -262,11 +267,14 @@ def _example(service: WSGIApplication, ids: dict[str, str], method: str, path: s
     response = request.get_response(service)
     if response.status_code >= 400:
         raise RuntimeError(f"{method} {path} was answered with {response.status}: {response.text}")
-    for noun, value in (response.json if response.body else {}).items():
+    answer = response.json if response.content_type == "application/json" else {}
+    for noun, value in answer.items():
         if isinstance(value, dict) and "id" in value:
             ids.setdefault(f"{noun}_id", value["id"])
+    if "url" in answer.get("feed", {}):
+        ids["feed_secret"] = re.sub(r".*/|\.ics$", "", answer["feed"]["url"])
     lines = [f"{method} {place}", *version, *([_pretty(body)] if body is not None else [])]
-    return Example("\n".join(lines), _pretty(response.json) if response.body else "")
+    return Example("\n".join(lines), _pretty(answer) if answer else response.text)
 
 
 def _pretty(value: Any) -> str:

@@ -29,7 +29,7 @@ def described() -> dict[str, Any]:
     plugins = load_plugins(settings)
     authorizer = Authorizer(make_enforcer(settings, plugins.policies))
     *rest, _ = routes(NO_SERVICE, plugins.kinds, plugins.of_api, authorizer, lambda: Health(healthy=True))
-    return openapi.document(rest)
+    return openapi.document(rest, plugins.kinds)
 
 
 class ApiReference(Directive):
@@ -58,7 +58,8 @@ def _operations(document: dict[str, Any]) -> Iterator[nodes.Node]:
 def _example(example: Example) -> Iterator[nodes.Node]:
     yield nodes.literal_block("", example.request, language="text")
     if example.answer:
-        yield nodes.literal_block("", example.answer, language="json")
+        language = "json" if example.answer[0] in "[{" else "text"
+        yield nodes.literal_block("", example.answer, language=language)
 
 
 def _exchange(operation: dict[str, Any]) -> nodes.paragraph:
@@ -75,7 +76,10 @@ def _exchange(operation: dict[str, Any]) -> nodes.paragraph:
 
 
 def _of_content(holder: dict[str, Any]) -> list[nodes.Node]:
-    return [_type(holder["content"]["application/json"]["schema"])]
+    ((media_type, described),) = holder["content"].items()
+    if media_type != "application/json":
+        return [nodes.literal("", media_type)]
+    return [_type(described["schema"])]
 
 
 def _bodies(schemas: dict[str, Any]) -> Iterator[nodes.Node]:
