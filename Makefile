@@ -24,7 +24,8 @@ GUIDE := deploy/tests/test_guide.py
 QUICK := $(addprefix server/tests/,unit service properties functional/test_costs.py)
 SOURCES := server/src client/src nova-filter/src sandbox/src docs/examples/licence-kind/src
 
-# The tests start many processes: they are quick only where Python keeps what it has compiled.
+# The tests start many processes: they are quick only where Python keeps what it has compiled. The tests themselves
+# are compiled once when they are installed, and not by all of pytest's workers at the same time.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
@@ -37,7 +38,7 @@ run: $(RUNNABLE) ## Run the service with a sandbox cloud on this machine (PORT=1
 	@exec $(BIN)/blazar-standalone --port $(PORT) --cloud-port $(CLOUD_PORT) --hosts $(HOSTS) --var $(VAR)
 
 test: $(INSTALLED) ## Run the tests that need nothing but Python
-	$(PYTEST) -n 6 --dist worksteal -m "not servers"
+	$(PYTEST) -n 6 --dist worksteal -m "not servers" $(EXAMPLES)
 
 test-quick: $(INSTALLED) ## Run the tests that take less than half a minute in all, while you write code
 	BLAZAR_TEST_EFFORT=quick $(PYTEST) -q -n 3 -m "not servers and not lab" $(QUICK)
@@ -61,7 +62,7 @@ test-simulation: $(INSTALLED) ## Simulate the service with new seeds (SIMULATION
 	@cd server/tests && ../../$(BIN)/python -m simulation $(if $(SEED),--seed $(SEED),--seconds $(SIMULATION_SECONDS)) $(SIMULATION)
 
 test-servers: $(INSTALLED) ## Run the tests that need PostgreSQL and MariaDB (see CONTRIBUTING.md)
-	$(PYTEST) -n auto -m servers server/tests
+	$(PYTEST) -n auto -m servers server/tests $(EXAMPLES)
 
 test-page: $(INSTALLED) ## Run the tests of the calendar page in a browser; needs Chromium
 	$(PYTEST) -q -n 2 -p playwright page
@@ -131,4 +132,5 @@ $(RUNNABLE): constraints.txt $(PACKAGES:%=%/pyproject.toml)
 $(INSTALLED): $(RUNNABLE) requirements-dev.txt
 	@echo "Installing what the tests and checks need"
 	@$(PIP) -r requirements-dev.txt
+	@$(PYTEST) -q --collect-only >/dev/null || $(PYTEST) -q --collect-only
 	@touch $@
