@@ -62,6 +62,7 @@ VERSION = {"OpenStack-API-Version": "reservation 1.3"}
 STREAMS = {"OpenStack-API-Version": "reservation 1.16"}
 MEMBERS = {"OpenStack-API-Version": "reservation 1.12"}
 FEEDS = {"OpenStack-API-Version": "reservation 1.17"}
+DELETIONS = {"OpenStack-API-Version": "reservation 1.18"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +286,7 @@ def operations(site: Site) -> Iterator[tuple[str, Tally]]:
         ("of many instances", {**INSTANCES, "amount": size, "affinity": False}),
     ]:
         yield from life(site, name, asked)
+    yield from _deleted(site)
     yield from _reading(site)
     yield from _streamed(site)
     yield from _refused(site)
@@ -315,6 +317,18 @@ def _requests(site: Site, kind: str, asked: Mapping[str, Any]) -> Iterator[tuple
     with site.counted() as tally:
         site.send("DELETE", path)
     yield f"delete: {kind}", tally
+
+
+def _deleted(site: Site) -> Iterator[tuple[str, Tally]]:
+    """Delete two leases by what they have in common, among all that are over."""
+    for _ in range(2):
+        site.create(HOST, start=timedelta(days=20))
+    start = site.clock.now() + timedelta(days=20)
+    at_once = {"starts_after": f"{start:{DATES}}", "starts_before": f"{start + timedelta(minutes=1):{DATES}}"}
+    with site.counted() as tally:
+        found = site.send("DELETE", "/v1/leases", headers=DELETIONS, params=at_once)
+    assert [each["outcome"] for each in found.json["leases"]] == ["deleted", "deleted"]
+    yield "delete: two by their start", tally
 
 
 def life(site: Site, name: str, asked: Mapping[str, Any]) -> Iterator[tuple[str, Tally]]:

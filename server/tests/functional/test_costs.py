@@ -38,6 +38,7 @@ REASONS: Mapping[str, str] = {
     "end: of many hosts": f"{OF_LEASE}; {FREEPOOL}",
     "start: of many instances": OF_LEASE,
     "end: of many instances": OF_LEASE,
+    "delete: two by their start": f"{OF_PROJECT}, of which some thousand are looked at for one request",
     "list of all hosts": "hosts",
     "allocation of one host": "leases ahead of the host",
     "availability of one host": OF_PROJECT,

@@ -66,6 +66,7 @@ GET    /healthcheck                           -      200  200  200  200  200  20
 GET    /v1/leases                             -      401  403  403  403  200  200  200  200  200  200  200
 POST   /v1/leases                             -      401  403  403  403  403  201  201  201  403  201  201
 POST   /v1/availability                       -      401  403  403  403  403  200  200  200  403  200  200
+DELETE /v1/leases                             -      401  403  403  403  403  400  400  400  403  400  400
 GET    /v1/leases/{lease_id}                  ours   401  403  403  404  200  200  200  404  404  200  200
 GET    /v1/leases/{lease_id}                  theirs 401  403  403  404  404  404  404  200  200  200  200
 GET    /v1/leases/{lease_id}                  absent 401  403  403  404  404  404  404  404  404  404  404
@@ -233,7 +234,7 @@ USERS = {"ours": "demo", "theirs": "alt"}
 SUBSCRIPTION = {"name": "failures", "events": ["failed"]}
 """A stream, whose events can be read."""
 SHAPE = ["error_message", "error_code", "error_name"]
-SHAPES = {401: ["error_message", "error"], 403: SHAPE, 404: SHAPE}
+SHAPES = {400: SHAPE, 401: ["error_message", "error"], 403: SHAPE, 404: SHAPE}
 """The keys of refusals, in this order."""
 ABSENT = "5e1f0000-0000-4000-8000-000000000000"
 

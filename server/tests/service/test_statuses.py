@@ -17,7 +17,7 @@ from blazar.domain.lease.lease import LeaseStatus
 from blazar.service.commands import NOW, ReservationChange
 
 from .test_slots import nothing_left
-from .world import World, floating_ips, instances, servers, whole_hosts
+from .world import DEMO, World, floating_ips, instances, servers, whole_hosts
 
 HOSTS = {"host1", "host2", "host3", "host4"}
 ASKED = {
@@ -190,6 +190,23 @@ def test_delete(world, kind, status):
     assert world.in_freepool() == HOSTS
     assert not world.cloud.state.floating_ips
     world.create(min=4, max=4)
+
+
+@KINDS
+@pytest.mark.parametrize("status", STATUSES)
+def test_a_deletion_is_begun_and_not_waited_for(world, kind, status):
+    lease = STATUSES[status](world, kind)
+    began = world.clock.now()
+    is_removed = world.leases.begin_deletion(lease.id, DEMO)
+    assert world.clock.now() == began
+    if not is_removed:
+        assert world.lease(lease).status is LeaseStatus.DELETING
+        assert not world.leases.begin_deletion(lease.id, DEMO)
+    world.cloud.before = lambda call: None
+    world.advance(minutes=2)
+    with pytest.raises(NotFound):
+        world.leases.begin_deletion(lease.id, DEMO)
+    nothing_left(world)
 
 
 @KINDS

@@ -161,10 +161,14 @@ class DeleteCommand(ReservationCommand):
 
     noun: ClassVar[str]
     argument_help: ClassVar[str]
+    arguments: ClassVar[str] = "+"
+    """How many resources are named, in argparse's words."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument("references", metavar=self.noun.upper(), nargs="+", help=self.argument_help)
+        parser.add_argument(
+            "references", metavar=self.noun.upper(), nargs=self.arguments, help=self.argument_help
+        )
         return parser
 
     def delete(self, reference: str) -> None:

@@ -1,24 +1,16 @@
-"""The commands that list, show and delete leases."""
+"""The commands that list and show leases."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from datetime import UTC
 from typing import Any
 
 from blazarclient.commands import lookup
-from blazarclient.commands.base import DeleteCommand, ListCommand, Row, ShowCommand
-from blazarclient.parsing.times import TimeParser
-from blazarclient.v1.priority import PRIORITIES, PRIORITY
-from blazarclient.wire_time import to_wire
+from blazarclient.commands.base import ListCommand, Row, ShowCommand
+from blazarclient.commands.lease_filters import add_filters, filters_of
+from blazarclient.v1.priority import PRIORITY
 
-WINDOW = {
-    "starts_after": "Only leases that start at this time or later",
-    "starts_before": "Only leases that start before this time",
-    "ends_after": "Only leases that end after this time",
-    "ends_before": "Only leases that end at this time or earlier",
-}
 CLAIM_BY_FIELDS = frozenset({"claim_by", "claim_by_date"})
 SORTS = tuple(
     key + direction
@@ -37,7 +29,8 @@ class ListLeases(ListCommand):
         parser = super().get_parser(prog_name)
         parser.add_argument("--long", action="store_true", help="Show status and project too")
         parser.set_defaults(sort_by=None)
-        _add_filters(parser)
+        add_filters(parser)
+        _add_order(parser)
         return parser
 
     def default_columns(self, parsed_args: argparse.Namespace) -> tuple[str, ...]:
@@ -51,46 +44,14 @@ class ListLeases(ListCommand):
         listed = leases.list_since_1_9 if is_of_1_9 else leases.list
         return listed(
             sort_by=parsed_args.sort_by or (None if has_order else self.default_sort),
-            status=parsed_args.status or None,
-            name=parsed_args.name,
-            project_id=parsed_args.project,
-            resource_type=parsed_args.resource_type,
-            priority=parsed_args.priority,
             sort=parsed_args.sort,
             limit=parsed_args.limit,
-            **self._window(parsed_args),
+            **filters_of(parsed_args, self.clock, self.zone),
         )
 
-    def _window(self, parsed_args: argparse.Namespace) -> dict[str, str | None]:
-        """Return the moments between which leases start and end, as the service takes them."""
-        time_parser = TimeParser(self.clock.now(), self.zone or UTC)
-        given = {name: getattr(parsed_args, name) for name in WINDOW}
-        return {
-            name: None if text is None else to_wire(time_parser.parse(text)) for name, text in given.items()
-        }
 
-
-def _add_filters(parser: argparse.ArgumentParser) -> None:
-    """Add the options that select leases, which the service carries out from microversion 1.1 on."""
-    parser.add_argument(
-        "--status",
-        metavar="<status>",
-        action="append",
-        type=str.upper,
-        help="Only leases in this status, for example ACTIVE (repeatable)",
-    )
-    parser.add_argument("--name", metavar="<name>", help="Only leases of this name")
-    parser.add_argument(
-        "--project", metavar="<project-id>", help="Only leases of this project; for administrators"
-    )
-    parser.add_argument(
-        "--resource-type", metavar="<type>", help="Only leases with a reservation of this kind"
-    )
-    parser.add_argument(
-        "--priority", choices=PRIORITIES, help="Only leases of this class; the service has it since 1.13"
-    )
-    for name, help_ in WINDOW.items():
-        parser.add_argument(f"--{name.replace('_', '-')}", metavar="<time>", help=help_)
+def _add_order(parser: argparse.ArgumentParser) -> None:
+    """Add the options for the order and the length of the list."""
     parser.add_argument(
         "--sort",
         metavar="<key>[:asc|:desc]",
@@ -131,14 +92,3 @@ class ShowLease(ShowCommand):
             get = leases.get_since_1_9 if is_of_1_9 else leases.get
         lease = get(lease_id)
         return self.format_row(lease, parsed_args)
-
-
-class DeleteLease(DeleteCommand):
-    """Delete leases, with the servers that run in them."""
-
-    noun = "lease"
-    argument_help = "ID or name of lease to delete; several can be given"
-
-    def delete(self, reference: str) -> None:
-        leases = self.reservation.lease
-        leases.delete(lookup.lease_id(reference, leases))

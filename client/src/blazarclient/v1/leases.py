@@ -13,6 +13,7 @@ from blazarclient.v1.availability import MICROVERSION
 from blazarclient.v1.claim_by import MICROVERSION as CLAIMS
 from blazarclient.v1.claim_by import with_claim_by
 from blazarclient.v1.explanations import explained
+from blazarclient.v1.lease_deletions import delete_leases
 from blazarclient.v1.lease_filters import LeaseFilters
 from blazarclient.v1.members import MICROVERSION as MEMBERS
 from blazarclient.v1.members import version_of_update, with_members
@@ -267,6 +268,19 @@ class Leases:
     def delete(self, lease_id: str) -> None:
         """Delete a lease. If it is active, its servers are deleted too."""
         self.request_manager.delete(f"/leases/{lease_id}")
+
+    def delete_matching(
+        self, *, dry_run: bool = False, priority: str | None = None, **conditions: Any
+    ) -> list[dict[str, Any]]:
+        """Delete the leases that meet all conditions, which are those of `list`, and return what became of
+        each: its `id`, `name` and `outcome`, which is ``deleted``, ``deleting`` or ``refused``. With
+        `dry_run` nothing is deleted, and the outcome is ``found``.
+
+        Leases that are over stay, unless an `id` or a `status` is given. A deletion is not waited for.
+        Version 1.18 of the API can do this.
+        """
+        query = with_priority(LeaseFilters(**conditions).query(), priority)
+        return [*delete_leases(self.request_manager, query, dry_run)]
 
     def update_unchanged(self, lease_id: str, tag: str, **changes: Any) -> dict[str, Any] | str:
         """Change a lease as `update` does, if its ETag is still `tag`, which `get_tagged` has returned.

@@ -60,12 +60,15 @@ Program = Callable[[str], Ran]
 
 @contextmanager
 def commands(recorded: Sequence[RecordedRequest] = (), clock: Clock | None = None) -> Iterator[Blazar]:
-    """Run `blazar` commands in this process; `recorded` is the list of a recording cloud's requests."""
+    """Run `blazar` commands in this process; `recorded` is the list of a recording cloud's requests.
 
-    def run(line: str, *, terminal: bool = False) -> Ran:
+    `typed` is what is typed at a terminal when a command asks."""
+
+    def run(line: str, *, terminal: bool = False, typed: str = "") -> Ran:
         before = len(recorded)
         out, err = (Terminal(), Terminal()) if terminal else (io.StringIO(), io.StringIO())
-        shell = BlazarShell(io.StringIO(), out, err, clock or SystemClock())
+        stdin = Terminal(typed) if typed else io.StringIO()
+        shell = BlazarShell(stdin, out, err, clock or SystemClock())
         code = _run(lambda: main(shlex.split(line), shell), out, err)
         return Ran(code, out.getvalue(), err.getvalue(), recorded[before:])
 

@@ -28,6 +28,8 @@ from blazar.api.feeds import IF_NONE_MATCH as IF_FEED_HAS_CHANGED
 from blazar.api.feeds import FeedActions
 from blazar.api.health import Health, HealthActions, HealthReply
 from blazar.api.idempotency import IDEMPOTENCY_KEY
+from blazar.api.lease_deletions import SINCE as SINCE_DELETIONS
+from blazar.api.lease_deletions import LeaseDeletions
 from blazar.api.leases import LeaseActions
 from blazar.api.maintenances import MaintenanceActions
 from blazar.api.metrics import Exposition, with_metrics
@@ -42,7 +44,7 @@ from blazar.api.schemas.availability import QUESTION, AvailabilityRequest
 from blazar.api.schemas.capacity import CapacityQuery
 from blazar.api.schemas.feeds import FeedCreate
 from blazar.api.schemas.leases import CREATE, UPDATE, LeaseCreate, LeaseUpdate
-from blazar.api.schemas.lists import FeedsQuery, LeasesQueryByPriority, SubscriptionsQuery
+from blazar.api.schemas.lists import FeedsQuery, LeasesQueryByPriority, LeasesToDelete, SubscriptionsQuery
 from blazar.api.schemas.maintenances import MaintenanceCreate
 from blazar.api.schemas.offers import OfferCreate
 from blazar.api.schemas.quotas import QuotaUpdate
@@ -59,6 +61,7 @@ from blazar.api.views import maintenances as maintenance_views
 from blazar.api.views import quotas as quota_views
 from blazar.api.views import subscriptions as subscription_views
 from blazar.api.views.availability import AvailabilityReply
+from blazar.api.views.lease_deletions import DeletionsReply
 from blazar.api.views.offers import OfferReply, OffersReply
 from blazar.api.views.services import ServicesReply
 from blazar.api.views.timeline import TimelineReply
@@ -77,6 +80,7 @@ HEALTH = TypeAdapter(HealthReply)
 LEASE = TypeAdapter(lease_views.LeaseReply)
 DRY_RUN = TypeAdapter(lease_views.PreviewReply)
 LEASES = TypeAdapter(lease_views.LeasesReply)
+DELETIONS = TypeAdapter(DeletionsReply)
 AVAILABILITY = TypeAdapter(AvailabilityReply)
 OFFER = TypeAdapter(OfferReply)
 OFFERS = TypeAdapter(OffersReply)
@@ -134,6 +138,8 @@ def routes(
         Route("PUT",    "/v1/leases/{lease_id}", leases.update, body=LeaseUpdate, reply=LEASE,
               bodies=UPDATE, dry_run=DRY_RUN, headers=(IF_MATCH,), tagged=TAGGED),
         Route("DELETE", "/v1/leases/{lease_id}", leases.delete, 204, headers=(IF_MATCH,)),
+        Route("DELETE", "/v1/leases", LeaseDeletions(service, authorizer).delete, query=LeasesToDelete,
+              reply=DELETIONS, since=SINCE_DELETIONS),
 
         Route("POST", "/v1/availability", ask, body=AvailabilityRequest, reply=AVAILABILITY, since=(1, 3),
               bodies=QUESTION),

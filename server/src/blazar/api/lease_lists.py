@@ -7,12 +7,16 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 
+from blazar.api.authorization import Authorizer
 from blazar.api.lists import Listing
-from blazar.api.schemas.lists import LeasesQuery
+from blazar.api.schemas.lists import LeaseFilters, LeasesQuery
 from blazar.api.schemas.queries import ID
-from blazar.domain.errors import InvalidInput
+from blazar.domain.errors import InvalidInput, PolicyNotAuthorized
 from blazar.domain.lease.lease import Lease
+from blazar.policies import leases as rules
+from blazar.service.context import Caller
 from blazar.service.interface import LeasesInterface
 from blazar.service.ports import LeasePlace, LeaseQuery
 from blazar.service.ports.lease_lists import lease_place
@@ -29,10 +33,13 @@ _MARK = "p_"
 def question(asked: LeasesQuery, project_id: str | None) -> LeaseQuery:
     """Return the question to a manager about the leases of a project, of all with None."""
     sort, descending = asked.sort
+    return replace(filtered(asked, project_id), sort=sort, descending=descending)
+
+
+def filtered(asked: LeaseFilters, project_id: str | None) -> LeaseQuery:
+    """Return the question for the leases that meet the filters, in the usual order."""
     return LeaseQuery(
         AT_ONCE,
-        sort,
-        descending,
         project_id=project_id,
         ids=asked.id,
         name=asked.name,
@@ -44,6 +51,26 @@ def question(asked: LeasesQuery, project_id: str | None) -> LeaseQuery:
         resource_type=asked.resource_type,
         priority=getattr(asked, "priority", None),
     )
+
+
+def visible_to(authorizer: Authorizer, caller: Caller) -> Callable[[Lease], bool]:
+    """Return the question whether the caller may see a lease, which asks once for each owner."""
+
+    @cache
+    def visible(project_id: str, user_id: str) -> bool:
+        return authorizer.allows(rules.GET, caller, project_id, user_id)
+
+    return lambda lease: visible(lease.project_id, lease.user_id)
+
+
+def project_of(asked: LeaseFilters, authorizer: Authorizer, caller: Caller) -> str | None:
+    """Return the project whose leases are asked for; None for those of all projects. Raises
+    PolicyNotAuthorized."""
+    if asked.project_id is None:
+        return None if caller.is_admin else caller.project_id
+    if not authorizer.allows(rules.GET, caller, asked.project_id, caller.user_id):
+        raise PolicyNotAuthorized(action=rules.GET)
+    return asked.project_id
 
 
 def listing(

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 from blazar.api import preconditions
 from blazar.api.authorization import Authorizer
 from blazar.api.explanations import Explanations
 from blazar.api.idempotency import request_key
-from blazar.api.lease_lists import listing, place_at, question
+from blazar.api.lease_lists import listing, place_at, project_of, question, visible_to
 from blazar.api.microversion import Version, newest
 from blazar.api.offers import offers_of
 from blazar.api.paging import in_pages
@@ -130,21 +129,12 @@ class LeaseActions:
         caller = request.caller
         self._authorizer.require(rules.GET, caller)
 
-        is_visible = self._visible_to(caller)
+        is_visible = visible_to(self._authorizer, caller)
         pages = lease_pages(self._leases(caller), None if caller.is_admin else caller.project_id)
         return PagedList(
             "leases",
             ([lease_view(each, caller, self._kinds) for each in page if is_visible(each)] for page in pages),
         )
-
-    def _visible_to(self, caller: Caller) -> Callable[[Lease], bool]:
-        """Return the question whether the caller may see a lease, which asks once for each owner."""
-
-        @cache
-        def visible(project_id: str, user_id: str) -> bool:
-            return self._authorizer.allows(rules.GET, caller, project_id, user_id)
-
-        return lambda lease: visible(lease.project_id, lease.user_id)
 
     def find(self, request: Request) -> PagedList:
         """List a page of leases (1.1)."""
@@ -152,8 +142,8 @@ class LeaseActions:
         self._authorizer.require(rules.GET, caller)
         asked = request.exact_query(newest(LEASES, request.version))
         fields = _known_fields(asked, request.version)
-        leases, is_visible = self._leases(caller), self._visible_to(caller)
-        query = question(asked, self._project_of(asked, caller))
+        leases, is_visible = self._leases(caller), visible_to(self._authorizer, caller)
+        query = question(asked, project_of(asked, self._authorizer, caller))
         if asked.marker is not None:
             query = replace(query, after=place_at(asked.marker, query, leases, is_visible))
 
@@ -165,15 +155,6 @@ class LeaseActions:
             return {name: value for name, value in shown.items() if fields is None or name in fields}
 
         return listing(leases, query, asked.limit, is_visible).answer(request, "leases", view)
-
-    def _project_of(self, asked: LeasesQuery, caller: Caller) -> str | None:
-        """Return the project whose leases are asked for; None for those of all projects. Raises
-        PolicyNotAuthorized."""
-        if asked.project_id is None:
-            return None if caller.is_admin else caller.project_id
-        if not self._authorizer.allows(rules.GET, caller, asked.project_id, caller.user_id):
-            raise PolicyNotAuthorized(action=rules.GET)
-        return asked.project_id
 
     def create(self, request: Request) -> Answer:
         """Create a lease in the caller's project."""

@@ -184,7 +184,7 @@ def falcon_app(
     """Return the Falcon application that serves these routes.
 
     ``tells_shortages``: callers who are not administrators are told the numbers and dates of a shortage."""
-    app: falcon.App[falcon.Request, falcon.Response] = falcon.App()
+    app: falcon.App[falcon.Request, falcon.Response] = falcon.App(middleware=[_Allowed()])
     errors.install(app, tells_shortages)
     by_path: dict[str, _Resource] = {}
     throttle = Throttle()
@@ -198,11 +198,46 @@ def falcon_app(
 class _Resource:
     """One path. Falcon calls its ``on_get``, ``on_post`` and so on."""
 
+    def __init__(self) -> None:
+        self._routes: list[Route] = []
+
     def serve(self, route: Route, identify: Identify, throttle: Throttle) -> None:
-        setattr(self, f"on_{route.method.lower()}", _responder(route, identify, throttle))
+        self._routes.append(route)
+        setattr(self, f"on_{route.method.lower()}", _responder(route, identify, throttle, self.absent_in))
+
+    def absent_in(self, version: microversion.Version) -> falcon.HTTPError:
+        """Return the answer to a method that this version does not have: the path may have others."""
+        methods = [each.method for each in self._routes if each.since <= version]
+        return falcon.HTTPMethodNotAllowed(methods) if methods else falcon.HTTPRouteNotFound()
+
+    def later_than(self, version: microversion.Version) -> set[str]:
+        """Return the methods of the path that only later versions have."""
+        return {each.method for each in self._routes if each.since > version}
 
 
-def _responder(route: Route, identify: Identify, throttle: Throttle) -> Callable[..., None]:
+class _Allowed:
+    """Leaves out of the Allow header what the version of the request does not have."""
+
+    def process_response(
+        self, req: falcon.Request, resp: falcon.Response, resource: object, req_succeeded: bool
+    ) -> None:
+        allowed = resp.get_header("Allow")
+        if allowed is None or not isinstance(resource, _Resource):
+            return
+        try:
+            version = microversion.negotiate(req.get_header(microversion.HEADER))
+        except falcon.HTTPError:
+            version = microversion.MINIMUM
+        later = resource.later_than(version)
+        resp.set_header("Allow", ", ".join(each for each in allowed.split(", ") if each not in later))
+
+
+def _responder(
+    route: Route,
+    identify: Identify,
+    throttle: Throttle,
+    absent_in: Callable[[microversion.Version], falcon.HTTPError],
+) -> Callable[..., None]:
     def respond(req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         req.env[ROUTE] = route.path
         if "" in path.values():
@@ -215,7 +250,7 @@ def _responder(route: Route, identify: Identify, throttle: Throttle) -> Callable
             req.env[microversion.VERSION] = version
             resp.set_headers(microversion.headers(version))
             if version < route.since:
-                raise falcon.HTTPRouteNotFound
+                raise absent_in(version)
             caller = req.env[CALLER] = identify(req.env)
         has_body = route.method in _WITH_BODY
         with throttle.passed(caller.project_id) if has_body and caller else nullcontext():

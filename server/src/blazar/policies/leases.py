@@ -44,7 +44,10 @@ RULES: tuple[policy.DocumentedRuleDefault, ...] = (
         name=DELETE,
         check_str=base.MEMBER_OR_ADMIN,
         description="Delete a lease, and with it the servers in its reservations.",
-        operations=[{"path": "/v1/leases/{lease_id}", "method": "DELETE"}],
+        operations=[
+            {"path": "/v1/leases/{lease_id}", "method": "DELETE"},
+            {"path": "/v1/leases", "method": "DELETE"},
+        ],
         scope_types=base.PROJECT_SCOPE,
     ),
     policy.DocumentedRuleDefault(

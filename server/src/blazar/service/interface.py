@@ -200,6 +200,12 @@ class LeasesInterface(Protocol):
         deleted already."""
         ...
 
+    @call_options(once=True)
+    def begin_deletion(self, lease_id: str, caller: Caller) -> bool:
+        """Remove the lease, or have the engine remove it when the cloud has given back what it had. Return
+        whether it is removed. Raises NotFound, InvalidStatus."""
+        ...
+
 
 class AvailabilityInterface(Protocol):
     @call_options(needs_token=True)

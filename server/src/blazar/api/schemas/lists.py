@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from blazar.api.microversion import Version
 from blazar.api.schemas.fields import DATE_SCHEMA, MAX_NAME, parse_date, sentence
-from blazar.api.schemas.queries import ID, Id, Query
+from blazar.api.schemas.queries import ID, Flag, Id, Query
 from blazar.domain.errors import InvalidDate
 from blazar.domain.lease.lease import LeaseStatus
 from blazar.domain.lease.priority import Priority
@@ -19,17 +19,23 @@ from blazar.service.ports import LeaseSort
 
 MAX_LIMIT = 1000
 """The most items of a page, and as many as there are without a limit."""
+MAX_DELETIONS = 100
+"""The most leases that one request deletes, and as many as there are without a limit."""
 MAX_VALUES = 100
 """The most values that a parameter may have, separated by commas."""
 MAX_MARKER = 1024
 _SORTS = ", ".join(LeaseSort)
-_STATUSES = tuple(status for status in LeaseStatus if status is not LeaseStatus.UNKNOWN)
+STATUSES = tuple(status for status in LeaseStatus if status is not LeaseStatus.UNKNOWN)
 
 
-def _limit(value: str) -> int:
-    if not (value.isascii() and value.isdecimal() and len(value) < 6 and 1 <= int(value) <= MAX_LIMIT):
-        raise sentence(f"Malformed parameter limit: a number from 1 to {MAX_LIMIT} is expected.")
+def _limit(value: str, most: int = MAX_LIMIT) -> int:
+    if not (value.isascii() and value.isdecimal() and len(value) < 6 and 1 <= int(value) <= most):
+        raise sentence(f"Malformed parameter limit: a number from 1 to {most} is expected.")
     return int(value)
+
+
+def _deletions(value: str) -> int:
+    return _limit(value, MAX_DELETIONS)
 
 
 def _marker(value: str) -> str:
@@ -56,8 +62,8 @@ def _ids(value: str) -> tuple[str, ...]:
 
 def _statuses(value: str) -> tuple[LeaseStatus, ...]:
     values = _several("status", value)
-    if not set(values) <= set(_STATUSES):
-        raise sentence(f"Malformed parameter status: some of {', '.join(_STATUSES)} are expected.")
+    if not set(values) <= set(STATUSES):
+        raise sentence(f"Malformed parameter status: some of {', '.join(STATUSES)} are expected.")
     return tuple(map(LeaseStatus, values))
 
 
@@ -143,8 +149,8 @@ class FeedsQuery(PageQuery):
     user_id: Annotated[Id, Field(description="Only those of this user; for administrators.")] = None
 
 
-class LeasesQuery(PageQuery):
-    """Which leases to show, in which order. Several values are separated by commas."""
+class LeaseFilters(Query):
+    """Which leases are meant. Several values are separated by commas."""
 
     status: Annotated[
         tuple[LeaseStatus, ...] | None,
@@ -188,6 +194,11 @@ class LeasesQuery(PageQuery):
     ends_before: Annotated[
         _Moment, Field(description="Only leases that end at this moment or earlier. From 1.1 on.")
     ] = None
+
+
+class LeasesQuery(PageQuery, LeaseFilters):
+    """Which leases to show, in which order. Several values are separated by commas."""
+
     sort: Annotated[
         tuple[LeaseSort, bool],
         BeforeValidator(_sort),
@@ -205,15 +216,43 @@ class LeasesQuery(PageQuery):
     ] = None
 
 
+_Priority = Annotated[
+    Priority | None,
+    BeforeValidator(_priority),
+    _described(f"^({'|'.join(Priority)})$"),
+    Field(description="Only leases of this class. From 1.13 on."),
+]
+
+
 class LeasesQueryByPriority(LeasesQuery):
     """Which leases to show, in which order, since version 1.13. Several values are separated by commas."""
 
-    priority: Annotated[
-        Priority | None,
-        BeforeValidator(_priority),
-        _described(f"^({'|'.join(Priority)})$"),
-        Field(description="Only leases of this class. From 1.13 on."),
+    priority: _Priority = None
+
+
+class LeasesToDelete(LeaseFilters):
+    """Which leases to delete: those that meet all filters. Several values are separated by commas."""
+
+    priority: _Priority = None
+    limit: Annotated[
+        int,
+        BeforeValidator(_deletions),
+        WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MAX_DELETIONS}),
+        Field(description=f"The most leases of this request; {MAX_DELETIONS} without it."),
+    ] = MAX_DELETIONS
+    marker: Annotated[
+        str | None,
+        BeforeValidator(_marker),
+        _described(),
+        Field(description="Where to go on, as the answer to the request before says."),
     ] = None
+    dry_run: Annotated[Flag, Field(description="Only tell which leases these are.")] = False
+
+    @model_validator(mode="after")
+    def _has_a_filter(self) -> Self:
+        if not self.model_fields_set - {"limit", "marker", "dry_run"}:
+            raise sentence(f"Say which leases, by at least one of {', '.join(LeaseFilters.model_fields)}.")
+        return self
 
 
 LEASES: Mapping[Version, type[LeasesQuery]] = {(1, 1): LeasesQuery, (1, 13): LeasesQueryByPriority}

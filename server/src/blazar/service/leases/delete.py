@@ -28,6 +28,11 @@ class LeaseDeletion:
 
     def delete(self, lease_id: str, caller: Caller, settings: LeaseSettings, expected: Precondition) -> None:
         """Remove the lease, or mark it for deletion and wait a while for the engine to remove it."""
+        if not self.begin(lease_id, caller, expected):
+            self.wait(lease_id, caller, settings)
+
+    def begin(self, lease_id: str, caller: Caller, expected: Precondition) -> bool:
+        """Remove the lease, or mark it for deletion. Return whether it is removed."""
 
         def attempt() -> bool:
             old = self._store.load(lease_id)
@@ -39,9 +44,10 @@ class LeaseDeletion:
             self._store.commit(_removal(old) if is_removed else self._mark(old), caller)
             return is_removed
 
-        if not self._admission.until_committed(attempt, caller.deadline):
+        is_removed = self._admission.until_committed(attempt, caller.deadline)
+        if not is_removed:
             self._nudge()
-            self.wait(lease_id, caller, settings)
+        return is_removed
 
     def wait(self, lease_id: str, caller: Caller, settings: LeaseSettings) -> None:
         """Wait until the lease is removed: as long as the operator says, and no longer than the caller

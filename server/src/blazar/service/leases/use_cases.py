@@ -181,3 +181,6 @@ class Leases:
 
     def delete(self, lease_id: str, caller: Caller, revisions: tuple[int, ...] | None = None) -> None:
         self._deletion.delete(lease_id, caller, self.settings, Precondition(revisions))
+
+    def begin_deletion(self, lease_id: str, caller: Caller) -> bool:
+        return self._deletion.begin(lease_id, caller, Precondition(None))
