@@ -130,10 +130,10 @@ def _take_away(known: Promises, away: Away) -> None:
         assert (effects[lease.id].effect is Effect.MOVES) == bool(others)
         for move in effects[lease.id].moves:
             assert set(move.taken) <= others
-            if lease.id in in_buffer:
-                event("moved from a host of the buffer, or beside one")  # it may get another one
-            elif others - known.kept:
+            if others - known.kept:
                 event("moved beside the buffer")
+                if lease.id in in_buffer:
+                    event("moved beside the buffer, of which it has a host")
                 assert not set(move.taken) & known.kept
             else:
                 event("moved to the buffer")

@@ -77,6 +77,20 @@ def test_what_has_failed_is_replaced_by_what_is_kept_where_nothing_else_is_free(
         world.create(start=10, end=600)
 
 
+def test_what_has_a_host_of_the_buffer_gets_no_second_one_beside_a_free_one() -> None:
+    world = any_may_fail(4)
+    lease = world.create(start=10, end=600, min=2, max=2)
+    lost, own = sorted(world.hosts_of(lease))
+    free, other = sorted({"1", "2", "3", "4"} - {lost, own})
+    keep(world, own, other)
+    fail(world, lost)
+    world.look()
+    assert world.hosts_of(lease) == {own, free}
+    fail(world, free)
+    world.look()
+    assert world.hosts_of(lease) == {own, other}
+
+
 def test_two_leases_do_not_get_the_same_host_of_the_buffer() -> None:
     world = any_may_fail(3)
     keep(world, "3")

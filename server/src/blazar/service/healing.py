@@ -15,6 +15,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+import numpy as np
+
 from blazar.domain.calendar.calendar import Calendar
 from blazar.domain.calendar.snapshot import CalendarSnapshot
 from blazar.domain.errors import Stale
@@ -30,10 +32,11 @@ from blazar.domain.lease.healing import (
 from blazar.domain.lease.lease import Lease, Reservation
 from blazar.domain.lease.maintenance import Closures, closures
 from blazar.domain.planning.budget import DECISION, Budget
-from blazar.domain.planning.demand import Order, PlanRequest
+from blazar.domain.planning.demand import Demand, Order, PlanRequest
 from blazar.domain.planning.plan import Plan, Shortage
 from blazar.domain.planning.planner import Allowance, plan
 from blazar.domain.planning.suitability import misfits
+from blazar.domain.requirement.language import Mask
 from blazar.domain.resource import BUFFER_ID, Allocation, Pool, Registration
 from blazar.domain.time import HORIZON, Interval
 from blazar.service.calendars import Calendars
@@ -321,11 +324,27 @@ def plan_replacement(calendar: CalendarSnapshot, request: PlanRequest, budget: B
     found = plan(calendar, request, _allowance(budget))
     if isinstance(found, Plan) and _is_full(found, request):
         return found
-    if not calendar.held_by(BUFFER_ID).any():
+    kept = calendar.held_by(BUFFER_ID)
+    if not kept.any():
         return found
-    beside = replace(request, given_up=request.given_up | {BUFFER_ID})
-    other = plan(calendar, beside, _allowance(budget))
+    whole = replace(request, given_up=request.given_up | {BUFFER_ID})
+    if own := _kept_for(whole, calendar, kept):
+        other = plan(calendar, own, _allowance(budget))
+        if isinstance(other, Plan) and _is_full(other, request):
+            return other
+    other = plan(calendar, whole, _allowance(budget))
     return other if isinstance(other, Plan) else found
+
+
+def _kept_for(request: PlanRequest, calendar: CalendarSnapshot, kept: Mask) -> PlanRequest | None:
+    """Return the request with only those hosts of the buffer that it has already; None where it has none."""
+    has = {allocation.resource_id for demand in request.demands for allocation in demand.current}
+    names = {calendar.id_at(index) for index in np.flatnonzero(kept).tolist()}
+    if not has & names:
+        return None
+    buffer = Demand(BUFFER_ID, 0, 0, resources=frozenset(names - has))
+    leaving = [replace(each, yields_to=(*each.yields_to, buffer)) for each in request.demands]
+    return replace(request, demands=tuple(leaving))
 
 
 def _allowance(budget: Budget) -> Allowance:
