@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+import requests
 from keystoneauth1.adapter import Adapter
 from openstack.connection import Connection
 
@@ -91,12 +93,24 @@ class Reservations:
     def __init__(self, connection: Connection) -> None:
         self._http = Adapter(connection.session, service_type="reservation", interface="public")
 
-    def call(self, method: str, path: str, body: Any = None) -> Answer:
+    def call(self, method: str, path: str, body: Any = None, version: str = "") -> Answer:
         options = {} if body is None else {"json": body}
         headers = {"Accept": "application/json"}
+        if version:
+            headers["OpenStack-API-Version"] = f"reservation {version}"
         response = self._http.request(path, method, raise_exc=False, headers=headers, **options)
         parsed = response.json() if response.content else None
         return Answer(response.status_code, parsed, dict(response.headers))
+
+    def stream(self, path: str, version: str, seconds: float = 2) -> str:
+        """Return what a stream of server-sent events tells until it is silent for so long."""
+        headers = {"Accept": "text/event-stream", "OpenStack-API-Version": f"reservation {version}"}
+        response = self._http.get(path, headers=headers, stream=True, timeout=seconds)
+        lines: list[str] = []
+        with response, suppress(requests.ConnectionError):
+            for line in response.iter_lines(chunk_size=1, decode_unicode=True):
+                lines.append(line)
+        return "\n".join(lines)
 
     def post_hosts(
         self,
