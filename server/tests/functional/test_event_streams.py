@@ -247,17 +247,26 @@ def test_a_stream_has_its_place_before_it_begins() -> None:
     """Between the decision and the answer others ask as well."""
     away: Any = Away()
     moment, begun = [0.0], list[Any]()
-    streams = Streams(away, SystemClock().now, most=1, monotonic=lambda: moment[0], interval=0.01)
+    metrics, pause = PrometheusMetrics(), threading.Event()
+    streams = Streams(
+        away, SystemClock().now, most=1, monotonic=lambda: moment[0], interval=0.01, metrics=metrics
+    )
     page, client = StreamPage(SUBSCRIPTION, []), Listening()
+
+    def are_counted(number: int) -> bool:
+        return f"blazar_streams {number:.1f}" in metrics.exposition()[1].decode()
+
     token = {"token": {"expires_at": f"{SystemClock().now() + timedelta(seconds=60):%Y-%m-%dT%H:%M:%SZ}"}}
     environ = {HOLD: lambda begin, seconds: begun.append(begin), TOKEN: token}
     assert [streams.hold(environ, page, 0, "p") for _ in range(2)] == [True, False]
+    assert are_counted(1)
     moment[0] = BEGINS
     assert streams.hold(environ, page, 0, "p"), "the first client has gone before its answer began"
     begun[-1](client)
     moment[0] = 2 * BEGINS - 1
     assert not streams.hold(environ, page, 0, "p")
     client.finish()
+    assert any(are_counted(0) or pause.wait(0.02) for _ in range(100))
     assert streams.hold(environ, page, 0, "p")
 
 

@@ -111,6 +111,7 @@ class PrometheusMetrics:
         self._suspended = gauge(
             "subscriptions_suspended", "Subscriptions whose receiver has failed for too long"
         )
+        self._streams = gauge("streams", "Clients that wait for events now", "livesum")
         gauge("build_info", "Always 1; the label is of interest", "livemax", "version").labels(VERSION).set(1)
 
     def show_health(
@@ -210,6 +211,9 @@ class PrometheusMetrics:
     def webhooks_waiting(self, messages: int, suspended: int) -> None:
         self._messages.set(messages)
         self._suspended.set(suspended)
+
+    def streams_open(self, number: int) -> None:
+        self._streams.set(number)
 
 
 class _HealthCollector(Collector):

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from blazar.api.event_stream import HEARTBEAT, MESSAGES, last_of, text_of
 from blazar.domain.errors import BlazarError
 from blazar.service.interface import Service, SubscriptionsInterface
+from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.subscriptions import StreamPage
 
 LOG = logging.getLogger(__name__)
@@ -99,6 +100,7 @@ class Streams:
         most_of_project: int = STREAMS_OF_PROJECT,
         monotonic: Callable[[], float] = time.monotonic,
         interval: float = INTERVAL,
+        metrics: Metrics = NO_METRICS,
     ) -> None:
         self._service = service
         self._now = now
@@ -106,6 +108,7 @@ class Streams:
         self._most_of_project = most_of_project
         self._monotonic = monotonic
         self._interval = interval
+        self._metrics = metrics
         self._lock = threading.Lock()
         self._streams: list[Stream] = []
         self._is_looking = False
@@ -139,6 +142,7 @@ class Streams:
             if len(there) >= self._most or of_project >= self._most_of_project:
                 return False
             self._streams = [*there, stream]
+            self._metrics.streams_open(len(self._streams))
             is_looking, self._is_looking = self._is_looking, True
         if not is_looking:
             threading.Thread(target=self._run, name="streams", daemon=True).start()
@@ -172,6 +176,7 @@ class Streams:
                     each.finish()
             self._streams = [each for each in self._streams if each.goes_on(now)]
             self._is_looking = bool(self._streams)
+            self._metrics.streams_open(len(self._streams))
             begun = [each for each in self._streams if each.connection is not None]
             return begun if self._is_looking else None
 

@@ -79,7 +79,7 @@ def build_api(
         exposition=metrics.exposition if conf.api.metrics else None,
         tracing=tracing,
         dashboard=build_dashboard(conf, sandbox),
-        streams=streams or Streams(service, SystemClock().now),
+        streams=streams or Streams(service, SystemClock().now, metrics=metrics),
     )
 
 

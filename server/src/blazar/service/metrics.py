@@ -75,6 +75,9 @@ class Metrics(Protocol):
     def webhooks_waiting(self, messages: int, suspended: int) -> None:
         """So many messages to subscribers wait, and so many subscriptions are suspended."""
 
+    def streams_open(self, number: int) -> None:
+        """So many clients wait for events at this process of blazar-api now."""
+
 
 class NoMetrics:
     """The Metrics where no metrics are wanted."""
@@ -120,6 +123,8 @@ class NoMetrics:
     def webhook_sent(self, outcome: str, seconds: float) -> None: ...
 
     def webhooks_waiting(self, messages: int, suspended: int) -> None: ...
+
+    def streams_open(self, number: int) -> None: ...
 
 
 NO_METRICS = NoMetrics()
