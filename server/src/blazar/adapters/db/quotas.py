@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
@@ -116,6 +117,7 @@ def _use(row: Any) -> Use:
     return Use(lease_id, Interval(start, end), quantities)
 
 
+@cache
 def _next_turn(dialect: str) -> Insert:
     """Return what locks the project's row up to the end of the transaction, whether it is there or not."""
     one_more = quota_turns.c.turns + 1

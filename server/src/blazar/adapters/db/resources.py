@@ -46,6 +46,19 @@ DIGITS_OF_A_TEXT = 99
 """What the column ``digits`` has for an id that is no number."""
 
 WITH_IDS = registrations_where(tables.resources.c.id.in_(bindparam("ids", expanding=True)))
+GENERATIONS = select(tables.resources.c.id, tables.resources.c.generation).where(
+    tables.resources.c.pool == bindparam("pool")
+)
+TOUCHED = GENERATIONS.where(tables.resources.c.touched_at >= bindparam("since"))
+BUMP = (
+    update(tables.resources)
+    .where(
+        tables.resources.c.id == bindparam("resource_id"),
+        tables.resources.c.generation == bindparam("before"),
+    )
+    .values(generation=tables.resources.c.generation + 1, touched_at=bindparam("now"))
+)
+"""The usual case, of one resource: the statement is made once."""
 FAILED = registrations_where(
     tables.resources.c.pool == bindparam("pool"), tables.resources.c.failed_at.is_not(None)
 )
@@ -148,6 +161,12 @@ class SqlResources:
 
     def bump(self, generations: Mapping[str, int], now: datetime) -> None:
         r = tables.resources.c
+        if len(generations) == 1:
+            ((resource_id, generation),) = generations.items()
+            which = {"resource_id": resource_id, "before": generation, "now": now}
+            if self._connection.execute(BUMP, which).rowcount != 1:
+                raise Stale()
+            return
         # Everybody in the same order, so that two transactions with many common resources rarely deadlock.
         for some in chunks(sorted(generations.items())):
             statement = (
@@ -166,11 +185,12 @@ class SqlResources:
             self._connection.execute(statement.values(generation=r.generation + 1, touched_at=now))
 
     def generations(self, pool: Pool, touched_since: datetime | None = None) -> Mapping[str, int]:
-        r = tables.resources.c
-        statement = select(r.id, r.generation).where(r.pool == pool)
-        if touched_since is not None:
-            statement = statement.where(r.touched_at >= touched_since)
-        return {row.id: row.generation for row in self._connection.execute(statement)}
+        found = (
+            self._connection.execute(GENERATIONS, {"pool": pool})
+            if touched_since is None
+            else self._connection.execute(TOUCHED, {"pool": pool, "since": touched_since})
+        )
+        return {row.id: row.generation for row in found}
 
     def occupancy(
         self, pool: Pool, ids: Sequence[str] | None = None
