@@ -32,7 +32,7 @@ from blazar.plugins import load_plugins
 from blazar.service.commands import CreateLease, ReservationRequest
 from blazar.service.context import Caller
 from blazar.service.ids import new_id
-from blazar.service.webhooks import new_secret
+from blazar.service.webhook_signature import new_secret
 
 CREATES = 300
 ROUNDS = 3

@@ -13,7 +13,7 @@ from blazar.domain.lease.event import Event, EventType
 from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.lease.progress import enter, postpone
 from blazar.engine.loop import EngineSettings, EventLoop
-from blazar.service.waiting import DATABASE_PAUSES, until
+from blazar.service.polling import DATABASE_PAUSES, until
 
 from .world import START, MovedClock, SetClock, World
 

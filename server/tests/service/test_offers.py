@@ -29,7 +29,7 @@ from blazar.domain.errors import (
 from blazar.domain.failure import Failure, FailureReason
 from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.lease.offer import Offer
-from blazar.engine.expiry import LOOK, PACE, Expiring
+from blazar.engine.expiring_offers import LOOK, PACE, Expiring
 from blazar.kinds.registered_hosts.errors import CantAddExtraCapability, CantDeleteHost
 from blazar.kinds.registered_hosts.pool import POOL
 from blazar.service.commands import (

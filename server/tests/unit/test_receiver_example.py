@@ -14,7 +14,7 @@ import pytest
 from blazar.adapters.webhooks import HttpSender, WebhookSettings
 from blazar.domain.errors import NotDelivered
 from blazar.service.ports import WebhookMessage
-from blazar.service.webhooks import new_secret, signed
+from blazar.service.webhook_signature import new_secret, signed
 
 PROGRAM = Path(__file__).parents[3] / "docs/examples/receiver.py"
 

@@ -32,7 +32,7 @@ from blazar.bootstrap.settings import (
 from blazar.engine.authenticating import Authenticating
 from blazar.engine.capacity_watching import WatchingCapacity
 from blazar.engine.drift import DriftCheck
-from blazar.engine.expiry import Expiring
+from blazar.engine.expiring_offers import Expiring
 from blazar.engine.helpers import Helpers
 from blazar.engine.listening import Listening
 from blazar.engine.loop import EventLoop

@@ -30,7 +30,8 @@ from blazar.service.ports import (
     WebhookMessage,
     WebhookSender,
 )
-from blazar.service.webhooks import match, signed
+from blazar.service.webhook_signature import signed
+from blazar.service.webhooks import match
 
 LOG = logging.getLogger(__name__)
 BATCH = 100

@@ -37,10 +37,10 @@ from blazar.service.calendars import Calendars
 from blazar.service.context import Caller
 from blazar.service.ids import new_id
 from blazar.service.metrics import NO_METRICS, Metrics
+from blazar.service.polling import DATABASE_PAUSES, until
 from blazar.service.ports import Clock
 from blazar.service.ports.kind import Kinds
 from blazar.service.shortages import refusal_of
-from blazar.service.waiting import DATABASE_PAUSES, until
 
 T = TypeVar("T")
 ATTEMPTS = 40

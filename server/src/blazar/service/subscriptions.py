@@ -17,7 +17,7 @@ from blazar.service.ids import new_id
 from blazar.service.pages import ResourcePage
 from blazar.service.ports import Clock, Database, UnitOfWork
 from blazar.service.ports.kind import Kinds
-from blazar.service.webhooks import body_of, new_secret
+from blazar.service.webhook_signature import body_of, new_secret
 
 Capacity = Callable[[CapacityQuestion, Caller], CapacityReport]
 

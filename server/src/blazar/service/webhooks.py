@@ -1,15 +1,10 @@
-"""What subscribers are told: which notification concerns which subscription, and the signed message.
+"""What subscribers are told: which notification concerns which subscription, and the messages that wait.
 
 Notifications are compared with the subscriptions after the commit that made them, so that no change of a
 lease waits for it."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import hmac
-import json
-import secrets
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -30,7 +25,7 @@ from blazar.service.notifications import (
     event_notification,
     lease_notification,
 )
-from blazar.service.ports import Match, Notification, UnitOfWork, WebhookMessage, message_name
+from blazar.service.ports import Match, Notification, UnitOfWork
 
 MOST_WAITING = 1000
 """Messages that may wait for one subscription. It is suspended at the next one, and a stream is trimmed."""
@@ -57,8 +52,6 @@ LEFT_OUT = frozenset({"trust_id"})
 """What only the service itself needs to know of a lease."""
 OF_A_LEASE = frozenset({"project_id", "lease_id", "reservations"})
 """What the payload of a notification of a lease has, of whatever version it is."""
-SECRET_PREFIX = "whsec_"  # noqa: S105 - it shows what the text is, and is no secret
-SECRET_BYTES = 32
 
 
 def event_of(notification: Notification) -> LeaseEvent | None:
@@ -118,33 +111,3 @@ def _document(notification: Notification, event: LeaseEvent) -> dict[str, Any]:
         "occurred_at": notification.created_at.replace(tzinfo=None).isoformat(timespec="microseconds"),
         "lease": {"id": lease.pop("lease_id"), **lease},
     }
-
-
-def new_secret() -> str:
-    """Return a new secret, in the form in which receivers are given it."""
-    return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
-
-
-def body_of(message_id: int, subscription_id: str, document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the body of a message, as receivers and the clients of streams get it."""
-    return {"id": message_name(message_id), "subscription_id": subscription_id, **document}
-
-
-def signed(message: WebhookMessage, now: datetime) -> tuple[dict[str, str], bytes]:
-    """Return the headers and the body of a message that is sent ``now``.
-
-    The signature is the HMAC-SHA256 of id, timestamp and body with a dot between them, as the Standard
-    Webhooks specification has it, so that its libraries verify it."""
-    body = json.dumps(body_of(message.id, message.subscription_id, message.document)).encode()
-    stamp = str(int(now.timestamp()))
-    key = base64.b64decode(message.secret.removeprefix(SECRET_PREFIX))
-    content = b".".join((message.name.encode(), stamp.encode(), body))
-    digest = base64.b64encode(hmac.new(key, content, hashlib.sha256).digest()).decode()
-    headers = {
-        "Content-Type": "application/json",
-        "User-Agent": "blazar",
-        "webhook-id": message.name,
-        "webhook-timestamp": stamp,
-        "webhook-signature": f"v1,{digest}",
-    }
-    return headers, body

@@ -1,5 +1,5 @@
-"""The rules by which an event moves a lease: the effects of entering it and of its outcomes. They are pure
-rules over values."""
+"""The rules by which an event moves a lease: what follows when it begins, in time, late or missed, and from
+the outcomes of the verbs. They are pure rules over values."""
 
 from __future__ import annotations
 

@@ -33,11 +33,11 @@ from blazar.kinds.registered_hosts.views import PropertyView
 from blazar.service.context import Caller
 from blazar.service.ids import new_id
 from blazar.service.pages import ResourcePage, resource_page
+from blazar.service.polling import DATABASE_PAUSES, until
 from blazar.service.ports import Clock, Cloud, Database, Hypervisor, PropertyRecord, UnitOfWork
 from blazar.service.ports.kind import Kinds
 from blazar.service.private_properties import RESOURCE_TYPE, shown
 from blazar.service.request_cloud import PATIENCE, for_undo, within_request
-from blazar.service.waiting import DATABASE_PAUSES, until
 
 FIRST_OWN_ID = 2**32
 """Nova's numbers are smaller. Clients of API 1.0 take a host's id for digits."""

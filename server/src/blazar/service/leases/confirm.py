@@ -16,10 +16,10 @@ from blazar.service.leases.delete import LeaseDeletion
 from blazar.service.leases.settings import LeaseSettings
 from blazar.service.leases.store import LeaseChange, LeaseStore, not_found
 from blazar.service.notifications import LEASE_CREATE
+from blazar.service.polling import LEASE_PAUSES, until
 from blazar.service.ports import Clock, Nudge
 from blazar.service.ports.kind import Kinds
 from blazar.service.preparation import Preparation, Task
-from blazar.service.waiting import LEASE_PAUSES, until
 
 CONFIRM_WITHIN = timedelta(seconds=60)
 """How long a creation may take in the cloud. After this its caller has given up, and the engine removes the

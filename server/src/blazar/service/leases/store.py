@@ -13,6 +13,7 @@ from blazar.service.cancellations import keep_cancelled
 from blazar.service.commands import RequestKey
 from blazar.service.context import Caller
 from blazar.service.notifications import LEASE_DISPLACED, LEASE_MOVED, payload, payload_of_deleted
+from blazar.service.polling import LEASE_PAUSES, until
 from blazar.service.ports import (
     Clock,
     Database,
@@ -26,7 +27,6 @@ from blazar.service.ports import (
 from blazar.service.ports.kind import Kinds
 from blazar.service.quotas import Quotas
 from blazar.service.usage_reports import NO_REPORTS, UsageReports
-from blazar.service.waiting import LEASE_PAUSES, until
 
 
 @dataclass(frozen=True, slots=True)

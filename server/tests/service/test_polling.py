@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from blazar.service.waiting import Pauses, until
+from blazar.service.polling import Pauses, until
 
 from .world import START, MovedClock
 
