@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import requests
@@ -58,7 +59,9 @@ def test_the_api_is_reloaded_and_drained(server: str, at: Site, show: Show) -> N
         poller.start()
     if server == "uwsgi":
         # pyuwsgi has no program of its own that SIGHUP could start anew; its workers are replaced one by one.
-        reload(api, lambda: (at.folder / "reload").touch())
+        # Its master notices a touch only after it has looked once, which may be after the first answer.
+        file = at.folder / "reload"
+        reload(api, lambda: eventually("a touch is noticed", lambda: touched(api, file), 60))
         eventually("all workers replaced", lambda: "chain reloading complete" in api.log, 60)
     else:
         reload(api, lambda: api.tell(signal.SIGHUP))
@@ -100,6 +103,11 @@ def test_the_api_is_reloaded_and_drained(server: str, at: Site, show: Show) -> N
     assert not bad
     assert [answer.status_code for answer in answers] == [201]
     assert code == 0
+
+
+def touched(program: Program, file: Path) -> bool:
+    file.touch()
+    return "has been touched" in program.log
 
 
 def reload(program: Program, order: Callable[[], object]) -> None:

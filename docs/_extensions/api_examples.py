@@ -33,6 +33,8 @@ ROLES = "admin,member,reader"
 
 WAITS = "/v1/leases?waits"
 """A second create, which is not the example of its operation."""
+OF_A_PROJECT = "/v1/leases?project_id={project_id}&dry_run=true"
+"""The leases of a project, as what is deleted: the same path without filters is of the first version."""
 STORY: tuple[tuple[str, str, Any], ...] = (
     ("GET", "/", None),
     ("GET", "/versions", None),
@@ -171,6 +173,7 @@ STORY: tuple[tuple[str, str, Any], ...] = (
     ("GET", "/v1/services", None),
     ("GET", "/v1/os-hosts/allocations", None),
     ("GET", "/v1/os-hosts/{host_id}/allocation", None),
+    ("DELETE", OF_A_PROJECT, None),
     ("DELETE", "/v1/leases/{lease_id}", None),
     ("DELETE", "/v1/floatingips/{floatingip_id}", None),
     ("DELETE", "/v1/os-hosts/{host_id}", None),
@@ -182,6 +185,7 @@ SINCE = {
     "/v1/offers": "1.4",
     "/v1/offers/{offer_id}": "1.4",
     WAITS: "1.7",
+    OF_A_PROJECT: "1.18",
     "/v1/waitlist": "1.7",
     "/v1/timeline": "1.10",
     "/v1/maintenances": "1.8",

@@ -60,8 +60,11 @@ def _ensure_mariadb(settings: Settings, supervisor: Supervisor) -> None:
     if read_record(settings.root)["mariadb_port"] == MARIADB_PORT:
         stamp = settings.folder("state", "databases")
         if not stamp.exists():
+            if is_listening(settings.port("keystone")):
+                raise LabError(f"another lab named {settings.name} runs: stop it, or give this one LAB_NAME.")
             with step(f"made databases {settings.name}_* in the MariaDB on port {MARIADB_PORT}"):
-                _sql(settings, _creation_sql(settings))
+                # an interrupted start, or a lab whose folder is gone, may have left some
+                _sql(settings, [*_removal_sql(settings), *_creation_sql(settings)])
             stamp.touch()
     else:
         _start_mariadb(settings, supervisor)
