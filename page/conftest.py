@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,10 +13,11 @@ from playwright.sync_api import Page
 from process.conftest import Session, Standalone
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-NEWEST = {"OpenStack-API-Version": "reservation 1.10"}
+NEWEST = {"OpenStack-API-Version": "reservation 1.17"}
 WIDE = {"width": 1280, "height": 800}
 PATIENCE = 10_000
 NARROW = {"width": 390, "height": 844}
+SIZES = [pytest.param(WIDE, id="wide"), pytest.param(NARROW, id="narrow")]
 
 
 @pytest.fixture(scope="session")
@@ -45,11 +47,14 @@ class Site:
             self._users[name] = self.service.user(name)
         return self._users[name]
 
-    def create(self, user: str, name: str, first: float, last: float, hosts: int = 1) -> dict[str, Any]:
-        """Create a lease from and to so many hours after now."""
+    def create(self, user: str, name: str, first: float | str, last: float, hosts: int = 1) -> dict[str, Any]:
+        """Create a lease from and to so many hours after now, or from "now" on."""
         asked = {"resource_type": "physical:host", "min": hosts, "max": hosts}
         asked |= {"hypervisor_properties": "", "resource_properties": ""}
-        dates = {"start_date": in_hours(first), "end_date": in_hours(last)}
+        dates = {
+            "start_date": first if isinstance(first, str) else in_hours(first),
+            "end_date": in_hours(last),
+        }
         body = {"name": name, **dates, "reservations": [asked], "events": []}
         answer = self.user(user).call("POST", "/leases", json=body)
         assert answer.status_code == 201, answer.text
@@ -60,6 +65,14 @@ class Site:
         """Return the leases of this name that are not over."""
         found = self.user(user).call("GET", "/leases").json()["leases"]
         return [each for each in found if each["name"] == name and each["status"] != "TERMINATED"]
+
+
+def started(site: Site, name: str, user: str = "demo") -> None:
+    """Wait until the lease has started."""
+    deadline = time.monotonic() + 30
+    while site.leases(user, name)[0]["status"] != "ACTIVE":
+        assert time.monotonic() < deadline, "The lease does not start."
+        time.sleep(0.2)
 
 
 def in_hours(hours: float) -> str:

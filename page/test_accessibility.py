@@ -40,8 +40,15 @@ def creation(page: Page, enter: Enter, site: Site) -> None:
     expect(page.get_by_role("dialog").get_by_role("status")).not_to_be_empty()
 
 
+def lease_page(page: Page, enter: Enter, site: Site) -> None:
+    (training,) = site.leases("demo", "training")
+    page.goto(f"{site.url}#/leases/{training['id']}")
+    page.get_by_role("button", name="Sign in as demo").click()
+    expect(page.get_by_role("button", name="Make a feed")).to_be_visible()
+
+
 @pytest.mark.parametrize("look", LOOKS)
-@pytest.mark.parametrize("scene", [signing_in, calendar, lease, creation])
+@pytest.mark.parametrize("scene", [signing_in, calendar, lease, lease_page, creation])
 def test_axe_finds_nothing(
     page: Page, enter: Enter, site: Site, scene: Callable[..., None], look: str
 ) -> None:

@@ -7,7 +7,9 @@ import { changeDates, changeOf } from "./dates.js";
 import { DryRun } from "./dry-run.js";
 import { button, choice, element, labelled } from "./element.js";
 import { messageOf, openLease } from "./lease.js";
+import { LeasePage } from "./lease-page.js";
 import { DAY, HOUR, clock, date, shown } from "./moments.js";
+import { leaseIn } from "./routes.js";
 import { LeaseRows, ResourceRows } from "./rows.js";
 import { SPANS, Scale } from "./scale.js";
 import "./timeline.js";
@@ -47,6 +49,8 @@ export class Calendar extends HTMLElement {
       this._tell(refusal ? text("fitsNot", { message: messageOf(refusal) }) : text("fits"));
     });
     this._narrow = matchMedia(NARROW);
+    this._connected = new AbortController();
+    this._page = new LeasePage(this._api, (...said) => this._changed(...said));
     this._span = element("select");
     this._view = element("div");
     this._kind = element("select");
@@ -55,14 +59,32 @@ export class Calendar extends HTMLElement {
   connectedCallback() {
     this._narrow.onchange = () => this._show();
     this._build();
+    this._route();
+    addEventListener("hashchange", this._route, { signal: this._connected.signal });
     this._start();
-    this._timer = window.setInterval(() => this._refresh(), AGAIN);
+    this._timer = window.setInterval(() => {
+      if (document.hidden) return;
+      if (this._page.hidden) this._refresh();
+      else this._page.refresh();
+    }, AGAIN);
   }
 
   disconnectedCallback() {
+    this._connected.abort();
     clearInterval(this._timer);
     this._narrow.onchange = null;
   }
+
+  /** Show what the address says: the page of a lease, or the calendar. */
+  _route = () => {
+    for (const dialog of document.querySelectorAll("dialog")) dialog.close();
+    const id = leaseIn(location.hash);
+    for (const each of [this._nav, this._main]) each.hidden = Boolean(id);
+    this._page.hidden = !id;
+    document.title = text("title");
+    if (id) this._page.open(id);
+    else if (this._rows.isKnown) this._show();
+  };
 
   /** Administrators see resources, and others where the operator lets them; else there are the leases. */
   async _start() {
@@ -96,6 +118,8 @@ export class Calendar extends HTMLElement {
     this._curve = element("blazar-curve");
     this._list = element("div", { class: "list" });
     this._waits = element("aside", { class: "waiting", hidden: true, "aria-label": text("waiting") });
+    this._nav = this._tools();
+    this._main = element("main", {}, this._waits, this._curve, this._timeline, this._list);
     this._projects = element("span", { class: "project" }, text("who", { user: session.user, project: session.project?.name ?? "" }));
     this.append(
       element(
@@ -108,8 +132,10 @@ export class Calendar extends HTMLElement {
         }),
         button(text("signOut"), () => this._leave(), { class: "plain" }),
       ),
-      this._tools(),
-      element("main", {}, this._waits, this._curve, this._timeline, this._list, this._told),
+      this._nav,
+      this._main,
+      this._page,
+      this._told,
     );
     this._offerProjects();
   }
@@ -274,7 +300,6 @@ export class Calendar extends HTMLElement {
   }
 
   async _refresh() {
-    if (document.hidden) return;
     const rows = this._rows;
     const [first, last] = this._inSight;
     try {
@@ -421,14 +446,14 @@ export class Calendar extends HTMLElement {
   /** @param {string} said @param {() => Promise<unknown>} [undo] */
   async _changed(said, undo) {
     this._tell(said, undo);
-    await this._refresh();
+    await Promise.all([this._refresh(), this._page.refresh()]);
   }
 
   /** @param {string} said @param {() => Promise<unknown>} [undo] what was done */
   _tell(said, undo) {
     const back = () =>
       undo?.().then(
-        () => this._changed(text("undone")),
+        (came) => this._changed(typeof came === "string" ? came : text("undone")),
         (refusal) => this._tell(messageOf(refusal)),
       );
     this._told.replaceChildren(said, ...(undo ? [" ", button(text("undo"), back, { class: "link" })] : []));

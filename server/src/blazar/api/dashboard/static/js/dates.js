@@ -9,7 +9,7 @@ import { text } from "./texts.js";
 
 /** @typedef {import("./drawing.js").Dates} Dates */
 /** @typedef {{ id: string, name: string, status: string } & Dates} DatedLease */
-/** @typedef {(said: string, undo?: () => Promise<unknown>) => void} Changed */
+/** @typedef {(said: string, undo?: () => Promise<unknown>) => void} Changed What was done, and how to undo it; that may say what came of it */
 
 /**
  * @param {DatedLease} lease

@@ -1,5 +1,7 @@
 /** Elements of the page, made without markup: text is always text. */
 
+import { text } from "./texts.js";
+
 /**
  * @param {string} tag
  * @param {Record<string, any>} [properties] `on` has listeners by event; other names are attributes, and those
@@ -21,6 +23,18 @@ export function element(tag, properties = {}, ...children) {
 }
 
 let fields = 0;
+
+/** A line to be copied. @param {string} line @returns {HTMLElement} */
+export function copyable(line) {
+  const code = element("code", {}, line);
+  const copy = button(text("copy"), async () => {
+    // Browsers have no clipboard for pages that are neither local nor read by HTTPS: their users press the keys.
+    if (navigator.clipboard) await navigator.clipboard.writeText(line);
+    else getSelection()?.selectAllChildren(code);
+    copy.textContent = text(navigator.clipboard ? "copied" : "selected");
+  }, { class: "plain" });
+  return element("div", { class: "command" }, code, copy);
+}
 
 /**
  * A button that is no part of a form's submission.

@@ -1,11 +1,13 @@
-/** The page of a lease: what was asked for, what it got and why, its events, and the commands with its id. */
+/** A lease: what was asked for, what it got and why, its history, the commands with its id, and what is done to it. */
 
 import { openDates } from "./dates.js";
 import { openDialog } from "./dialog.js";
-import { button, choice, element, labelled } from "./element.js";
+import { button, choice, copyable, element, labelled } from "./element.js";
+import { kindSchemas } from "./fields.js";
 import { DAY, HOUR, duration, parsed, shown, wire } from "./moments.js";
+import { leaseIn, toLease } from "./routes.js";
 import { nameOf } from "./timeline.js";
-import { eventName, kindName, statusName, text } from "./texts.js";
+import { eventName, kindName, parameterName, statusName, text } from "./texts.js";
 
 const MOST_NAMES = 20;
 const FINAL = ["TERMINATED", "DELETING", "TERMINATING"];
@@ -35,7 +37,8 @@ export async function openLease(api, bar, changed) {
   };
   try {
     const { lease } = await api.get(`leases/${bar.id}`);
-    content.replaceChildren(...parts(api, lease, close, changed));
+    const page = element("a", { href: toLease(lease.id) }, text("ownPage"));
+    content.replaceChildren(page, ...facts(lease), ...actions(api, lease, close, changed));
     await tellResources(api, lease, content);
   } catch (refusal) {
     content.replaceChildren(element("p", { role: "alert" }, messageOf(refusal)));
@@ -49,17 +52,20 @@ export function messageOf(refusal) {
 
 /** @typedef {(...said: [] | Parameters<import("./dates.js").Changed>) => void} Close */
 
-/** @param {import("./api.js").Api} api @param {any} lease @param {Close} close @param {import("./dates.js").Changed} changed */
-function parts(api, lease, close, changed) {
-  const found = [summary(lease), ...lease.reservations.map(reservation)];
-  if (lease.events.length) found.push(section("events", events(lease)));
-  found.push(section("commands", ...commands(lease)));
-  if (!FINAL.includes(lease.status)) found.push(actions(api, lease, close, changed));
-  return found;
+/** What is known of a lease. @param {any} lease @returns {HTMLElement[]} */
+export function facts(lease) {
+  const uses = lease.reservations.map(useOf).filter(Boolean);
+  return [
+    summary(lease),
+    ...lease.reservations.map(reservation),
+    ...(uses.length ? [section("useIt", ...uses.map(copyable))] : []),
+    section("history", history(lease)),
+    section("commands", ...commands(lease).map(copyable)),
+  ];
 }
 
 /** @param {import("./texts.js").Key} heading @param {...Node} content */
-function section(heading, ...content) {
+export function section(heading, ...content) {
   return element("section", {}, element("h3", {}, text(heading)), ...content);
 }
 
@@ -73,17 +79,29 @@ function summary(lease) {
     element("span", { class: `chip ${lease.status.toLowerCase()}` }, statusName(lease.status)),
     element("span", {}, `${shown(start)} – ${shown(end)}`),
     element("span", { class: "quiet" }, duration(end - start)),
-    lease.status_reason && element("p", {}, lease.status_reason),
+    ...reasons(lease).map((reason) => element("p", {}, reason)),
     lease.degraded && element("p", { class: "warning" }, text("degraded")),
-    lease.waiting && element("p", {}, text("position", { position: lease.waiting.position })),
   );
+}
+
+/** Why a lease is as it is, and what becomes of it by itself. @param {any} lease @returns {string[]} */
+function reasons(lease) {
+  const found = lease.status_reason ? [lease.status_reason] : [];
+  if (lease.waiting) {
+    const { position, until, expected_start: expected } = lease.waiting;
+    found.push(text("position", { position }), text("waitsUntil", { until: shown(parsed(until)) }));
+    if (expected) found.push(text("expected", { start: shown(parsed(expected)) }));
+  }
+  if (lease.claim_by_date) found.push(text("claimBy", { time: shown(parsed(lease.claim_by_date)) }));
+  if (lease.priority && lease.priority !== "normal") found.push(text("priorityIs", { priority: lease.priority }));
+  return found;
 }
 
 /** @param {any} told a reservation */
 function reservation(told) {
   const asked = Object.entries(told).filter(([name, value]) => !OWN.includes(name) && value !== "" && value !== null);
   const units = asked.map(([name, value]) => [
-    element("dt", {}, name.replaceAll("_", " ")),
+    element("dt", {}, parameterName(name)),
     element("dd", {}, typeof value === "object" ? JSON.stringify(value) : String(value)),
   ]);
   const got = [statusName(told.status), told.status_reason].filter(Boolean).join(": ");
@@ -97,10 +115,17 @@ function reservation(told) {
       ...units.flat(),
       element("dt", {}, text("got")),
       element("dd", { "data-reservation": told.id }, got),
+      ...(told.missing_resources ? why("missing") : []),
+      ...(told.resources_changed ? why("replaced") : []),
       element("dt", {}, text("id")),
       element("dd", { class: "code" }, told.id),
     ),
   );
+}
+
+/** @param {"missing" | "replaced"} key */
+function why(key) {
+  return [element("dt", {}, text("why")), element("dd", { class: "warning" }, text(key))];
 }
 
 /**
@@ -109,7 +134,7 @@ function reservation(told) {
  * @param {any} lease
  * @param {HTMLElement} content
  */
-async function tellResources(api, lease, content) {
+export async function tellResources(api, lease, content) {
   for (const { id } of lease.reservations) {
     const found = await api.get("os-hosts/allocations", { reservation_id: id, limit: MOST_NAMES }).catch(() => null);
     const hosts = (found?.allocations ?? []).filter((/** @type {any} */ each) => each.reservations.length);
@@ -123,18 +148,20 @@ async function tellResources(api, lease, content) {
   }
 }
 
-/** @param {any} lease */
-function events(lease) {
-  const rows = lease.events.map((/** @type {any} */ event) =>
-    element(
-      "tr",
-      {},
-      element("td", {}, eventName(event.event_type)),
-      element("td", {}, shown(parsed(event.time))),
-      element("td", {}, statusName(event.status)),
-    ),
+/** When it was made, its events, and when it was changed last. @param {any} lease */
+function history(lease) {
+  /** @type {[string, string, string][]} what, when, and what came of it */
+  const known = lease.events.map((/** @type {any} */ { event_type: type, time, status, updated_at: settled }) => {
+    const at = settled ? shown(parsed(settled)) : "";
+    return [eventName(type), time, status === "UNDONE" ? text("notYet") : [statusName(status), at].filter(Boolean).join(", ")];
+  });
+  if (lease.updated_at) known.push([text("changedLast"), lease.updated_at, statusName(lease.status)]);
+  known.sort(([, one], [, other]) => parsed(one) - parsed(other));
+  if (lease.created_at) known.unshift([text("made"), lease.created_at, text("by", { user: lease.user_id })]);
+  const rows = known.map(([what, when, outcome]) =>
+    element("tr", {}, element("td", {}, what), element("td", {}, shown(parsed(when))), element("td", {}, outcome)),
   );
-  const heads = /** @type {const} */ (["event", "time", "status"]).map((key) => element("th", { scope: "col" }, text(key)));
+  const heads = /** @type {const} */ (["event", "time", "outcome"]).map((key) => element("th", { scope: "col" }, text(key)));
   return element("table", {}, element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...rows));
 }
 
@@ -150,26 +177,25 @@ function useOf(told) {
   return null;
 }
 
-/** @param {any} lease @returns {Node[]} */
-function commands(lease) {
-  const uses = lease.reservations.map(useOf).filter(Boolean);
-  const lines = [
-    ...uses,
-    `openstack reservation lease show ${lease.id}`,
-    `openstack reservation lease set --prolong-for 1h ${lease.id}`,
-    `openstack reservation lease delete ${lease.id}`,
+/** @param {any} lease */
+function commands({ id }) {
+  return [
+    `openstack reservation lease show ${id}`,
+    `openstack reservation lease set --prolong-for 1h ${id}`,
+    `openstack reservation lease delete ${id}`,
   ];
-  return lines.map((line) => {
-    const copy = button(text("copy"), async () => {
-      await navigator.clipboard?.writeText(line);
-      copy.textContent = text("copied");
-    }, { class: "plain" });
-    return element("div", { class: "command" }, element("code", {}, line), copy);
-  });
 }
 
-/** @param {import("./api.js").Api} api @param {any} lease @param {Close} close @param {import("./dates.js").Changed} changed */
-function actions(api, lease, close, changed) {
+/**
+ * What its user may do to a lease: rename it, extend it, give it other dates, cancel it.
+ * @param {import("./api.js").Api} api
+ * @param {any} lease
+ * @param {Close} close
+ * @param {import("./dates.js").Changed} changed
+ * @returns {HTMLElement[]} none where it is over
+ */
+export function actions(api, lease, close, changed) {
+  if (FINAL.includes(lease.status)) return [];
   const told = element("p", { class: "told", role: "status" });
   let by = HOUR;
   const end = () => parsed(lease.end_date) + by;
@@ -199,7 +225,7 @@ function actions(api, lease, close, changed) {
   });
   const cancel = button(text("cancelLease"), () => bar.replaceWith(confirmation(api, lease, bar, close)), { class: "danger" });
   const bar = element("div", { class: "actions" }, labelled(text("extendBy"), chooser), extend, dates, cancel);
-  return element("footer", {}, bar, told);
+  return [element("footer", {}, bar, told)];
 }
 
 /**
@@ -212,7 +238,7 @@ function confirmation(api, lease, bar, close) {
   const told = element("span", { role: "alert" }, text("sureToCancel"));
   const yes = button(text("yesCancel"), () =>
     api.delete(`leases/${lease.id}`).then(
-      () => close(text("cancelled")),
+      () => close(text("cancelled"), lease.status === "PENDING" ? () => makeAgain(api, lease) : undefined),
       (refusal) => (told.textContent = messageOf(refusal)),
     ), { class: "danger" });
   const keep = button(text("keep"), () => asked.replaceWith(bar));
@@ -221,3 +247,27 @@ function confirmation(api, lease, bar, close) {
   return asked;
 }
 
+/**
+ * Make a lease again that has been cancelled before its start.
+ * @param {import("./api.js").Api} api
+ * @param {any} lease as it was
+ * @returns {Promise<string>} what to say
+ */
+async function makeAgain(api, lease) {
+  const schemas = await kindSchemas(api);
+  const reservations = lease.reservations.map((/** @type {any} */ told) => {
+    const known = Object.keys(schemas[told.resource_type].properties).filter((name) => (told[name] ?? null) !== null);
+    return { resource_type: told.resource_type, ...Object.fromEntries(known.map((name) => [name, told[name]])) };
+  });
+  const optional = ["claim_by", "priority"].filter((name) => (lease[name] ?? null) !== null);
+  const body = await api.post("leases", {
+    name: lease.name,
+    start_date: wire(parsed(lease.start_date)),
+    end_date: wire(parsed(lease.end_date)),
+    reservations,
+    events: [],
+    ...Object.fromEntries(optional.map((name) => [name, lease[name]])),
+  });
+  if (leaseIn(location.hash) === lease.id) location.hash = toLease(body.lease.id);
+  return text("madeAgain", { name: lease.name });
+}

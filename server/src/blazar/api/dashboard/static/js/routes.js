@@ -1,0 +1,13 @@
+/** Addresses within the page: what stands after the `#`, which is never sent to a server. */
+
+const LEASE = /^#\/leases\/([\w-]+)$/;
+
+/** @param {string} id @returns {string} the address of a lease's own page */
+export function toLease(id) {
+  return `#/leases/${id}`;
+}
+
+/** @param {string} hash of the address @returns {string} the id of its lease; empty where it has none */
+export function leaseIn(hash) {
+  return LEASE.exec(hash)?.[1] ?? "";
+}
