@@ -58,6 +58,7 @@ BETWEEN = timedelta(minutes=6)
 """The time between two operations: longer than any memory of a calendar or of messages that are forgotten."""
 CLAIM = timedelta(seconds=15)
 DATES = "%Y-%m-%d %H:%M"
+HOUR = timedelta(hours=1)
 VERSION = {"OpenStack-API-Version": "reservation 1.3"}
 STREAMS = {"OpenStack-API-Version": "reservation 1.16"}
 MEMBERS = {"OpenStack-API-Version": "reservation 1.12"}
@@ -305,7 +306,7 @@ def _requests(site: Site, kind: str, asked: Mapping[str, Any]) -> Iterator[tuple
         site.send("GET", path)
     yield f"show: {kind}", tally
     with site.counted() as tally:
-        site.send("PUT", path, json={"prolong_for": "1h"})
+        site.send("PUT", path, json={"end_date": f"{at(lease['end_date']) + HOUR:{DATES}}"})
     yield f"prolong: {kind}", tally
     with site.counted() as tally:
         added = site.send("PUT", path, headers=MEMBERS, json={"reservations": [asked]})
