@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
+import pytest
 from playwright.sync_api import Page, expect
 
-from .conftest import Enter, Site
+from .conftest import SIZES, Enter, Site, started
 from .test_calendar import bars
 from .test_leases import ask_hosts, opened
 
@@ -19,9 +20,19 @@ HOUR = 1 / 168
 
 @contextmanager
 def lease(site: Site, name: str, first: float, last: float, hosts: int = 1) -> Iterator[dict[str, Any]]:
-    yield site.create("demo", name, first, last, hosts)
-    for each in site.leases("demo", name):
-        site.user("demo").call("DELETE", f"/leases/{each['id']}")
+    made = site.create("demo", name, first, last, hosts)
+    with lease_of(site, name):
+        yield made
+
+
+@contextmanager
+def lease_of(site: Site, name: str) -> Iterator[None]:
+    """Delete what has this name at the end."""
+    try:
+        yield
+    finally:
+        for each in site.leases("demo", name):
+            site.user("demo").call("DELETE", f"/leases/{each['id']}")
 
 
 def an_hour(page: Page) -> float:
@@ -215,3 +226,118 @@ def test_what_does_not_fit_waits_in_line(enter: Enter, site: Site) -> None:
 def test_a_bar_is_still_opened_by_a_click(enter: Enter, site: Site) -> None:
     with lease(site, "clicked", 40, 50):
         expect(opened(enter("demo"), "clicked")).to_contain_text("pending")
+
+
+def press(page: Page, *keys: str) -> None:
+    for each in keys:
+        page.keyboard.press(each)
+
+
+def test_a_lease_is_moved_with_keys_while_the_dry_run_tells(enter: Enter, site: Site) -> None:
+    with lease(site, "keyed", 40, 50):
+        before = dates(site, "keyed")
+        page = enter("demo")
+        bars(page, "keyed").focus()
+        press(page, "m", "ArrowRight", "ArrowRight", "Shift+ArrowRight")
+        expect(page.locator(".shadow.yes")).to_be_visible()
+        expect(page.locator(".live")).to_have_text("It fits.")
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("The lease keyed is from")).to_be_visible()
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        expect(page.locator(".shadow")).to_have_count(0)
+        after = dates(site, "keyed")
+        assert 25 <= hours_between(before[0], after[0]) <= 27
+        assert hours_between(*after) == hours_between(*before)
+        page.get_by_role("button", name="Undo").click()
+        expect(page.get_by_text("It is as it was before.")).to_be_visible()
+        assert dates(site, "keyed") == before
+
+
+def test_both_ends_are_pulled_with_keys_and_escape_gives_up(enter: Enter, site: Site) -> None:
+    with lease(site, "ends", 40, 50):
+        before = dates(site, "ends")
+        page = enter("demo")
+        bars(page, "ends").focus()
+        press(page, "e", "ArrowRight")
+        expect(page.locator(".shadow")).to_be_visible()
+        press(page, "Escape")
+        expect(page.locator(".shadow")).to_have_count(0)
+        press(page, "e", "ArrowRight", "ArrowDown")
+        expect(page.locator(".shadow")).to_have_count(0)
+        assert dates(site, "ends") == before
+        bars(page, "ends").focus()
+        press(page, "s", "ArrowLeft", "Enter")
+        expect(page.get_by_text("The lease ends is from")).to_be_visible()
+        after = dates(site, "ends")
+        assert 0 < hours_between(after[0], before[0]) <= 1.5
+        assert after[1] == before[1]
+
+
+def test_keys_tell_why_it_does_not_fit(enter: Enter, site: Site) -> None:
+    taken = site.create("alt", "in the way", 80, 100, hosts=8)
+    try:
+        with lease(site, "too long", 60, 70, hosts=2):
+            page = enter("demo")
+            bars(page, "too long").focus()
+            press(page, "e", "Shift+ArrowRight")
+            expect(page.locator(".live")).to_contain_text("It does not fit: Not enough")
+            page.keyboard.press("Enter")
+            expect(page.get_by_role("dialog")).to_contain_text("You could have")
+    finally:
+        site.user("alt").call("DELETE", f"/leases/{taken['id']}")
+
+
+def test_a_lease_under_way_has_an_end_to_pull_and_no_start(enter: Enter, site: Site) -> None:
+    site.create("demo", "begun", "now", 20)
+    with lease_of(site, "begun"):
+        started(site, "begun")
+        before = dates(site, "begun")
+        page = enter("demo")
+        bars(page, "begun").focus()
+        press(page, "s", "m", "ArrowLeft")
+        expect(page.locator(".shadow")).to_have_count(0)
+        bars(page, "begun").focus()
+        press(page, "e", "ArrowLeft", "ArrowLeft", "Enter")
+        expect(page.get_by_text("The lease begun is from")).to_be_visible()
+        after = dates(site, "begun")
+        assert after[0] == before[0]
+        assert 1 <= hours_between(after[1], before[1]) <= 2.5
+
+
+def test_a_lease_of_a_host_is_made_with_keys(enter: Enter, site: Site) -> None:
+    page = enter("admin")
+    page.get_by_role("rowheader", name="compute-05").focus()
+    page.keyboard.press("n")
+    dialog = page.get_by_role("dialog", name="New lease")
+    expect(dialog.get_by_label("Requirement", exact=True)).to_have_value(
+        '["=","$hypervisor_hostname","compute-05"]'
+    )
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_what_is_held_is_claimed_or_given_back(
+    enter: Enter, page: Page, site: Site, size: dict[str, Any]
+) -> None:
+    page.set_viewport_size(size)
+    enter("demo")
+    page.get_by_role("button", name="New lease").click()
+    page.get_by_role("dialog").get_by_label("Name").fill("claimed")
+    page.get_by_role("button", name="Hold it").click()
+    dialog = page.get_by_role("dialog", name="Offer")
+    expect(dialog).to_contain_text("Hosts: 1")
+    expect(dialog).to_contain_text("It is held until")
+    dialog.get_by_role("button", name="Close").click()
+    held = page.get_by_role("complementary").get_by_role("button", name="Hosts: 1")
+    held.click()
+    dialog.get_by_role("button", name="Give it back").click()
+    expect(page.get_by_text("What was held is given back.")).to_be_visible()
+    expect(held).to_have_count(0)
+    page.get_by_role("button", name="New lease").click()
+    page.get_by_role("dialog").get_by_label("Name").fill("claimed")
+    page.get_by_role("button", name="Hold it").click()
+    expect(dialog.get_by_label("Name")).to_have_value("claimed")
+    dialog.get_by_role("button", name="Claim it").click()
+    expect(page.get_by_text("The lease claimed is made.")).to_be_visible()
+    expect(held).to_have_count(0)
+    with lease_of(site, "claimed"):
+        assert len(site.leases("demo", "claimed")) == 1

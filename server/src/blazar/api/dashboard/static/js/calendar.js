@@ -4,8 +4,10 @@ import { Api, Refused } from "./api.js";
 import { hostLease, openCreation, soonIn } from "./create.js";
 import "./curve.js";
 import { changeDates, changeOf } from "./dates.js";
+import { interval } from "./drawing.js";
 import { DryRun } from "./dry-run.js";
 import { button, choice, element, labelled } from "./element.js";
+import { offerName, openOffer } from "./held.js";
 import { messageOf, openLease } from "./lease.js";
 import { LeasePage } from "./lease-page.js";
 import { DAY, HOUR, clock, date, shown } from "./moments.js";
@@ -20,6 +22,7 @@ const NARROW = "(max-width: 600px)";
 const AGAIN = 20_000;
 const PAUSE = 250;
 const TABLE_ROWS = 50;
+const MOST_CHIPS = 20;
 const KINDS = ["physical:host", "virtual:instance", "flavor:instance", "virtual:floatingip"];
 
 /** @typedef {import("./rows.js").Bar} Bar */
@@ -113,11 +116,12 @@ export class Calendar extends HTMLElement {
         drawing: (/** @type {CustomEvent} */ event) => this._judge(event.detail),
         drawn: (/** @type {CustomEvent} */ event) => this._do(event.detail),
         undrawn: () => this._undrawn(),
+        new: (/** @type {CustomEvent} */ event) => this._create({ ...soonIn(this._scale), requirement: event.detail?.requirement }),
       },
     });
     this._curve = element("blazar-curve");
     this._list = element("div", { class: "list" });
-    this._waits = element("aside", { class: "waiting", hidden: true, "aria-label": text("waiting") });
+    this._waits = element("aside", { class: "waiting", hidden: true, "aria-label": text("heldAndWaiting") });
     this._nav = this._tools();
     this._main = element("main", {}, this._waits, this._curve, this._timeline, this._list);
     this._projects = element("span", { class: "project" }, text("who", { user: session.user, project: session.project?.name ?? "" }));
@@ -392,15 +396,23 @@ export class Calendar extends HTMLElement {
     return [...found, ...empty, ...(this._rows.total > TABLE_ROWS ? [this._pager()] : [])];
   }
 
-  /** The leases that wait in line. */
+  /** What is held for the project, and the leases that wait in line. */
   async _line() {
-    const body = await this._api.get("waitlist").catch(() => ({ waitlist: [] }));
-    const cards = body.waitlist.slice(0, 20).map((/** @type {any} */ each) =>
+    const [{ waitlist }, { offers }] = await Promise.all([
+      this._api.get("waitlist").catch(() => ({ waitlist: [] })),
+      this._api.get("offers").catch(() => ({ offers: [] })),
+    ]);
+    const changed = (/** @type {Parameters<import("./dates.js").Changed>} */ ...said) => this._changed(...said);
+    const held = offers.slice(0, MOST_CHIPS).map((/** @type {any} */ each) =>
+      button(offerName(each), () => openOffer(this._api, each, changed), { class: "chip held" }),
+    );
+    const waits = waitlist.slice(0, MOST_CHIPS).map((/** @type {any} */ each) =>
       button(`${each.position}. ${each.name}`, () => this._openId(each.lease_id, each.name), { class: "chip waiting" }),
     );
-    this._waits.hidden = cards.length === 0;
-    const said = text("waitingCount", { count: body.waitlist.length });
-    this._waits.replaceChildren(element("span", {}, said), ...cards);
+    this._waits.hidden = held.length + waits.length === 0;
+    const heldCount = element("span", {}, text("heldCount", { count: offers.length }));
+    const waitingCount = element("span", {}, text("waitingCount", { count: waitlist.length }));
+    this._waits.replaceChildren(...(held.length ? [heldCount, ...held] : []), ...(waits.length ? [waitingCount, ...waits] : []));
   }
 
   // What is done
@@ -416,7 +428,8 @@ export class Calendar extends HTMLElement {
   }
 
   /** Ask whether what is being drawn would fit. @param {Drawing} drawing */
-  _judge({ bar, row, dates }) {
+  _judge({ bar, row, dates, isByKey }) {
+    if (isByKey) this._tell(interval(dates));
     this._dryRun.ask(() =>
       bar
         ? this._api.put(`leases/${bar.id}`, { ...changeOf(bar, dates), dry_run: true })

@@ -3,7 +3,8 @@
 import { openDialog } from "./dialog.js";
 import { DryRun } from "./dry-run.js";
 import { button, choice, element, labelled } from "./element.js";
-import { HOUR, MINUTE, momentField, shown, wire } from "./moments.js";
+import { HOUR, MINUTE, momentField, parsed, shown, wire } from "./moments.js";
+import { openOffer } from "./held.js";
 import { messageOf } from "./lease.js";
 import { kindFields, kindSchemas } from "./fields.js";
 import { offers } from "./offers.js";
@@ -85,6 +86,19 @@ export async function openCreation(api, wish, changed) {
     instead.replaceChildren(...offers(refusal, (lease) => make({ ...body(), ...lease })));
   }
 
+  /** Hold it for a while; claiming it asks for its name. */
+  async function hold() {
+    const { start_date, end_date, reservations } = body();
+    try {
+      const { offer } = await api.post("offers", { start_date, end_date, reservations });
+      dialog.close();
+      changed(text("isHeld", { time: shown(parsed(offer.expires_at)) }));
+      openOffer(api, offer, changed, name.value);
+    } catch (refusal) {
+      tell(refusal);
+    }
+  }
+
   /** @param {any} wanted */
   async function make(wanted) {
     try {
@@ -124,6 +138,7 @@ export async function openCreation(api, wish, changed) {
       "footer",
       { class: "actions" },
       element("button", { type: "submit", class: "primary" }, text("create")),
+      button(text("hold"), hold, { title: text("holdMeans") }),
       wait,
     ),
   );

@@ -11,7 +11,7 @@ const DRAG = 5;
 /** @typedef {import("./scale.js").Scale} Scale */
 /** @typedef {{ start: number, end: number }} Dates */
 /** @typedef {"start" | "end" | "both"} Part */
-/** What is drawn: the new dates of a lease, or a new lease. @typedef {{ bar: Bar | null, row?: Row, dates: Dates }} Drawing */
+/** What is drawn: the new dates of a lease, or a new lease. @typedef {{ bar: Bar | null, row?: Row, dates: Dates, isByKey?: boolean }} Drawing */
 
 /**
  * @param {Bar} bar
@@ -95,6 +95,11 @@ export function followed(pressed, follow, end) {
   addEventListener("keydown", (event) => event.key === "Escape" && over(false), { signal });
 }
 
+/** @param {Dates} dates @returns {string} in words */
+export function interval({ start, end }) {
+  return `${shown(start)} – ${shown(end)}, ${duration(end - start)}`;
+}
+
 /** The bar as it would be, above the rows. */
 export class Shadow {
   /** @param {HTMLElement} rows @param {number} top in pixels */
@@ -110,8 +115,7 @@ export class Shadow {
     const to = Math.min(scale.place(end), 1);
     this._node.style.setProperty("--from", String(from));
     this._node.style.setProperty("--length", String(Math.max(to - from, 0)));
-    const said = `${shown(start)} – ${shown(end)}, ${duration(end - start)}`;
-    this._node.replaceChildren(element("span", {}, said));
+    this._node.replaceChildren(element("span", {}, interval({ start, end })));
   }
 
   /** @param {boolean} fits */

@@ -7,7 +7,7 @@
 
 import { Shadow, between, followed, movable, moved, partAt } from "./drawing.js";
 import { element } from "./element.js";
-import { shown } from "./moments.js";
+import { DAY, shown } from "./moments.js";
 import { Scale } from "./scale.js";
 import { statusName, text } from "./texts.js";
 
@@ -18,6 +18,7 @@ const LABELLED = 34;
 
 /** @typedef {import("./rows.js").Bar} Bar */
 /** @typedef {import("./rows.js").Row} Row */
+/** @typedef {import("./drawing.js").Part} Part */
 /** @typedef {import("./rows.js").ResourceRows | import("./rows.js").LeaseRows} Rows */
 /** @typedef {{ node: HTMLElement, key: string }} Drawn */
 
@@ -35,6 +36,8 @@ export class Timeline extends HTMLElement {
     this._dragged = false;
     /** @type {Shadow | null} What is being drawn. */
     this._shadow = null;
+    /** What the keys have taken hold of. @type {{ drawing: import("./drawing.js").Drawing & { bar: Bar }, part: Part } | null} */
+    this._held = null;
     this._width = 0;
     this._frame = 0;
     /** @type {Map<number, Drawn>} */
@@ -61,6 +64,7 @@ export class Timeline extends HTMLElement {
           scroll: () => this.draw(),
           keydown: (/** @type {KeyboardEvent} */ event) => this._key(event),
           focusin: (/** @type {FocusEvent} */ event) => this._focused(event),
+          focusout: (/** @type {FocusEvent} */ event) => event.relatedTarget && this._letGo(false),
           wheel: (/** @type {WheelEvent} */ event) => this._wheel(event),
           pointerdown: (/** @type {PointerEvent} */ event) => this._grab(event),
         },
@@ -338,6 +342,7 @@ export class Timeline extends HTMLElement {
   /** @param {KeyboardEvent} event */
   _key(event) {
     if (event.altKey || event.metaKey) return;
+    if (this._held && this._keyOfHeld(event)) return;
     const { row } = this._active;
     const page = Math.max(Math.floor(this._grid.clientHeight / ROW) - 2, 1);
     /** @type {Record<string, () => void>} */
@@ -357,6 +362,10 @@ export class Timeline extends HTMLElement {
       "[": () => this._scaled(this.scale.moved(-0.5)),
       "]": () => this._scaled(this.scale.moved(0.5)),
       t: () => this.dispatchEvent(new CustomEvent("now")),
+      n: () => this.dispatchEvent(new CustomEvent("new", { detail: this.rows?.row(row) })),
+      m: () => this._take("both"),
+      s: () => this._take("start"),
+      e: () => this._take("end"),
     };
     const act = acts[event.key];
     if (!act || (event.ctrlKey && !["Home", "End"].includes(event.key))) return;
@@ -364,11 +373,59 @@ export class Timeline extends HTMLElement {
     act();
   }
 
+  /** Take hold of a part of the bar that has the focus. @param {Part} part */
+  _take(part) {
+    const row = this.rows?.row(this._active.row);
+    const bar = row?.bars[this._active.bar];
+    if (!bar || !movable(bar, this.project).includes(part)) return;
+    this._shadow = new Shadow(this._body, this._line(this._active.row) * ROW);
+    this._held = { part, drawing: { bar, row, dates: { start: bar.start, end: bar.end } } };
+    this._showHeld();
+  }
+
+  /** @param {KeyboardEvent} event @returns {boolean} whether the key does something to what is held */
+  _keyOfHeld(event) {
+    const held = this._held;
+    if (!held) return false;
+    const step = this.scale.step(this._width);
+    const far = event.shiftKey ? DAY : step;
+    const by = { ArrowLeft: -far, ArrowRight: far }[event.key];
+    if (by) {
+      held.drawing.dates = moved(held.drawing.dates, held.part, by, step);
+      this._showHeld();
+    } else if (event.key === "Enter" || event.key === "Escape") this._letGo(event.key === "Enter");
+    else return false;
+    event.preventDefault();
+    return true;
+  }
+
+  /** Show what is held where it would be, and bring it into sight. */
+  _showHeld() {
+    const held = this._held;
+    if (!held) return;
+    const { dates } = held.drawing;
+    const edge = this.scale.place(held.part === "end" ? dates.end : dates.start);
+    if (edge < 0 || edge > 1) this._scaled(this.scale.moved(edge - 0.5));
+    this._shadow?.show(dates, this.scale);
+    this.dispatchEvent(new CustomEvent("drawing", { detail: { ...held.drawing, isByKey: true } }));
+  }
+
+  /** @param {boolean} isMeant */
+  _letGo(isMeant) {
+    if (!this._held) return;
+    const { drawing } = this._held;
+    this._held = null;
+    this._shadow?.remove();
+    this._shadow = null;
+    this.dispatchEvent(new CustomEvent(isMeant ? "drawn" : "undrawn", { detail: drawing }));
+  }
+
   // Pointer
 
   /** @param {Scale} scale */
   _scaled(scale) {
     this.scale = scale;
+    if (this._held) this._shadow?.show(this._held.drawing.dates, scale);
     this.draw();
     this.dispatchEvent(new CustomEvent("scale", { detail: scale }));
   }
@@ -400,6 +457,7 @@ export class Timeline extends HTMLElement {
   /** Draw a new lease with the pointer, or move one, or pull at its end. @param {PointerEvent} event */
   _grab(event) {
     this._dragged = false;
+    this._letGo(false);
     if (event.button !== 0 || event.pointerType === "touch") return;
     const target = /** @type {HTMLElement} */ (event.target);
     const line = /** @type {HTMLElement | null} */ (target.closest(".row[data-row]"));
