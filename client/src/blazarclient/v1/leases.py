@@ -22,6 +22,7 @@ from blazarclient.v1.paging import PAGES, Listed
 from blazarclient.v1.priority import MICROVERSION as PRIORITIES
 from blazarclient.v1.priority import version_of, with_displacement, with_priority
 from blazarclient.v1.repetition import KEYS, create_lease
+from blazarclient.v1.units import MICROVERSION as UNITS
 from blazarclient.wire_time import INPUT_FORMAT, OUTPUT_FORMAT
 
 Rows = list[dict[str, Any]]
@@ -137,6 +138,11 @@ class Leases:
         `get_since_1_9` returns."""
         answer = self.request_manager.request(f"/leases/{lease_id}", "GET", version=PRIORITIES)
         return self._lease(answer[1])
+
+    def get_since_1_19(self, lease_id: str) -> dict[str, Any]:
+        """Return one lease whose reservations have `units`: how many hosts, servers or addresses they have.
+        Version 1.19 of the API has them. It returns all that `get_since_1_13` returns, too."""
+        return self._lease(self.request_manager.request(f"/leases/{lease_id}", "GET", version=UNITS)[1])
 
     def get(self, lease_id: str) -> dict[str, Any]:
         """Return one lease."""

@@ -20,6 +20,7 @@ from blazar.api.schemas.leases import CREATE, UPDATE, LeaseCreateOrClaim
 from blazar.api.schemas.lists import LEASES, LeasesQuery
 from blazar.api.views.leases import (
     LeaseView,
+    allocated_views,
     claim_by_view,
     displaced_views,
     dry_run_reply,
@@ -55,6 +56,7 @@ def lease_pages(leases: LeasesInterface, project_id: str | None) -> Iterator[Seq
 
 CLAIM_BY: Version = (1, 9)
 PRIORITY: Version = (1, 13)
+ALLOCATED: Version = (1, 19)
 SINCE: Mapping[str, Version] = {
     "waiting": WAITING,
     "claim_by": CLAIM_BY,
@@ -281,8 +283,11 @@ class LeaseActions:
     def _reply(self, request: Request, lease: Lease, status: int = 200) -> Answer:
         headers = {} if request.version < preconditions.SINCE else {"ETag": preconditions.etag(lease)}
         reply = lease_reply(lease, request.caller, self._kinds)
-        reply["lease"].update(_added(lease, request))  # type: ignore[typeddict-item]  # by name
+        shown = reply["lease"]
+        shown.update(_added(lease, request))  # type: ignore[typeddict-item]  # by name
+        if request.version >= ALLOCATED:
+            shown["reservations"] = allocated_views(lease, request.caller, shown)
         if request.version >= WAITING and lease.waiting is not None:
             position = waitlist_of(self._service, request.caller).get_position(lease.id)
-            reply["lease"]["waiting"] = waiting_view(lease, position)
+            shown["waiting"] = waiting_view(lease, position)
         return Answer(status, reply, headers)

@@ -55,6 +55,15 @@ class ReservationView(TypedDict):
     resources_changed: Annotated[bool, Field(description="Whether other resources serve it than at first.")]
     created_at: Annotated[str | None, Field(description="When it was made, in UTC: `2026-11-20 14:58:06`.")]
     updated_at: Annotated[str | None, Field(description="When it was last changed, in UTC; null if never.")]
+    units: NotRequired[
+        Annotated[int, Field(description="Since 1.19: its hosts, servers or addresses; not in lists.")]
+    ]
+    resources: NotRequired[
+        Annotated[
+            list[str],
+            Field(description="Since 1.19: their ids, for administrators; not in lists."),
+        ]
+    ]
 
 
 class WaitingView(TypedDict):
@@ -132,14 +141,19 @@ class LeaseReply(TypedDict):
     lease: Annotated[LeaseView, Field(description="The lease.")]
 
 
-class PlannedView(TypedDict):
-    """What a reservation would get."""
+class AllocatedView(TypedDict):
+    """What a reservation has, or would get."""
 
-    resource_type: Annotated[str, Field(description="The kind of reservation.")]
-    units: Annotated[int, Field(description="How many hosts, servers or addresses it would get.")]
+    units: Annotated[int, Field(description="How many hosts, servers or addresses.")]
     resources: NotRequired[
         Annotated[list[str], Field(description="The ids of the resources; for administrators.")]
     ]
+
+
+class PlannedView(AllocatedView):
+    """What a reservation would get."""
+
+    resource_type: Annotated[str, Field(description="The kind of reservation.")]
 
 
 class DisplacedLeaseView(TypedDict):
@@ -264,10 +278,19 @@ def _displaced_view(displaced: DisplacedLease, is_seen: bool) -> DisplacedLeaseV
 
 
 def planned_view(reservation: Reservation, caller: Caller) -> PlannedView:
-    found: PlannedView = {
-        "resource_type": reservation.resource_type,
-        "units": sum(allocation.slots for allocation in reservation.allocations),
-    }
+    return {"resource_type": reservation.resource_type, **allocated_view(reservation, caller)}
+
+
+def allocated_views(lease: Lease, caller: Caller, view: LeaseView) -> list[ReservationView]:
+    """Return the reservations of the lease's view, with what they have."""
+    return [
+        {**shown, **allocated_view(each, caller)}
+        for shown, each in zip(view["reservations"], lease.reservations, strict=True)
+    ]
+
+
+def allocated_view(reservation: Reservation, caller: Caller) -> AllocatedView:
+    found: AllocatedView = {"units": sum(allocation.slots for allocation in reservation.allocations)}
     if caller.is_admin:
         found["resources"] = sorted({allocation.resource_id for allocation in reservation.allocations})
     return found
