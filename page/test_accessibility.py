@@ -47,8 +47,20 @@ def lease_page(page: Page, enter: Enter, site: Site) -> None:
     expect(page.get_by_role("button", name="Make a feed")).to_be_visible()
 
 
+def operators(page: Page, enter: Enter, site: Site) -> None:
+    enter("admin").get_by_role("link", name="For operators").click()
+    expect(page.get_by_text("Limits are set by a command")).to_be_visible()
+
+
+def maintenance(page: Page, enter: Enter, site: Site) -> None:
+    operators(page, enter, site)
+    page.get_by_role("button", name="New maintenance").click()
+    page.get_by_label("Hosts, by name or ID").fill("compute-01")
+    expect(page.get_by_role("dialog").get_by_role("status")).to_contain_text("Leases that move")
+
+
 @pytest.mark.parametrize("look", LOOKS)
-@pytest.mark.parametrize("scene", [signing_in, calendar, lease, lease_page, creation])
+@pytest.mark.parametrize("scene", [signing_in, calendar, lease, lease_page, creation, operators, maintenance])
 def test_axe_finds_nothing(
     page: Page, enter: Enter, site: Site, scene: Callable[..., None], look: str
 ) -> None:

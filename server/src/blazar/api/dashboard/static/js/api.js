@@ -40,6 +40,14 @@ export class Api {
     return { body: await answer.json(), tag: answer.headers.get("ETag") ?? "" };
   }
 
+  /** The health of the service, also where it is not well. @returns {Promise<any>} */
+  async health() {
+    return this.get("../healthcheck").catch((refusal) => {
+      if (refusal.body?.details) return refusal.body;
+      throw refusal;
+    });
+  }
+
   /** @param {string} path @param {unknown} body */
   async post(path, body) {
     return (await this._send("POST", path, { body })).json();

@@ -6,12 +6,13 @@ import "./curve.js";
 import { changeDates, changeOf } from "./dates.js";
 import { interval } from "./drawing.js";
 import { DryRun } from "./dry-run.js";
-import { button, choice, element, labelled } from "./element.js";
+import { button, choice, element, labelled, table } from "./element.js";
 import { offerName, openOffer } from "./held.js";
 import { messageOf, openLease } from "./lease.js";
+import { OperatorsPage } from "./operators.js";
 import { LeasePage } from "./lease-page.js";
 import { DAY, HOUR, clock, date, shown } from "./moments.js";
-import { leaseIn } from "./routes.js";
+import { OPERATORS, leaseIn } from "./routes.js";
 import { LeaseRows, ResourceRows } from "./rows.js";
 import { SPANS, Scale } from "./scale.js";
 import "./timeline.js";
@@ -54,6 +55,9 @@ export class Calendar extends HTMLElement {
     this._narrow = matchMedia(NARROW);
     this._connected = new AbortController();
     this._page = new LeasePage(this._api, (...said) => this._changed(...said));
+    this._operators = new OperatorsPage(this._api, session, (...said) => this._changed(...said));
+    this._toOperators = element("a", { href: OPERATORS, hidden: true }, text("operators"));
+    this._main = element("main");
     this._span = element("select");
     this._view = element("div");
     this._kind = element("select");
@@ -67,8 +71,8 @@ export class Calendar extends HTMLElement {
     this._start();
     this._timer = window.setInterval(() => {
       if (document.hidden) return;
-      if (this._page.hidden) this._refresh();
-      else this._page.refresh();
+      if (this._main.hidden) this._refreshPages();
+      else this._refresh();
     }, AGAIN);
   }
 
@@ -78,14 +82,17 @@ export class Calendar extends HTMLElement {
     this._narrow.onchange = null;
   }
 
-  /** Show what the address says: the page of a lease, or the calendar. */
+  /** Show what the address says: the page of a lease, that of operators, or the calendar. */
   _route = () => {
     for (const dialog of document.querySelectorAll("dialog")) dialog.close();
     const id = leaseIn(location.hash);
-    for (const each of [this._nav, this._main]) each.hidden = Boolean(id);
+    const isOperators = location.hash === OPERATORS;
+    for (const each of [this._nav, this._main]) each.hidden = Boolean(id) || isOperators;
     this._page.hidden = !id;
+    this._operators.hidden = !isOperators;
     document.title = text("title");
     if (id) this._page.open(id);
+    else if (isOperators) this._operators.open();
     else if (this._rows.isKnown) this._show();
   };
 
@@ -116,20 +123,21 @@ export class Calendar extends HTMLElement {
         drawing: (/** @type {CustomEvent} */ event) => this._judge(event.detail),
         drawn: (/** @type {CustomEvent} */ event) => this._do(event.detail),
         undrawn: () => this._undrawn(),
-        new: (/** @type {CustomEvent} */ event) => this._create({ ...soonIn(this._scale), requirement: event.detail?.requirement }),
+        new: (/** @type {CustomEvent} */ event) => this._create({ ...soonIn(this._scale), requirement: event.detail?.requirement, host: hostOf(event.detail) }),
       },
     });
     this._curve = element("blazar-curve");
     this._list = element("div", { class: "list" });
     this._waits = element("aside", { class: "waiting", hidden: true, "aria-label": text("heldAndWaiting") });
     this._nav = this._tools();
-    this._main = element("main", {}, this._waits, this._curve, this._timeline, this._list);
+    this._main.append(this._waits, this._curve, this._timeline, this._list);
     this._projects = element("span", { class: "project" }, text("who", { user: session.user, project: session.project?.name ?? "" }));
     this.append(
       element(
         "header",
         { class: "top" },
         element("h1", {}, text("title")),
+        this._toOperators,
         this._projects,
         button(text("newLease"), () => this._create(soonIn(this._scale)), {
           class: "primary",
@@ -139,9 +147,11 @@ export class Calendar extends HTMLElement {
       this._nav,
       this._main,
       this._page,
+      this._operators,
       this._told,
     );
     this._offerProjects();
+    this._operators.isAllowed().then((isAllowed) => (this._toOperators.hidden = !isAllowed));
   }
 
   async _offerProjects() {
@@ -314,6 +324,10 @@ export class Calendar extends HTMLElement {
     }
   }
 
+  async _refreshPages() {
+    await Promise.all([this._page.refresh(), this._operators.refresh()]);
+  }
+
   /** The bars in the window, with the names of their rows. @returns {{ row: string, bar: Bar }[]} */
   _bars() {
     const rows = this._rows;
@@ -329,26 +343,15 @@ export class Calendar extends HTMLElement {
   }
 
   _table() {
-    const heads = /** @type {const} */ (["row", "lease", "status", "starts", "ends"]);
-    const rows = this._bars().map(({ row, bar }) =>
-      element(
-        "tr",
-        {},
-        element("th", { scope: "row" }, row),
-        element("td", {}, button(nameOf(bar), () => this._open(bar), { class: "link" })),
-        element("td", {}, statusName(bar.status)),
-        element("td", {}, shown(bar.start)),
-        element("td", {}, shown(bar.end)),
-      ),
-    );
-    const table = element(
-      "table",
-      {},
-      element("thead", {}, element("tr", {}, ...heads.map((key) => element("th", { scope: "col" }, text(key))))),
-      element("tbody", {}, ...rows),
-    );
+    const rows = this._bars().map(({ row, bar }) => [
+      row,
+      button(nameOf(bar), () => this._open(bar), { class: "link" }),
+      statusName(bar.status),
+      shown(bar.start),
+      shown(bar.end),
+    ]);
     const empty = rows.length ? null : element("p", { class: "quiet" }, text("nothing"));
-    return [table, ...(empty ? [empty] : []), this._pager()];
+    return [table(["row", "lease", "status", "starts", "ends"], rows), ...(empty ? [empty] : []), this._pager()];
   }
 
   _pager() {
@@ -424,7 +427,9 @@ export class Calendar extends HTMLElement {
 
   /** @param {import("./create.js").Wish} wish */
   _create(wish) {
-    openCreation(this._api, wish, (...said) => this._changed(...said)).catch((failure) => this._tell(messageOf(failure)));
+    const { host, ...dates } = wish;
+    const mine = this._toOperators.hidden ? dates : wish;
+    openCreation(this._api, mine, (...said) => this._changed(...said)).catch((failure) => this._tell(messageOf(failure)));
   }
 
   /** Ask whether what is being drawn would fit. @param {Drawing} drawing */
@@ -440,7 +445,7 @@ export class Calendar extends HTMLElement {
   /** @param {Drawing} drawing */
   _do({ bar, row, dates }) {
     this._undrawn();
-    if (!bar) this._create({ ...dates, requirement: row?.requirement });
+    if (!bar) this._create({ ...dates, requirement: row?.requirement, host: hostOf(row) });
     else if (Object.keys(changeOf(bar, dates)).length) {
       changeDates(this._api, bar, dates, (...said) => this._changed(...said));
     }
@@ -459,7 +464,7 @@ export class Calendar extends HTMLElement {
   /** @param {string} said @param {() => Promise<unknown>} [undo] */
   async _changed(said, undo) {
     this._tell(said, undo);
-    await Promise.all([this._refresh(), this._page.refresh()]);
+    await Promise.all([this._refresh(), this._refreshPages()]);
   }
 
   /** @param {string} said @param {() => Promise<unknown>} [undo] what was done */
@@ -476,6 +481,11 @@ export class Calendar extends HTMLElement {
     await this._session.end();
     this._events.left();
   }
+}
+
+/** @param {import("./rows.js").Row | undefined} row @returns {string} the name of its host; empty where it is none */
+function hostOf(row) {
+  return row?.requirement ? row.name : "";
 }
 
 customElements.define("blazar-calendar", Calendar);

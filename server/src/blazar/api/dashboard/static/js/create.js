@@ -6,6 +6,7 @@ import { button, choice, element, labelled } from "./element.js";
 import { HOUR, MINUTE, momentField, parsed, shown, wire } from "./moments.js";
 import { openOffer } from "./held.js";
 import { messageOf } from "./lease.js";
+import { openMaintenance } from "./maintenance.js";
 import { kindFields, kindSchemas } from "./fields.js";
 import { offers } from "./offers.js";
 import { kindName, text } from "./texts.js";
@@ -16,7 +17,7 @@ const SIZE = { amount: 1, vcpus: 1, memory_mb: 1024, disk_gb: 10 };
 
 const FIRST = "physical:host";
 
-/** @typedef {{ start: number, end: number, requirement?: string }} Wish */
+/** @typedef {{ start: number, end: number, requirement?: string, host?: string }} Wish `host` is one that the user may take away */
 
 /** @param {import("./scale.js").Scale} scale @returns {Wish} two hours soon, or soon after the start of what is on the screen */
 export function soonIn(scale) {
@@ -86,6 +87,12 @@ export async function openCreation(api, wish, changed) {
     instead.replaceChildren(...offers(refusal, (lease) => make({ ...body(), ...lease })));
   }
 
+  /** Take the host away in this time instead. */
+  function maintain() {
+    dialog.close();
+    openMaintenance(api, { start: new Date(from.value).getTime(), end: new Date(to.value).getTime(), hosts: wish.host ?? "" }, changed);
+  }
+
   /** Hold it for a while; claiming it asks for its name. */
   async function hold() {
     const { start_date, end_date, reservations } = body();
@@ -140,6 +147,7 @@ export async function openCreation(api, wish, changed) {
       element("button", { type: "submit", class: "primary" }, text("create")),
       button(text("hold"), hold, { title: text("holdMeans") }),
       wait,
+      wish.host && button(text("maintenanceInstead"), maintain),
     ),
   );
   const dialog = openDialog(text("newLease"), form);

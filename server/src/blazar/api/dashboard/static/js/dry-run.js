@@ -3,7 +3,7 @@
 const PAUSE = 300;
 
 export class DryRun {
-  /** @param {(refusal: unknown) => void} tell with null where it would be done */
+  /** @param {(refusal: unknown, answer?: unknown) => void} tell with null, and with the answer, where it would be done */
   constructor(tell) {
     this._tell = tell;
     this._waits = 0;
@@ -15,11 +15,11 @@ export class DryRun {
     this.forget();
     const asked = this._asked;
     this._waits = window.setTimeout(async () => {
-      const refusal = await send().then(
-        () => null,
-        (failure) => failure,
+      const [refusal, answer] = await send().then(
+        (done) => [null, done],
+        (failure) => [failure, undefined],
       );
-      if (asked === this._asked) this._tell(refusal);
+      if (asked === this._asked) this._tell(refusal, answer);
     }, PAUSE);
   }
 

@@ -48,6 +48,22 @@ export function button(text, act, properties = {}) {
 }
 
 /**
+ * @param {readonly import("./texts.js").Key[]} heads
+ * @param {(string | Node)[][]} rows the first cell of each is its heading
+ * @returns {HTMLTableElement}
+ */
+export function table(heads, rows) {
+  const cells = (/** @type {(string | Node)[]} */ row) =>
+    row.map((cell, at) => (at ? element("td", {}, cell) : element("th", { scope: "row" }, cell)));
+  return element(
+    "table",
+    {},
+    element("thead", {}, element("tr", {}, ...heads.map((key) => element("th", { scope: "col" }, text(key))))),
+    element("tbody", {}, ...rows.map((row) => element("tr", {}, ...cells(row)))),
+  );
+}
+
+/**
  * A field with its label.
  * @param {string} text
  * @param {HTMLElement} field

@@ -31,6 +31,12 @@ export class Session {
     return body.projects.map((/** @type {any} */ each) => ({ id: each.id, name: each.name }));
   }
 
+  /** @returns {Promise<Map<string, string>>} the names of all projects by their ids, as far as Keystone tells the user */
+  async projectNames() {
+    const { body } = await this.keystone.ask("GET", "/projects", { token: this.token }).catch(() => ({ body: { projects: [] } }));
+    return new Map(body.projects.map((/** @type {any} */ each) => [each.id, each.name]));
+  }
+
   /** @param {string} projectId @returns {Promise<Session>} the same user with a token for another project */
   within(projectId) {
     const identity = { methods: ["token"], token: { id: this.token } };

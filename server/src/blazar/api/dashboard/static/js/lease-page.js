@@ -23,7 +23,7 @@ export class LeasePage extends HTMLElement {
     this._facts = element("div");
     this._acts = element("div", { class: "acts" });
     this._feed = element("div", { class: "feed" });
-    this._content = element("main", { class: "lease-page" });
+    this._content = element("main", { class: "own-page" });
   }
 
   connectedCallback() {

@@ -2,8 +2,9 @@
 
 import { openDates } from "./dates.js";
 import { openDialog } from "./dialog.js";
-import { button, choice, copyable, element, labelled } from "./element.js";
+import { button, choice, copyable, element, labelled, table } from "./element.js";
 import { kindSchemas } from "./fields.js";
+import { openMaintenanceBar } from "./maintenance.js";
 import { DAY, HOUR, duration, parsed, shown, wire } from "./moments.js";
 import { leaseIn, toLease } from "./routes.js";
 import { nameOf } from "./timeline.js";
@@ -22,10 +23,13 @@ const OWN = [
  * @param {import("./dates.js").Changed} changed
  */
 export async function openLease(api, bar, changed) {
+  if (bar.type === "maintenance") {
+    openMaintenanceBar(api, bar, changed);
+    return;
+  }
   if (bar.type !== "lease" || !bar.id) {
     const when = element("p", {}, `${shown(bar.start)} – ${shown(bar.end)}`);
-    const more = bar.type === "maintenance" ? null : element("p", { class: "quiet" }, text("notYours"));
-    openDialog(nameOf(bar), when, more);
+    openDialog(nameOf(bar), when, element("p", { class: "quiet" }, text("notYours")));
     return;
   }
   const content = element("div", { class: "lease" }, text("loading"));
@@ -158,11 +162,7 @@ function history(lease) {
   if (lease.updated_at) known.push([text("changedLast"), lease.updated_at, statusName(lease.status)]);
   known.sort(([, one], [, other]) => parsed(one) - parsed(other));
   if (lease.created_at) known.unshift([text("made"), lease.created_at, text("by", { user: lease.user_id })]);
-  const rows = known.map(([what, when, outcome]) =>
-    element("tr", {}, element("td", {}, what), element("td", {}, shown(parsed(when))), element("td", {}, outcome)),
-  );
-  const heads = /** @type {const} */ (["event", "time", "outcome"]).map((key) => element("th", { scope: "col" }, text(key)));
-  return element("table", {}, element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...rows));
+  return table(["event", "time", "outcome"], known.map(([what, when, outcome]) => [what, shown(parsed(when)), outcome]));
 }
 
 /** How servers get into a reservation, by the words of the kind's own documentation. @param {any} told */

@@ -170,6 +170,53 @@ const ENGLISH = {
   waitsInLine: "The lease {name} waits in line, at position {position}.",
   created: "The lease {name} is made.",
   datesMissing: "Give both dates.",
+  operators: "For operators",
+  health: "Health",
+  lateness: "Lateness of events",
+  seconds: "{seconds} s",
+  outbox: "Notifications that wait",
+  threads: "Threads that do not work",
+  allWork: "none",
+  unknown: "not known",
+  drift: "Comparison with the cloud",
+  driftMeans: "What differs between the database and the cloud is counted by the metric blazar_differences, and listed by blazar-db-manage reconcile --dry-run.",
+  notCompared: "off, or done by other managers",
+  inError: "Leases in ERROR:",
+  managers: "Managers",
+  host: "Host",
+  state: "State",
+  version: "Version",
+  eventsNow: "Events under way",
+  plansWaiting: "Plans that wait",
+  seen: "Last seen",
+  utilisation: "What is reserved",
+  quantity: "Quantity",
+  timeAhead: "Time ahead",
+  overTime: "Over time",
+  mean: "Mean",
+  most: "At most",
+  reservedOf: "{reserved} of {total}",
+  percent: "{percent} %",
+  projects: "Projects: what they use of their limits",
+  limit: "Limit",
+  noLimit: "none",
+  ofLimit: "Of the limit",
+  moreProjects: "The first {count} projects are shown.",
+  limitsBy: "Limits are set by a command:",
+  maintenances: "Maintenance",
+  newMaintenance: "New maintenance",
+  maintenanceInstead: "Maintenance instead",
+  noMaintenance: "None is planned.",
+  hosts: "Hosts",
+  hostsField: "Hosts, by name or ID",
+  hostsAndDates: "Name the hosts, and give both dates.",
+  impact: "Leases that move: {moves}; that break: {breaks}; that stay: {stays}.",
+  effect: "What becomes of it",
+  forceMeans: "Do it all the same: leases that have begun move at once and lose their servers; others lack hosts.",
+  takeAway: "Take the hosts away",
+  takenAway: "The hosts are taken away: {name}.",
+  endMaintenance: "End it",
+  maintenanceEnded: "The maintenance {name} is ended: its hosts are back.",
   agenda: "Agenda",
   trouble: "No lease may get it now: {reason}",
   updated: "Updated {time}",
@@ -230,6 +277,23 @@ const PARAMETERS = {
  */
 export function parameterName(name) {
   return PARAMETERS[name] ?? name.replaceAll("_", " ");
+}
+
+/** @type {Record<string, string>} */
+const EFFECTS = {
+  moves: "moves to other hosts",
+  breaks: "breaks",
+  stays: "stays",
+  nothing_suits: "no other host suits",
+  has_begun: "it has begun",
+  not_now: "it is being changed, or is an offer: ask again",
+  ends_before: "it ends before",
+  is_ending: "it is being ended",
+};
+
+/** What a maintenance does to a lease, and why. @param {string} effect @param {string | null} reason */
+export function effectName(effect, reason) {
+  return [effect, reason].filter((word) => word !== null).map((word) => EFFECTS[word] ?? statusName(word)).join(": ");
 }
 
 /**

@@ -1,0 +1,244 @@
+/** What operators look at: the managers, how much is reserved when, the projects, and hosts that are taken away. */
+
+import { button, choice, copyable, element, labelled, table } from "./element.js";
+import { messageOf, section } from "./lease.js";
+import { endMaintenance, openMaintenance } from "./maintenance.js";
+import { DAY, HOUR, MINUTE, parsed, shown, wire } from "./moments.js";
+import { toLease } from "./routes.js";
+import { text } from "./texts.js";
+
+/** The times ahead of which the use is told. @type {[import("./texts.js").Key, number][]} */
+const SPANS = [["day", DAY], ["week", 7 * DAY], ["fourWeeks", 28 * DAY], ["quarter", 91 * DAY], ["year", 365 * DAY]];
+const MOST_PROJECTS = 50;
+const PAGE = 1000;
+const PLOT = { width: 220, height: 34 };
+
+/** @typedef {{ at: number, total: number, reserved: number }} Step */
+
+export class OperatorsPage extends HTMLElement {
+  /**
+   * @param {import("./api.js").Api} api
+   * @param {import("./keystone.js").Session} session
+   * @param {import("./dates.js").Changed} changed
+   */
+  constructor(api, session, changed) {
+    super();
+    this._api = api;
+    this._session = session;
+    this._changed = changed;
+    this._span = 7 * DAY;
+    this._heading = element("h2", { tabindex: -1 }, text("operators"));
+    const spans = Object.fromEntries(SPANS.map(([key, length]) => [String(length), text(key)]));
+    const span = choice(spans, String(this._span), (value) => {
+      this._span = Number(value);
+      this._utilisation.replaceChildren();
+      this._tell(this._utilisation, () => this._readUtilisation());
+    });
+    this._health = element("div");
+    this._managers = element("div");
+    this._utilisation = element("div");
+    this._projects = element("div");
+    this._maintenances = element("div");
+    this._content = element(
+      "main",
+      { class: "own-page" },
+      element("a", { href: "#" }, `‹ ${text("toCalendar")}`),
+      this._heading,
+      section("health", this._health),
+      section("managers", this._managers),
+      section("utilisation", labelled(text("timeAhead"), span), this._utilisation),
+      section("maintenances", this._maintenances),
+      section("projects", this._projects),
+    );
+  }
+
+  connectedCallback() {
+    if (!this.firstChild) this.append(this._content);
+  }
+
+  /** Whether the user may see this page. @returns {Promise<boolean>} */
+  async isAllowed() {
+    return this._api.get("services").then(() => true, () => false);
+  }
+
+  async open() {
+    document.title = `${text("operators")} · ${text("title")}`;
+    this._heading.focus();
+    await Promise.all([this.refresh(), this._tell(this._projects, () => this._readProjects())]);
+  }
+
+  async refresh() {
+    if (this.hidden) return;
+    await Promise.all([
+      this._tell(this._health, () => this._readHealth()),
+      this._tell(this._managers, () => this._readManagers()),
+      this._tell(this._utilisation, () => this._readUtilisation()),
+      this._tell(this._maintenances, () => this._readMaintenances()),
+    ]);
+  }
+
+  /** Show what was read, or why it was not; the parts of the page do not wait for each other. @param {HTMLElement} place @param {() => Promise<Node[]>} read */
+  async _tell(place, read) {
+    const found = await read().catch((refusal) => [element("p", { role: "alert" }, messageOf(refusal))]);
+    const renewed = element("div", {}, ...found);
+    // What says the same stays, and so does the focus in it.
+    if (renewed.textContent !== place.textContent) place.replaceChildren(...renewed.childNodes);
+  }
+
+  async _readHealth() {
+    const { status, details } = await this._api.health();
+    const { threads = {}, event_lag_seconds: late, outbox, ...parts } = details;
+    const idle = Object.entries(threads).filter(([, state]) => state !== "OK");
+    const { leases } = await this._api.get("leases", { status: "ERROR", fields: "id,name", limit: 20 });
+    const inError = leases.map((/** @type {any} */ { id, name }) => element("li", {}, element("a", { href: toLease(id) }, name)));
+    return [
+      facts([
+        [text("status"), status],
+        ...Object.entries(parts).map(([part, state]) => /** @type {[string, string]} */ ([part, String(state)])),
+        [text("lateness"), late === undefined ? text("unknown") : text("seconds", { seconds: late })],
+        [text("outbox"), String(outbox ?? text("unknown"))],
+        [text("threads"), idle.map(([name, state]) => `${name}: ${state}`).join(", ") || text("allWork")],
+        [text("drift"), threads.drift ?? text("notCompared")],
+      ]),
+      element("p", { class: "quiet" }, text("driftMeans")),
+      ...(inError.length ? [element("p", { class: "warning" }, text("inError")), element("ul", {}, ...inError)] : []),
+    ];
+  }
+
+  async _readManagers() {
+    const { services } = await this._api.get("services");
+    const heads = /** @type {const} */ (["host", "state", "version", "eventsNow", "plansWaiting", "lateness", "seen"]);
+    const rows = services.map((/** @type {any} */ each) => [
+      each.host,
+      each.state,
+      each.version,
+      String(each.events),
+      String(each.plans),
+      text("seconds", { seconds: each.late_seconds }),
+      shown(parsed(each.seen_at)),
+    ]);
+    return [wide(heads, rows)];
+  }
+
+  async _readUtilisation() {
+    const from = Math.ceil(Date.now() / MINUTE) * MINUTE;
+    const to = from + this._span;
+    const { capacity } = await this._api.get("capacity", { start_date: wire(from), end_date: wire(to) });
+    const rows = capacity.quantities
+      .filter((/** @type {any} */ { steps }) => steps.some((/** @type {any} */ step) => step.total > 0))
+      .map((/** @type {any} */ { name, steps: told }) => {
+        /** @type {Step[]} */
+        const steps = told.map((/** @type {any} */ step) => ({ at: parsed(step.from), total: step.total, reserved: step.reserved ?? 0 }));
+        const most = Math.max(...steps.map(share));
+        return [
+          name.replaceAll("_", " "),
+          plot(steps, from, to),
+          text("reservedOf", { reserved: steps[0].reserved, total: steps[0].total }),
+          percent(mean(steps, to)),
+          percent(most),
+        ];
+      });
+    return [wide(["quantity", "overTime", "now", "mean", "most"], rows)];
+  }
+
+  async _readMaintenances() {
+    const { maintenances } = await this._api.get("maintenances");
+    const hosts = maintenances.length ? await this._hostNames() : new Map();
+    const rows = maintenances.map((/** @type {any} */ each) => {
+      const ends = button(text("endMaintenance"), () =>
+        endMaintenance(this._api, each.id, this._changed).catch((refusal) => this._changed(messageOf(refusal))),
+      { class: "danger", "aria-label": `${text("endMaintenance")}: ${each.name}` });
+      const names = each.hosts.map((/** @type {string} */ id) => hosts.get(id) ?? id).join(", ");
+      return [each.name, names, shown(parsed(each.start_date)), shown(parsed(each.end_date)), each.reason ?? "", ends];
+    });
+    const start = Math.ceil((Date.now() + 5 * MINUTE) / HOUR) * HOUR;
+    const make = button(text("newMaintenance"), () =>
+      openMaintenance(this._api, { start, end: start + 2 * HOUR, hosts: "" }, this._changed),
+    );
+    const found = rows.length ? wide(["name", "hosts", "starts", "ends", "why", "change"], rows) : element("p", { class: "quiet" }, text("noMaintenance"));
+    return [found, make];
+  }
+
+  async _hostNames() {
+    const { hosts } = await this._api.get("os-hosts", { limit: PAGE });
+    return new Map(hosts.map((/** @type {any} */ host) => [host.id, host.hypervisor_hostname]));
+  }
+
+  /** What the projects that have leases ahead, or limits of their own, use of their limits. */
+  async _readProjects() {
+    const [{ quotas }, { leases, leases_links: more }, names] = await Promise.all([
+      this._api.get("quotas"),
+      this._api.get("leases", { ends_after: wire(Date.now()), fields: "project_id", sort: "end_date", limit: PAGE }),
+      this._session.projectNames(),
+    ]);
+    const ids = new Set([...quotas, ...leases].map((/** @type {any} */ each) => each.project_id));
+    const nameOf = (/** @type {string} */ id) => names.get(id) ?? id;
+    const told = [...ids].sort((one, other) => nameOf(one).localeCompare(nameOf(other))).slice(0, MOST_PROJECTS);
+    /** @type {(string | Node)[][]} */
+    const rows = [];
+    for (const id of told) {
+      const { usage } = await this._api.get(`quotas/${id}/usage`);
+      for (const { name, limit, now, peak } of usage.limits) {
+        if (peak > 0 || limit >= 0 && name !== "leases") {
+          const ratio = limit > 0 ? element("meter", { min: 0, max: limit, value: peak, "aria-label": name }) : "";
+          rows.push([nameOf(id), name.replaceAll("_", " "), limit < 0 ? text("noLimit") : String(limit), String(now), String(peak), ratio]);
+        }
+      }
+    }
+    const isCut = more?.length || ids.size > told.length;
+    return [
+      wide(["project", "quantity", "limit", "now", "most", "ofLimit"], rows),
+      ...(isCut ? [element("p", { class: "quiet" }, text("moreProjects", { count: told.length }))] : []),
+      element("p", { class: "quiet" }, text("limitsBy")),
+      copyable("openstack reservation quota set PROJECT_ID hosts=10"),
+    ];
+  }
+}
+
+/** @param {Step} step */
+function share({ total, reserved }) {
+  return total > 0 ? reserved / total : 0;
+}
+
+/** @param {Step[]} steps @param {number} end @returns {number} the share that is reserved, over all of the time */
+function mean(steps, end) {
+  const weighed = steps.map((step, at) => share(step) * ((steps[at + 1]?.at ?? end) - step.at));
+  return weighed.reduce((sum, each) => sum + each, 0) / Math.max(end - steps[0].at, 1);
+}
+
+/** @param {number} part */
+function percent(part) {
+  return text("percent", { percent: Math.round(part * 100) });
+}
+
+/** @param {Step[]} steps @param {number} from @param {number} to @returns {HTMLElement} what is reserved over time; the numbers stand beside it */
+function plot(steps, from, to) {
+  const { width, height } = PLOT;
+  const canvas = element("canvas", { class: "plot", "aria-hidden": "true", width: width * devicePixelRatio, height: height * devicePixelRatio });
+  requestAnimationFrame(() => {
+    const pen = canvas.getContext("2d");
+    if (!pen) return;
+    const style = getComputedStyle(canvas);
+    pen.scale(devicePixelRatio, devicePixelRatio);
+    pen.fillStyle = style.stroke;
+    steps.forEach((step, at) => {
+      const x = ((step.at - from) / (to - from)) * width;
+      const end = (((steps[at + 1]?.at ?? to) - from) / (to - from)) * width;
+      const y = share(step) * height;
+      pen.fillRect(x, height - y, end - x, y);
+    });
+  });
+  return canvas;
+}
+
+/** @param {[string, string][]} known */
+function facts(known) {
+  return element("dl", {}, ...known.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
+}
+
+/** A table that is scrolled by itself where it is wider than the page. @param {Parameters<typeof table>} of */
+function wide(...of) {
+  return element("div", { class: "scrolls", tabindex: 0, role: "group", "aria-label": of[0].map((key) => text(key)).join(", ") }, table(...of));
+}
+
+customElements.define("blazar-operators", OperatorsPage);
