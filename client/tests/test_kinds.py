@@ -9,7 +9,12 @@ import pytest
 
 from blazarclient.commands.lease_file import parse_lease_file
 from blazarclient.kinds.registry import installed_kinds
-from blazarclient.kinds.reservations import help_text, parse_reservation, parse_reservation_update
+from blazarclient.kinds.reservations import (
+    help_text,
+    needed_version,
+    parse_reservation,
+    parse_reservation_update,
+)
 from blazarclient.parsing.errors import InvalidInput
 from blazarclient.parsing.pairs import parse_pairs
 
@@ -61,6 +66,21 @@ INSTANCE = {"resource_type": "virtual:instance", "vcpus": 1, "memory_mb": 512, "
                 "resource_type": "instance:server",
                 "server_id": "web",
                 "locked": True,
+                "resource_properties": "",
+            },
+        ),
+        (
+            "resource_type=instance:server,server_name=web,image_id=cirros,flavor_id=7,amount=2,"
+            "networks=one+two,security_groups=web,on_end=delete",
+            {
+                "resource_type": "instance:server",
+                "server_name": "web",
+                "image_id": "cirros",
+                "flavor_id": "7",
+                "amount": 2,
+                "networks": ["one", "two"],
+                "security_groups": ["web"],
+                "on_end": ["delete"],
                 "resource_properties": "",
             },
         ),
@@ -118,6 +138,10 @@ def test_what_is_sent(given: str, sent: dict[str, Any]) -> None:
         ("resource_type=flavor:instance,flavor_id=,amount=1", "flavor_id is empty"),
         ("resource_type=instance:server,server_id=web,on_end=burn", "on_end=burn is not possible"),
         ("resource_type=instance:server,server_id=web,locked=maybe", "locked=maybe is not possible"),
+        ("resource_type=instance:server", "needs also server_id, or server_name, image_id, flavor_id"),
+        ("resource_type=instance:server,image_id=cirros", "needs also server_name, flavor_id"),
+        ("resource_type=instance:server,server_id=web,image_id=c", "leave it out, or image_id"),
+        ("resource_type=instance:server,server_id=web,user_data=/no/such/file", "cannot be read"),
         (
             "resource_type=virtual:floatingip,network_id=n,required_floatingips=10.0.0.300",
             "not an IP address",
@@ -215,3 +239,19 @@ def test_a_file_may_hold_times_that_yaml_reads_as_such(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"nowhere\.yaml: No such file"):
         parse_lease_file(tmp_path / "nowhere.yaml")
+
+
+def test_user_data_are_the_contents_of_a_file(tmp_path: Path) -> None:
+    script = tmp_path / "setup.sh"
+    script.write_bytes(b"#!/bin/sh\n")
+    given = f"resource_type=instance:server,server_name=w,image_id=i,flavor_id=f,user_data={script}"
+    assert parse_reservation(parse_pairs(given))["user_data"] == "IyEvYmluL3NoCg=="
+
+
+def test_the_version_that_new_servers_need() -> None:
+    old = {"resource_type": "instance:server", "server_id": "web"}
+    new = {"resource_type": "instance:server", "image_id": "cirros"}
+    assert needed_version({"reservations": [old, HOST]}) is None
+    assert needed_version({"reservations": [old, new]}) == "1.20"
+    assert needed_version({"reservations": [INSTANCE]}) is None
+    assert needed_version({"name": "x"}) is None

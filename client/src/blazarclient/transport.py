@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 import requests
@@ -27,11 +27,20 @@ def version_header(version: str) -> str:
     return f"reservation {version}"
 
 
+def _later(one: str | None, other: str | None) -> str | None:
+    """Return the later one of two versions."""
+    versions = [version for version in (one, other) if version is not None]
+    return max(versions, key=lambda version: [int(part) for part in version.split(".")], default=None)
+
+
 class Transport(ABC):
     """Sends requests. Each method returns the response and its decoded body, which is None if it is empty.
 
-    All methods raise BlazarClientException for a status of 400 or more.
+    All methods raise BlazarClientException for a status of 400 or more. `needed_version` tells which version
+    of the API a body needs at least, where it needs one.
     """
+
+    needed_version: Callable[[Body], str | None] = staticmethod(lambda body: None)
 
     def get(self, url: str, version: str | None = None) -> Response:
         return self.request(url, "GET", version=version)
@@ -62,6 +71,7 @@ class Transport(ABC):
         `version` is the version of the API that is asked for. Without it no header is sent, and the service
         answers as version 1.0. `headers` are further headers of the request.
         """
+        version = _later(version, None if body is None else self.needed_version(body))
         asked = {} if version is None else {VERSION_HEADER: version_header(version)}
         response = self._send(
             url, method, {**asked, **(headers or {})}, {} if body is None else {"json": body}

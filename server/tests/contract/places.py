@@ -21,7 +21,7 @@ from openstack.connection import Connection
 from blazar.adapters.memory.cloud import MemoryCloud
 from blazar.adapters.openstack.cloud import connect
 from blazar.domain.errors import CloudRefused
-from blazar.service.ports import Cloud, Flavor, Server, Subnet
+from blazar.service.ports import Cloud, Flavor, Image, Server, Subnet
 from blazar_sandbox.cloud import Cloud as Sandbox
 from blazar_sandbox.server import SandboxServer
 
@@ -70,6 +70,9 @@ class Place(Protocol):
 
     def images(self) -> set[str]:
         """Names of all images."""
+
+    def add_image(self) -> str:
+        """An image that all may boot from: its id."""
 
     def fill_image(self, image_id: str) -> None:
         """Let the hypervisor have stored the image of a server; the lab's hypervisors store none."""
@@ -132,6 +135,11 @@ class MemoryPlace:
         self.cloud.boot(name, host)
         self.cloud.state.flavor_of[name] = flavor
         return self.cloud.state.servers[name]
+
+    def add_image(self) -> str:
+        image = Image("44444444-4444-4444-8444-444444444444", "dummy", "active")
+        self.cloud.state.public_images[image.id] = image
+        return image.id
 
     def boot_reserved(self, name: str, flavor: str) -> Server | None:
         try:
@@ -215,6 +223,9 @@ class RealPlace:
             return None
         host = self._admin.compute.get_server(server.id).compute_host
         return Server(server.id, name, host, server.status, server.project_id, created=server.created_at)
+
+    def add_image(self) -> str:
+        return str(self._image)
 
     def fill_image(self, image_id: str) -> None:
         images = self._admin.image

@@ -334,6 +334,7 @@ class ShownKind:
     """Renders a reservation's parameters as they are."""
 
     parameters_schema: ClassVar[Mapping[str, Any]] = {}
+    later_parameters: ClassVar[Mapping[str, tuple[int, int]]] = {}
 
     def render(self, reservation: Reservation) -> dict[str, Any]:
         return dict(reservation.parameters)

@@ -14,7 +14,7 @@ from blazar.domain.planning.steps import Steps
 from blazar.domain.resource import Inventory, Pool, Registration
 from blazar.domain.time import HORIZON
 from blazar.kinds.flavor import FlavorKind
-from blazar.kinds.flavor.errors import FlavorNotFound
+from blazar.kinds.slots.errors import FlavorNotFound
 from blazar.service import capacity
 from blazar.service.calendars import Calendars, Limits
 from blazar.service.capacity import (

@@ -21,8 +21,8 @@ from blazar.domain.errors import (
     NotEnoughResources,
 )
 from blazar.domain.lease.lease import LeaseStatus, ReservationStatus
-from blazar.kinds.flavor.errors import FlavorNotFound
 from blazar.kinds.slots.actuator import resource_class
+from blazar.kinds.slots.errors import FlavorNotFound
 from blazar.service.commands import NOW, ReservationChange, ReservationRequest
 from blazar.service.ports import Flavor
 

@@ -14,7 +14,8 @@ class Field:
     """One key of a reservation.
 
     A create request always contains a field with `sends_default`; it contains another one only if the user
-    gives it. Subclasses define the type of the value.
+    gives it. `since` is the version of the API that brought the field, where that is a later one.
+    Subclasses define the type of the value.
     """
 
     name: str
@@ -22,6 +23,7 @@ class Field:
     required: bool = False
     default: Any = None
     sends_default: bool = False
+    since: str | None = None
 
     def parse(self, value: Any) -> Any:
         """Return the value of a request for a typed value or a value of a file. Raises InvalidInput."""

@@ -70,6 +70,23 @@ def parse_reservation_update(given: Mapping[str, Any], kinds: Sequence[Kind] | N
     return body
 
 
+def needed_version(body: Mapping[str, Any]) -> str | None:
+    """Return the version of the API that knows all keys of the reservations in a request; None where each
+    version does."""
+    by_type, needed = _by_type(None), [""]
+    listed = body.get("reservations")
+    for reservation in listed if isinstance(listed, list | tuple) else ():
+        kind = by_type.get(str(reservation.get("resource_type")))
+        for item in kind.fields if kind else ():
+            if item.since and item.name in reservation:
+                needed.append(item.since)
+    return max(needed, key=_order) or None
+
+
+def _order(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part)
+
+
 def help_text(kinds: Sequence[Kind] | None = None) -> str:
     """Return all kinds and their keys for `--help`; optional keys are in brackets."""
     lines = []

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from keystoneauth1.session import Session
 
 from blazarclient.kinds.registry import installed_kinds
+from blazarclient.kinds.reservations import needed_version
 from blazarclient.transport import SessionTransport, TokenTransport, Transport
 from blazarclient.v1.allocations import Allocations
 from blazarclient.v1.availability import AvailabilityManager
@@ -50,6 +51,7 @@ class Client:
         places = {name: kwargs.get(name) for name in ("region_name", "interface")}
         self._place = {name: place for name, place in places.items() if place}
         transport = self._transport(**kwargs)
+        transport.needed_version = needed_version
         for kind in installed_kinds():
             for name, manager in kind.managers(transport).items():
                 setattr(self, name, manager)

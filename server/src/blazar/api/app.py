@@ -122,7 +122,7 @@ def routes(
     maintenances = MaintenanceActions(service, authorizer)
     subscriptions = SubscriptionActions(service, authorizer, streams)
     feeds = FeedActions(service, authorizer, has_dashboard)
-    ask = AvailabilityActions(service, authorizer, tells_shortages).ask
+    ask = AvailabilityActions(service, kinds, authorizer, tells_shortages).ask
     # fmt: off
     core = (
         Route("GET", "/", versions.choices, 300, reply=VERSIONS, public=True),

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from blazar.api.authorization import Authorizer
 from blazar.api.errors import told
+from blazar.api.later_parameters import body_of
 from blazar.api.microversion import newest
 from blazar.api.offers import offers_of
 from blazar.api.routing import Request
@@ -22,14 +23,16 @@ from blazar.service.commands import CreateLease
 from blazar.service.context import Caller
 from blazar.service.interface import AvailabilityInterface, Service
 from blazar.service.offers.store import OFFERS
+from blazar.service.ports.kind import Kinds
 
 
 class AvailabilityActions:
     """The action on availability. ``tells_shortages``: callers who are not administrators may know how much
     is free."""
 
-    def __init__(self, service: Service, authorizer: Authorizer, tells_shortages: bool) -> None:
+    def __init__(self, service: Service, kinds: Kinds, authorizer: Authorizer, tells_shortages: bool) -> None:
         self._service = service
+        self._kinds = kinds
         self._authorizer = authorizer
         self._tells_shortages = tells_shortages
 
@@ -44,7 +47,7 @@ class AvailabilityActions:
         self._authorizer.require(rules.POST, caller)
         if not (self._tells_shortages or caller.is_admin):
             raise PolicyNotAuthorized(action=rules.POST)
-        asked = validated(newest(QUESTION, request.version), request.body)
+        asked = validated(newest(QUESTION, request.version), body_of(request, self._kinds))
         hold = asked.hold if isinstance(asked, AvailabilityRequestWithHold) else None
         if hold is not None:
             self._authorizer.require(offer_rules.POST, caller)

@@ -10,6 +10,7 @@ from blazar.api import preconditions
 from blazar.api.authorization import Authorizer
 from blazar.api.explanations import Explanations
 from blazar.api.idempotency import request_key
+from blazar.api.later_parameters import body_of
 from blazar.api.lease_lists import listing, place_at, project_of, question, visible_to
 from blazar.api.microversion import Version, newest
 from blazar.api.offers import offers_of
@@ -162,7 +163,7 @@ class LeaseActions:
         """Create a lease in the caller's project."""
         caller = request.caller
         self._authorizer.require(rules.POST, caller)
-        asked = validated(newest(CREATE, request.version), request.body)
+        asked = validated(newest(CREATE, request.version), body_of(request, self._kinds))
         if isinstance(asked, LeaseCreateOrClaim) and asked.offer is not None:
             wish = self._claim_by(asked, caller, str(caller.project_id), caller.user_id)
             claimed = offers_of(self._service, caller).claim(asked.offer, asked.claim(), caller, **wish)
@@ -192,7 +193,7 @@ class LeaseActions:
     def update(self, request: Request) -> Answer:
         """Change a lease; what is not sent stays."""
         caller, lease = request.caller, self._permitted(request, rules.PUT)
-        asked = validated(newest(UPDATE, request.version), request.body)
+        asked = validated(newest(UPDATE, request.version), body_of(request, self._kinds))
         by_duration = {} if asked.duration is None else {"duration": asked.duration}
         wish = self._claim_by(asked, caller, lease.project_id, lease.user_id)
         wish |= self._priority(asked, lease, request)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from blazar.api.authorization import Authorizer
 from blazar.api.explanations import Explanations
+from blazar.api.later_parameters import body_of
 from blazar.api.routing import Request
 from blazar.api.schemas.fields import validated
 from blazar.api.schemas.offers import OfferCreate
@@ -47,7 +48,7 @@ class OfferActions:
         lease with the offer's id."""
         caller = request.caller
         self._authorizer.require(rules.POST, caller)
-        asked = validated(OfferCreate, request.body)
+        asked = validated(OfferCreate, body_of(request, self._kinds))
         offers, command, by_duration = offers_of(self._service, caller), asked.command(), asked.by_duration()
         with self._explanations.explained(request, lambda e: e.explain_create(command, caller, by_duration)):
             offer = offers.create(command, asked.hold, caller, by_duration)

@@ -162,8 +162,9 @@ class Feeds:
         kind = self._kinds.get(reservation.resource_type)
         if kind is None:
             return reservation.resource_type
-        asked = kind.parameters_schema.get("properties", {})
-        found = [(name, reservation.parameters.get(name)) for name in asked]
+        asked = kind.parameters_schema.get("properties", {}).items()
+        shown = [name for name, about in asked if not about.get("writeOnly")]
+        found = [(name, reservation.parameters.get(name)) for name in shown]
         words = ", ".join(f"{name} {_text(value)}" for name, value in found if _says(value))
         return f"{reservation.resource_type}: {words}" if words else reservation.resource_type
 

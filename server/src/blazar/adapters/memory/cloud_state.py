@@ -36,6 +36,8 @@ USERS_MAY = frozenset(
         "create_image",
         "set_server_metadata",
         "remove_server_metadata",
+        "boot_server",
+        "image",
         "images_with",
         "create_trust",
         "is_trust_valid",
@@ -101,6 +103,16 @@ class CloudState:
     locked: set[str] = field(default_factory=set)
     without_offload: bool = False
     """Nova leaves shelved servers on their hosts."""
+    boot_fails: str | None = None
+    """Why servers that are booted come into status ERROR; None where they don't."""
+    user_data: dict[str, str | None] = field(default_factory=dict)
+    """By server."""
+    faults: dict[str, str] = field(default_factory=dict)
+    """Why servers are in status ERROR."""
+    without_server_quota: set[str] = field(default_factory=set)
+    """The projects that can have no more servers."""
+    public_images: dict[str, Image] = field(default_factory=dict)
+    """Those that all may boot from, by id."""
     made_images: list[MadeImage] = field(default_factory=list)
     """Those that were asked for with properties; they are in ``images`` as well."""
     images: list[str] = field(default_factory=list)

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from uuid import UUID
 
 from blazar.adapters.memory.cloud_state import Called, CloudState, MadeImage, Task
 from blazar.domain.errors import CloudRefused, CloudUnavailable, MultipleHostsFound
-from blazar.service.ports import Aggregate, Flavor, Hypervisor, Image, Server, ServerDetails, ServerGroup
+from blazar.service.ports import (
+    Aggregate,
+    Flavor,
+    Hypervisor,
+    Image,
+    NewServer,
+    Server,
+    ServerDetails,
+    ServerGroup,
+)
 
 CLASS = "resources:CUSTOM_"
 SMALL = Flavor("", "small", 1, 512, 1)
@@ -56,11 +66,54 @@ class MemoryCompute:
 
     def servers_on(self, host: str) -> Sequence[Server]:
         self._called("servers_on")
-        return [s for s in self._state.servers.values() if s.host == host]
+        return [self._listed(s) for s in self._state.servers.values() if s.host == host]
 
     def servers_of(self, flavor_id: str) -> Sequence[Server]:
         self._called("servers_of")
-        return self._state.servers_with(flavor_id) if flavor_id in self._state.flavors else []
+        found = self._state.servers_with(flavor_id) if flavor_id in self._state.flavors else []
+        return [self._listed(server) for server in found]
+
+    def _listed(self, server: Server) -> Server:
+        return replace(server, metadata=dict(self._state.server_metadata.get(server.id, {})))
+
+    def boot_server(self, new: NewServer) -> str:
+        actor, state = self._called("boot_server"), self._state
+        project_id = actor.project_id if actor else "service"
+        with state.lock:
+            if project_id in state.without_server_quota:
+                raise CloudRefused(
+                    service="Nova", reason="Quota exceeded for instances: Requested 1 (HTTP 403)"
+                )
+            if new.image_id not in state.public_images:
+                raise CloudRefused(
+                    service="Nova", reason=f"Image {new.image_id} could not be found. (HTTP 400)"
+                )
+            server_id = str(UUID(int=state.next_id()))
+            fault = state.boot_fails
+            try:
+                self.boot(server_id, new.flavor_id, project_id)
+            except CloudRefused as refusal:
+                fault = fault or refusal.message
+                state.flavor_of[server_id] = new.flavor_id
+            host = None if fault else state.servers[server_id].host
+            booted = Server(
+                server_id,
+                new.name,
+                host,
+                "ERROR" if fault else "ACTIVE",
+                project_id,
+                created=f"{state.last_id:09}",
+            )
+            state.servers[server_id] = booted
+            state.server_metadata[server_id] = dict(new.metadata)
+            state.user_data[server_id] = new.user_data
+            if fault:
+                state.faults[server_id] = fault
+            elif new.name in state.slow:
+                state.servers[server_id] = replace(booted, status="BUILD")
+                state.slow.add(server_id)
+                state.tasks[server_id] = Task("spawning", booted)
+            return server_id
 
     def delete_server(self, server_id: str) -> None:
         if self._called("delete_server") is not None:
@@ -100,6 +153,7 @@ class MemoryCompute:
             project_id=found.project_id,
             metadata=dict(state.server_metadata.get(server_id, {})),
             is_locked=server_id in state.locked,
+            fault=state.faults.get(server_id),
         )
 
     def shelve_server(self, server_id: str) -> None:

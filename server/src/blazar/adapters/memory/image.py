@@ -15,6 +15,16 @@ class MemoryImages:
         self._state = state
         self._called = called
 
+    def image(self, image_id: str) -> Image | None:
+        actor = self._called("image")
+        known = self._state.public_images.get(image_id)
+        made = (
+            made.image
+            for made in self._state.made_images
+            if made.image.id == image_id and (actor is None or made.project_id == actor.project_id)
+        )
+        return known or next(made, None)
+
     def images_with(self, name: str, value: str) -> Sequence[Image]:
         actor = self._called("images_with")
         return [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 from blazar.adapters.openstack.session import ServiceApi
 from blazar.service.ports import Image
@@ -18,6 +18,10 @@ class GlanceImages:
 
     def __init__(self, api: ServiceApi) -> None:
         self._api = api
+
+    def image(self, image_id: str) -> Image | None:
+        found = self._api.find(f"{PATH}/{quote(image_id, safe='')}")
+        return None if found is None else _image(found)
 
     def images_with(self, name: str, value: str) -> Sequence[Image]:
         found: list[Image] = []

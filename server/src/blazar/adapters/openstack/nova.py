@@ -11,7 +11,15 @@ from urllib.parse import quote
 from blazar.adapters.openstack.session import ServiceApi
 from blazar.domain.errors import CloudUnavailable, MultipleHostsFound
 from blazar.domain.resource import PropertyValue
-from blazar.service.ports import Aggregate, Flavor, Hypervisor, Server, ServerDetails, ServerGroup
+from blazar.service.ports import (
+    Aggregate,
+    Flavor,
+    Hypervisor,
+    NewServer,
+    Server,
+    ServerDetails,
+    ServerGroup,
+)
 
 HYPERVISOR_FACTS = (
     "vcpus",
@@ -32,6 +40,8 @@ ONE_POLICY = "2.64"
 """From here on a server group has one policy."""
 WITH_SIZES = "2.47"
 """From here on a server is shown with the sizes that it has."""
+WITH_ANY_NETWORK = "2.37"
+"""From here on a server is booted with networks that Nova chooses, or with none."""
 ONTO_A_HOST = "2.91"
 """From here on a server is unshelved onto a host, and out of the zone that it was in."""
 PAGE = 1000
@@ -123,6 +133,21 @@ class NovaCompute:
                 return servers
             marker = {"marker": page[-1].id}
 
+    def boot_server(self, new: NewServer) -> str:
+        networks = new.networks if isinstance(new.networks, str) else [{"uuid": i} for i in new.networks]
+        groups = [{"name": name} for name in new.security_groups]
+        chosen = {"key_name": new.key_name, "user_data": new.user_data, "security_groups": groups}
+        body = {
+            "name": new.name,
+            "imageRef": new.image_id,
+            "flavorRef": new.flavor_id,
+            "networks": networks,
+            "metadata": dict(new.metadata),
+            **{name: value for name, value in chosen.items() if value},
+        }
+        answer = self._api.post("/servers", {"server": body}, WITH_ANY_NETWORK, is_secret=True)
+        return str((answer or {})["server"]["id"])
+
     def delete_server(self, server_id: str) -> None:
         self._api.delete(f"/servers/{server_id}")
 
@@ -132,7 +157,8 @@ class NovaCompute:
     def server(self, server_id: str) -> ServerDetails | None:
         if server_id in NOT_IN_A_PATH:
             return None
-        found = _one(self._api.find(_server_path(server_id), WITH_SIZES), "server")
+        # Administrators are shown its user data.
+        found = _one(self._api.find(_server_path(server_id), WITH_SIZES, is_secret=True), "server")
         return None if found is None else _details(found)
 
     def shelve_server(self, server_id: str) -> None:
@@ -347,7 +373,12 @@ def _server(raw: Mapping[str, Any]) -> Server:
         project_id=raw.get("tenant_id"),
         is_being_deleted=raw.get("OS-EXT-STS:task_state") == "deleting",
         created=raw.get("created"),
+        metadata=_metadata(raw),
     )
+
+
+def _metadata(raw: Mapping[str, Any]) -> Mapping[str, str]:
+    return {str(key): str(value) for key, value in (raw.get("metadata") or {}).items()}
 
 
 def _details(raw: Mapping[str, Any]) -> ServerDetails:
@@ -375,7 +406,7 @@ def _details(raw: Mapping[str, Any]) -> ServerDetails:
         task_state=task_state,
         host=host,
         project_id=raw.get("tenant_id"),
-        metadata={str(key): str(value) for key, value in (raw.get("metadata") or {}).items()},
+        metadata=_metadata(raw),
         is_locked=bool(raw.get("locked")),
         fault=(raw.get("fault") or {}).get("message"),
     )

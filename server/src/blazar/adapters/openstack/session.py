@@ -189,16 +189,24 @@ class ServiceApi:
     def get(self, path: str, version: str | None = None, **params: Any) -> Any:
         return self._call("GET", path, version, params=params)
 
-    def find(self, path: str, version: str | None = None, **params: Any) -> Any | None:
-        """Do as ``get``, but return None where the service says 404."""
-        return self._call("GET", path, version, params=params, absent=(404,))
+    def find(
+        self, path: str, version: str | None = None, is_secret: bool = False, **params: Any
+    ) -> Any | None:
+        """Do as ``get``, but return None where the service says 404. The answer is not logged where it
+        ``is_secret``."""
+        return self._call("GET", path, version, params=params, absent=(404,), **_unlogged(is_secret))
 
     def post(
-        self, path: str, body: Any, version: str | None = None, absent: tuple[int, ...] = ()
+        self,
+        path: str,
+        body: Any,
+        version: str | None = None,
+        absent: tuple[int, ...] = (),
+        is_secret: bool = False,
     ) -> Any | None:
         """Return the answer's body; None for an answer whose status is in ``absent``, which is then no
-        error."""
-        return self._call("POST", path, version, json=body, absent=absent)
+        error. Neither body is logged where it ``is_secret``."""
+        return self._call("POST", path, version, json=body, absent=absent, **_unlogged(is_secret))
 
     def put(
         self, path: str, body: Any, version: str | None = None, absent: tuple[int, ...] = ()
@@ -308,6 +316,11 @@ class ServiceApi:
             extra={"action": "cloud_call", "outcome": outcome},
         )
         self._metrics.cloud_called(self._name, method, outcome, seconds)
+
+
+def _unlogged(is_secret: bool) -> dict[str, Any]:
+    """keystoneauth logs bodies at the level of debugging."""
+    return {"log": False} if is_secret else {}
 
 
 def _sentence(failure: Exception) -> str:

@@ -14,12 +14,12 @@ from blazar.domain.resource import Usage
 from blazar.kinds.fields import described
 from blazar.kinds.flavor import schema
 from blazar.kinds.flavor.schema import FlavorParameters
-from blazar.kinds.flavor.visible import similar_flavors, visible_flavor
 from blazar.kinds.slots import SlotSettings, SlotSize
 from blazar.kinds.slots.actuator import rendered
 from blazar.kinds.slots.affinity import grouping
 from blazar.kinds.slots.kind import BEFORE_END, MEASURES, NOUN, SlotKind, before_end_shown
 from blazar.kinds.slots.needs import RESERVED_CLASS, needs_of
+from blazar.kinds.slots.visible import similar_flavors, visible_flavor
 from blazar.service.ports.kind import Measure, OtherSize, RequestContext
 
 

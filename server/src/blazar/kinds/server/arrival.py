@@ -45,7 +45,7 @@ class Arrival:
 
     def make_ready(self, work: Work, cloud: Cloud, asked: ServerParameters) -> Outcome:
         """Have the server shelved and off its host."""
-        server = cloud.compute.server(asked.server_id)
+        server = cloud.compute.server(asked.adopted_id)
         if server is None:
             return _gone(asked)
         outcome = self._put_away(work, cloud, server)
@@ -55,7 +55,7 @@ class Arrival:
 
     def activate(self, work: Work, cloud: Cloud, asked: ServerParameters) -> Outcome:
         """Have the server run on its host, unless its user has brought it up elsewhere or put it away."""
-        server = cloud.compute.server(asked.server_id)
+        server = cloud.compute.server(asked.adopted_id)
         if server is None:
             return _gone(asked)
         if reason := _taken(server, work.reservation):
@@ -140,7 +140,7 @@ class Arrival:
         """Have the reservation's aggregate, with the host, and no other but the one where the server is
         still. Return it as it was before."""
         compute = cloud.compute
-        wanted = expected_metadata(work.lease, work.reservation, asked.server_id, self._owner_key)
+        wanted = expected_metadata(work.lease, work.reservation, asked.adopted_id, self._owner_key)
         aggregate = known_aggregate(work.reservation, compute)
         if aggregate is None or not wanted.items() <= aggregate.metadata.items():
             aggregate = compute.create_aggregate(work.reservation.id, None, wanted)
@@ -175,7 +175,7 @@ def _host(work: Work) -> str | None:
 
 
 def _gone(asked: ServerParameters) -> GiveUp:
-    return GiveUp(f"server {asked.reserved.name} ({asked.server_id}) is gone: it was deleted")
+    return GiveUp(f"server {asked.reserved.name} ({asked.adopted_id}) is gone: it was deleted")
 
 
 def _taken(server: ServerDetails, reservation: Reservation) -> str | None:

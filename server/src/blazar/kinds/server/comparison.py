@@ -35,14 +35,14 @@ def differences(work: Work, look: Look, asked: ServerParameters, owner_key: str)
         return
     if wanted != set(aggregate.hosts) - _left_behind(asked, wanted, aggregate, look.cloud):
         yield Difference(SORT, subject, named(list(wanted)), named(aggregate.hosts))
-    expected = expected_metadata(work.lease, work.reservation, asked.server_id, owner_key)
+    expected = expected_metadata(work.lease, work.reservation, asked.adopted_id, owner_key)
     yield from differing_metadata(aggregate, expected)
 
 
 def _left_behind(asked: ServerParameters, wanted: set[str], aggregate: Aggregate, cloud: Cloud) -> set[str]:
     """Return the host on which the server still is, where that is not the one that is kept for it."""
     others = set(aggregate.hosts) - wanted
-    server = cloud.compute.server(asked.server_id) if others else None
+    server = cloud.compute.server(asked.adopted_id) if others else None
     return others & {server.host} if server is not None and server.host is not None else set()
 
 

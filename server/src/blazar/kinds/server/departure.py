@@ -5,7 +5,7 @@ as long as there is another way: a server of which no image could be made is she
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -17,7 +17,7 @@ from blazar.kinds.aggregates import existing_aggregate
 from blazar.kinds.server.arrival import LOOK_AFTER, OFFLOADED, ON_A_HOST, SHELVED
 from blazar.kinds.server.marks import RESERVATION, other_reservation, owner_of
 from blazar.kinds.server.schema import ServerParameters, Step
-from blazar.service.ports import Aggregate, Cloud, ServerDetails
+from blazar.service.ports import Aggregate, Cloud, Image, ServerDetails
 from blazar.service.ports.kind import Work
 
 ENDING = "ending"
@@ -43,16 +43,30 @@ class DepartureSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class LeavingServer:
+    """A server that leaves, and what is to be done with it."""
+
+    server: ServerDetails
+    wanted: frozenset[Step]
+    properties: Mapping[str, str]
+    """Those of its image. By the last one of them the image is found again."""
+    key: str = ENDING
+    """Under what the reservation remembers how far its end has come."""
+    may_be_shelved: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class _Ending:
     """How far an end has come."""
 
+    key: str
     step: Step
     since: datetime
     given_up: frozenset[Step]
 
     def remembered(self) -> Mapping[str, Any]:
         return {
-            ENDING: {
+            self.key: {
                 "step": self.step.value,
                 "since": self.since.isoformat(),
                 "given_up": sorted(self.given_up),
@@ -70,7 +84,7 @@ class Departure:
         """Do what was asked for with a server that has served, then forget the host that was kept for it. One
         that never came stays as it is."""
         compute, reservation = cloud.compute, work.reservation
-        server = compute.server(asked.server_id)
+        server = compute.server(asked.adopted_id)
         aggregate = existing_aggregate(reservation, compute)
         if server is not None and other_reservation(server, reservation.id):
             server = None
@@ -78,7 +92,8 @@ class Departure:
             compute.unlock_server(server.id)
         wanted = _wanted(work, server, aggregate, asked) if server is not None else frozenset[Step]()
         if server is not None and wanted:
-            outcome = self._step(work, cloud, server, wanted)
+            properties = {RESERVATION: reservation.id}
+            outcome = self.step(work, cloud, LeavingServer(server, wanted, properties))
             if outcome is not None:
                 return outcome
         if aggregate is not None:
@@ -89,20 +104,18 @@ class Departure:
             (owner_of(work.lease, cloud) or cloud).compute.remove_server_metadata(server.id, RESERVATION)
         return Done()
 
-    def _step(
-        self, work: Work, cloud: Cloud, server: ServerDetails, asked: frozenset[Step]
-    ) -> Outcome | None:
+    def step(self, work: Work, cloud: Cloud, leaving: LeavingServer) -> Outcome | None:
         """Take the next step, or wait for it; None where there is none left."""
-        user = owner_of(work.lease, cloud)
+        user, server = owner_of(work.lease, cloud), leaving.server
         # An image that the service made would not be the user's.
         cannot = frozenset({Step.CREATE_IMAGE}) if user is None else frozenset[Step]()
-        has_image = Step.CREATE_IMAGE in asked and user is not None and _has_image(work, user)
-        ending = self._ending(work, server, asked, cannot, has_image)
+        has_image = user is not None and _has_image(leaving, user)
+        ending = self._ending(work, leaving, cannot, has_image)
         if ending is None:
             return None
         try:
             if server.task_state is None or ending.step is Step.DELETE:
-                self._ask(ending.step, work, server, user or cloud, cloud)
+                self._ask(ending.step, leaving, user or cloud, cloud)
         except (CloudUnavailable, CloudRefused) as failure:
             # Told as a value, for what an exception tells does not remember since when this is tried.
             after = LOOK_AFTER if isinstance(failure, CloudRefused) else None
@@ -110,47 +123,42 @@ class Departure:
         return NotYet(DOING[ending.step].format(name=server.name), LOOK_AFTER, ending.remembered())
 
     def _ending(
-        self,
-        work: Work,
-        server: ServerDetails,
-        asked: frozenset[Step],
-        cannot: frozenset[Step],
-        has_image: bool,
+        self, work: Work, leaving: LeavingServer, cannot: frozenset[Step], has_image: bool
     ) -> _Ending | None:
         """Return the step that is next, and since when. One that took too long is given up for another."""
-        before = work.reservation.cloud_state.get(ENDING, {})
+        before = work.reservation.cloud_state.get(leaving.key, {})
         given_up = frozenset(Step(each) for each in before.get("given_up", ())) | cannot
         while True:
-            step = _next(server, self._instead(asked, given_up), has_image)
+            step = _next(leaving.server, self._instead(leaving, given_up), has_image)
             if step is None:
                 return None
             is_same = before.get("step") == step
             since = datetime.fromisoformat(before["since"]) if is_same else work.now
-            if work.now - since < self._settings.patience or not self._may_give_up(step, asked):
-                return _Ending(step, since, given_up)
+            if work.now - since < self._settings.patience or not self._may_give_up(step, leaving.wanted):
+                return _Ending(leaving.key, step, since, given_up)
             given_up |= {step}
 
-    def _may_give_up(self, step: Step, asked: frozenset[Step]) -> bool:
+    def _may_give_up(self, step: Step, wanted: frozenset[Step]) -> bool:
         if step is Step.SHELVE:
-            return self._settings.deletes_at_last or Step.DELETE in asked
+            return self._settings.deletes_at_last or Step.DELETE in wanted
         return step is not Step.DELETE
 
-    def _instead(self, asked: frozenset[Step], given_up: frozenset[Step]) -> frozenset[Step]:
+    def _instead(self, leaving: LeavingServer, given_up: frozenset[Step]) -> frozenset[Step]:
         """Return what is done in place of what was given up."""
-        wanted = asked
-        if Step.CREATE_IMAGE in given_up:
+        wanted = leaving.wanted
+        if Step.CREATE_IMAGE in given_up and leaving.may_be_shelved:
             wanted = wanted - {Step.DELETE} | {Step.SHELVE}
         if Step.SHELVE in given_up:
             wanted = wanted | {Step.DELETE}
         return wanted - given_up
 
-    def _ask(self, step: Step, work: Work, server: ServerDetails, user: Cloud, cloud: Cloud) -> None:
-        compute = user.compute
+    def _ask(self, step: Step, leaving: LeavingServer, user: Cloud, cloud: Cloud) -> None:
+        compute, server = user.compute, leaving.server
         match step:
             case Step.CREATE_IMAGE:
-                if not user.images.images_with(RESERVATION, work.reservation.id):
+                if not _images(leaving, user):
                     name = f"{self._settings.image_prefix}{server.name}"
-                    compute.create_image(server.id, name, {RESERVATION: work.reservation.id})
+                    compute.create_image(server.id, name, leaving.properties)
             case Step.SUSPEND:
                 compute.suspend_server(server.id)
             case Step.SHELVE if server.status == SHELVED:
@@ -188,5 +196,11 @@ def _next(server: ServerDetails, wanted: frozenset[Step], has_image: bool) -> St
     return next((step for step in Step if step in wanted and due[step]), None)
 
 
-def _has_image(work: Work, user: Cloud) -> bool:
-    return any(i.status == "active" for i in user.images.images_with(RESERVATION, work.reservation.id))
+def _has_image(leaving: LeavingServer, user: Cloud) -> bool:
+    is_wanted = Step.CREATE_IMAGE in leaving.wanted
+    return is_wanted and any(image.status == "active" for image in _images(leaving, user))
+
+
+def _images(leaving: LeavingServer, user: Cloud) -> Sequence[Image]:
+    *_, (name, value) = leaving.properties.items()
+    return user.images.images_with(name, value)

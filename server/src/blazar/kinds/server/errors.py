@@ -13,3 +13,13 @@ class ServerNotFound(NotFound):
 class ServerNotReservable(Conflict):
     code = "server_not_reservable"
     template = "Server {server} cannot be reserved: {reason}."
+
+
+class ImageNotFound(NotFound):
+    code = "image_not_found"
+    template = "Image {image} could not be found."
+
+
+class ServerNetworkNotFound(NotFound):
+    code = "server_network_not_found"
+    template = "Network {network} could not be found."

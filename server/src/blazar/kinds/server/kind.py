@@ -1,4 +1,4 @@
-"""The kind instance:server: what it asks of the calendar, and what becomes of its server."""
+"""The kind instance:server: what it asks of the calendar, and what becomes of its servers."""
 
 from __future__ import annotations
 
@@ -22,12 +22,21 @@ from blazar.kinds.registered_hosts.replies import host_view
 from blazar.kinds.server import comparison, schema
 from blazar.kinds.server.arrival import OFFLOADED, ON_A_HOST, SHELVED, Arrival
 from blazar.kinds.server.departure import Departure, DepartureSettings
-from blazar.kinds.server.errors import ServerNotFound, ServerNotReservable
+from blazar.kinds.server.errors import (
+    ImageNotFound,
+    ServerNetworkNotFound,
+    ServerNotFound,
+    ServerNotReservable,
+)
 from blazar.kinds.server.marks import other_reservation
+from blazar.kinds.server.new_servers import SERVERS, NewServers, numbers_of, size_of
 from blazar.kinds.server.schema import ReservedServer, ServerParameters, Step
+from blazar.kinds.slots import SlotActuator, SlotSettings
+from blazar.kinds.slots import comparison as slots_comparison
 from blazar.kinds.slots.kind import MEASURES, NOUN
 from blazar.kinds.slots.needs import needs_of
 from blazar.kinds.slots.source_flavor import SourceFlavor
+from blazar.kinds.slots.visible import visible_flavor
 from blazar.service.ports import Cloud, Difference, Look, MarkedObject
 from blazar.service.ports.kind import Kind, Measure, RequestContext, Work
 
@@ -36,7 +45,8 @@ RESERVABLE = ON_A_HOST | {SHELVED, OFFLOADED}
 
 
 class ServerKind(Kind[ServerParameters]):
-    """A server that exists: shelved until the start, on a host that is kept for it until the end."""
+    """A server that exists: shelved until the start, on a host that is kept for it until the end. Or new
+    servers, which are booted at the start."""
 
     resource_type = "instance:server"
     pool = POOL
@@ -44,7 +54,11 @@ class ServerKind(Kind[ServerParameters]):
     quantities = ("instances", "vcpus", "memory_mb")
     zone_property = ZONE
     requirement_parameters = (schema.PROPERTIES,)
-    parameters_schema = described(ServerParameters, (schema.SERVER_ID,), own=("server",))
+    parameters_schema: ClassVar[Mapping[str, Any]] = {
+        **described(ServerParameters, (), own=("server",)),
+        "anyOf": [{"required": [schema.SERVER_ID]}, {"required": list(schema.NEEDED)}],
+    }
+    later_parameters: ClassVar[Mapping[str, tuple[int, int]]] = dict.fromkeys(schema.TEMPLATE, (1, 20))
     options: ClassVar[Mapping[str, Sequence[cfg.Opt]]] = {
         GROUP: (
             cfg.ListOpt(
@@ -79,7 +93,10 @@ class ServerKind(Kind[ServerParameters]):
         self._on_end = on_end
         self._owner_key = owner_key
         self._arrival = Arrival(owner_key)
-        self._departure = Departure(settings or DepartureSettings())
+        settings = settings or DepartureSettings()
+        self._departure = Departure(settings)
+        self._slots = SlotSettings(owner_key, settings.image_prefix)
+        self._new_servers = NewServers(SlotActuator(self._slots), self._departure)
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> ServerKind:
@@ -106,27 +123,18 @@ class ServerKind(Kind[ServerParameters]):
     def complete(self, asked: ServerParameters, request: RequestContext) -> ServerParameters:
         if asked.server is not None:
             return asked
-        server = request.cloud.compute.server(asked.server_id)
-        if server is None or server.project_id != request.caller.project_id:
-            raise ServerNotFound(server=asked.server_id)
-        if server.status not in RESERVABLE:
-            raise ServerNotReservable(server=server.id, reason=f"it is in status {server.status}")
-        if server.is_locked:
-            raise ServerNotReservable(server=server.id, reason="it is locked")
-        if other := other_reservation(server):
-            raise ServerNotReservable(server=server.id, reason=f"it is in reservation {other}")
-        flavor = SourceFlavor.model_validate({**asdict(server.flavor), "id": server.flavor.name})
-        needs_of(flavor)
-        return asked.model_copy(update={"server": ReservedServer(name=server.name, flavor=flavor)})
+        server = _new(asked, request) if asked.is_template else _existing(asked.adopted_id, request)
+        needs_of(server.flavor)
+        return asked.model_copy(update={"server": server})
 
     def revise(self, current: Reservation, changes: Mapping[str, Any]) -> ServerParameters:
         old = self.asked(current)
         known = {name: value for name, value in changes.items() if name in schema.PARAMETERS}
         revised = self.parse({**current.parameters, **known})
-        if revised.server_id != old.server_id:
-            raise CantUpdateParameter(param=schema.SERVER_ID)
-        if revised.locked != old.locked:
-            raise CantUpdateParameter(param=schema.LOCKED)
+        before, after = self.encode(old), self.encode(revised)
+        fixed = [name for name in schema.PARAMETERS if name not in schema.CHANGEABLE]
+        if changed := [name for name in fixed if before[name] != after[name]]:
+            raise CantUpdateParameter(param=changed[0])
         is_moved = revised.resource_properties != old.resource_properties
         if is_moved and current.status is ReservationStatus.ACTIVE:
             raise CantUpdateParameter(param=schema.PROPERTIES)
@@ -136,8 +144,8 @@ class ServerKind(Kind[ServerParameters]):
         asked = self.asked(reservation)
         flavor = asked.reserved.flavor
         return {
-            schema.SERVER_ID: asked.server_id,
-            "server_name": asked.reserved.name,
+            **(_shown_new(asked, reservation) if asked.is_template else {schema.SERVER_ID: asked.server_id}),
+            schema.NAME: asked.reserved.name,
             schema.ON_END: list(asked.on_end),
             schema.PROPERTIES: asked.resource_properties,
             schema.LOCKED: asked.locked,
@@ -152,8 +160,8 @@ class ServerKind(Kind[ServerParameters]):
         needs = needs_of(asked.reserved.flavor)
         return Demand(
             reservation_id=reservation.id,
-            minimum=1,
-            maximum=1,
+            minimum=asked.amount,
+            maximum=asked.amount,
             usage=Usage(needs.amounts),
             requirement=parse_requirement(asked.resource_properties),
             required_traits=needs.required,
@@ -164,8 +172,12 @@ class ServerKind(Kind[ServerParameters]):
         )
 
     def counted(self, reservation: Reservation) -> Mapping[str, int]:
-        flavor = self.asked(reservation).reserved.flavor
-        return {"instances": 1, "vcpus": flavor.vcpus, "memory_mb": flavor.ram}
+        asked = self.asked(reservation)
+        amount, flavor = asked.amount, asked.reserved.flavor
+        return {"instances": amount, "vcpus": amount * flavor.vcpus, "memory_mb": amount * flavor.ram}
+
+    def with_units(self, asked: ServerParameters, units: int) -> Mapping[str, Any]:
+        return {schema.AMOUNT: units} if asked.is_template and units else {}
 
     def measures(self, resource_classes: Collection[str]) -> Sequence[Measure]:
         return MEASURES
@@ -174,8 +186,9 @@ class ServerKind(Kind[ServerParameters]):
         return {**host_view(resource)}
 
     def preparing(self, old: Reservation | None, new: Reservation) -> Mapping[str, Any] | None:
-        """Remember the server from the beginning: a deletion has to take the mark from it."""
-        return {schema.SERVER_ID: self.asked(new).server_id} if old is None else None
+        """Remember a server that exists from the beginning: a deletion has to take the mark from it."""
+        asked = self.asked(new)
+        return {schema.SERVER_ID: asked.server_id} if old is None and not asked.is_template else None
 
     def prepare(self, lease: Lease, reservation: Reservation, request: RequestContext) -> Mapping[str, Any]:
         return {}
@@ -185,7 +198,7 @@ class ServerKind(Kind[ServerParameters]):
         return True
 
     def is_made_ready(self, reservation: Reservation) -> bool:
-        return True
+        return not self.asked(reservation).is_template
 
     # verbs of events
 
@@ -193,18 +206,69 @@ class ServerKind(Kind[ServerParameters]):
         return self._arrival.make_ready(work, cloud, self.asked(work.reservation))
 
     def activate(self, work: Work, cloud: Cloud) -> Outcome:
-        return self._arrival.activate(work, cloud, self.asked(work.reservation))
+        asked = self.asked(work.reservation)
+        doing = self._new_servers if asked.is_template else self._arrival
+        return doing.activate(work, cloud, asked)
 
     def before_end(self, work: Work, cloud: Cloud) -> Outcome:
         return Done()
 
     def deactivate(self, work: Work, cloud: Cloud) -> Outcome:
-        return self._departure.deactivate(work, cloud, self.asked(work.reservation))
+        asked = self.asked(work.reservation)
+        doing = self._new_servers if asked.is_template else self._departure
+        return doing.deactivate(work, cloud, asked)
 
     # comparison
 
     def differences(self, work: Work, look: Look) -> Iterable[Difference]:
-        return comparison.differences(work, look, self.asked(work.reservation), self._owner_key)
+        asked = self.asked(work.reservation)
+        if asked.is_template:
+            return slots_comparison.differences(work, look, size_of(asked), self._slots)
+        return comparison.differences(work, look, asked, self._owner_key)
 
     def marked(self, look: Look) -> Iterable[MarkedObject]:
-        return comparison.marked(look)
+        yield from comparison.marked(look)
+        yield from slots_comparison.marked(look)
+
+
+def _existing(server_id: str, request: RequestContext) -> ReservedServer:
+    """Return a server as it is now. Raises ServerNotFound, ServerNotReservable."""
+    server = request.cloud.compute.server(server_id)
+    if server is None or server.project_id != request.caller.project_id:
+        raise ServerNotFound(server=server_id)
+    if server.status not in RESERVABLE:
+        raise ServerNotReservable(server=server.id, reason=f"it is in status {server.status}")
+    if server.is_locked:
+        raise ServerNotReservable(server=server.id, reason="it is locked")
+    if other := other_reservation(server):
+        raise ServerNotReservable(server=server.id, reason=f"it is in reservation {other}")
+    flavor = SourceFlavor.model_validate({**asdict(server.flavor), "id": server.flavor.name})
+    return ReservedServer(name=server.name, flavor=flavor)
+
+
+def _new(asked: ServerParameters, request: RequestContext) -> ReservedServer:
+    """Return what new servers get. What can be wrong at the start is looked at now, as far as Nova's
+    neighbours tell. Raises FlavorNotFound, ImageNotFound, NetworkNotFound."""
+    flavor = visible_flavor(str(asked.flavor_id), request)
+    own = request.own_cloud(str(request.caller.project_id))
+    if own.images.image(str(asked.image_id)) is None:
+        raise ImageNotFound(image=asked.image_id)
+    for network_id in () if isinstance(asked.networks, str) else asked.networks:
+        if own.network.network(network_id) is None:
+            raise ServerNetworkNotFound(network=network_id)
+    return ReservedServer(name=str(asked.server_name), flavor=flavor)
+
+
+def _shown_new(asked: ServerParameters, reservation: Reservation) -> dict[str, Any]:
+    """Return what is shown of new servers: of their user data only whether there are any."""
+    known = reservation.cloud_state.get(SERVERS, {})
+    return {
+        schema.IMAGE: asked.image_id,
+        schema.FLAVOR: asked.flavor_id,
+        schema.AMOUNT: asked.amount,
+        schema.NETWORKS: asked.networks if isinstance(asked.networks, str) else list(asked.networks),
+        schema.KEY: asked.key_name,
+        schema.GROUPS: list(asked.security_groups),
+        "has_user_data": asked.user_data is not None,
+        SERVERS: [known[number] for number in numbers_of(asked) if number in known],
+    }

@@ -8,6 +8,10 @@ from blazar.service.ports import Cloud, ServerDetails
 
 RESERVATION = "blazar_reservation"
 """The key of the reservation's id in the server's metadata, and among the properties of its images."""
+NUMBER = "blazar_number"
+"""The key of a server's number in its metadata, where it was booted for the reservation."""
+SERVER_ID = "blazar_server"
+"""The key of a server's id among the properties of its image, where the reservation has several."""
 
 
 def other_reservation(server: ServerDetails, reservation_id: str | None = None) -> str | None:

@@ -50,6 +50,23 @@ class Server:
     """Whether Nova has accepted the deletion, and is at it."""
     created: str | None = None
     """When, as Nova writes it: a later moment is a greater text."""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NewServer:
+    """What a server is booted from."""
+
+    name: str
+    image_id: str
+    flavor_id: str
+    networks: str | tuple[str, ...] = "none"
+    """The networks' ids, or ``auto`` or ``none``."""
+    key_name: str | None = None
+    user_data: str | None = field(default=None, repr=False)
+    """In base64. It is a secret."""
+    security_groups: tuple[str, ...] = ()
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +154,10 @@ class Compute(Protocol):
     def servers_of(self, flavor_id: str) -> Sequence[Server]:
         """Return the servers of all projects that were booted from a flavor; none for a flavor that is not
         there."""
+        ...
+
+    def boot_server(self, new: NewServer) -> str:
+        """Ask Nova for a server in the project of these credentials, a new one each time. Return its id."""
         ...
 
     def delete_server(self, server_id: str) -> None:
@@ -399,6 +420,10 @@ class Network(Protocol):
 
 class Images(Protocol):
     """Glance. Raises as Compute does."""
+
+    def image(self, image_id: str) -> Image | None:
+        """Return the image; None where there is none that these credentials may see."""
+        ...
 
     def images_with(self, name: str, value: str) -> Sequence[Image]:
         """Return the images that these credentials may see and whose property of this name has the value."""

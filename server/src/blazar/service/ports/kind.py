@@ -102,7 +102,10 @@ class RequestHooks(ABC, Generic[P]):
     """The parameters that are requirements over the properties of resources."""
     parameters_schema: ClassVar[Mapping[str, Any]] = {}
     """What a new reservation takes, as the JSON schema of an object, for the description of the API and for
-    forms; empty where the kind describes nothing."""
+    forms; empty where the kind describes nothing. Those that are ``writeOnly`` are never shown."""
+    later_parameters: ClassVar[Mapping[str, tuple[int, int]]] = {}
+    """The version of the API that brought each later parameter of a new reservation. Those before it ignore
+    it, as they ignore all that they do not know."""
 
     @abstractmethod
     def decode(self, parameters: Mapping[str, Any]) -> P:

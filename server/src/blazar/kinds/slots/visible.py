@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from blazar.domain.errors import Conflict, MalformedParameter
-from blazar.kinds.flavor.errors import FlavorNotFound
+from blazar.kinds.slots.errors import FlavorNotFound
 from blazar.kinds.slots.needs import needs_of
 from blazar.kinds.slots.source_flavor import SourceFlavor
 from blazar.service.ports import Flavor

@@ -1,0 +1,76 @@
+"""Servers that are booted by a user's rights, and images as users see them: the cloud in memory, the sandbox
+and a real Nova behave the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from blazar.domain.errors import CloudRefused
+from blazar.kinds.slots.actuator import RESERVATION_SPEC
+from blazar.service.ports import Flavor, NewServer
+
+from .places import Place, label, until
+
+NOWHERE = "00000000-0000-4000-8000-000000000000"
+
+
+def room(place: Place) -> str:
+    """Make room for one server of the project, as a reservation does: the flavor's id."""
+    cloud, host, name = place.cloud, place.hosts[0], label()
+    resource_class = f"CUSTOM_{name.upper().replace('-', '_')}"
+    cloud.placement.ensure_reservation_provider(host)
+    cloud.placement.ensure_resource_class(resource_class)
+    cloud.placement.set_reserved_slots(host, resource_class, 1)
+    aggregate = cloud.compute.create_aggregate(name, None, {"reservation": name})
+    cloud.compute.add_host(aggregate.id, host)
+    specs = {RESERVATION_SPEC: name, f"resources:{resource_class}": "1"}
+    cloud.compute.create_flavor(Flavor(name, f"{name}-flavor", 1, 512, 1, is_public=False, extra_specs=specs))
+    cloud.compute.grant_flavor(name, place.project)
+    return name
+
+
+def new(place: Place, flavor: str, **fields: object) -> NewServer:
+    given = {"image_id": place.add_image(), "metadata": {"blazar_reservation": flavor, "blazar_number": "1"}}
+    return NewServer(label(), flavor_id=flavor, **{**given, **fields})  # type: ignore[arg-type]
+
+
+def test_a_server_is_booted_where_there_is_room_and_found_by_its_flavor(place: Place) -> None:
+    flavor, theirs = room(place), place.cloud.as_user(place.token).compute
+    asked = new(place, flavor, user_data="aGlkZGVu")
+    server_id = theirs.boot_server(asked)
+
+    def settled() -> object:
+        (found,) = place.cloud.compute.servers_of(flavor)
+        return found if found.status in ("ACTIVE", "ERROR") else None
+
+    found = until("the server's fate", settled)
+    assert (found.id, found.name, found.status, found.host) == (
+        server_id,
+        asked.name,
+        "ACTIVE",
+        place.hosts[0],
+    )
+    assert (found.project_id, dict(found.metadata)) == (place.project, dict(asked.metadata))
+
+    second = theirs.boot_server(new(place, flavor))
+
+    def failed() -> object:
+        each = place.cloud.compute.server(second)
+        return each if each and each.status == "ERROR" else None
+
+    assert "No valid host" in until("no room", failed).fault
+
+
+def test_an_image_that_is_not_there_and_a_flavor_that_is_not_the_projects(place: Place) -> None:
+    flavor = room(place)
+    with pytest.raises(CloudRefused):
+        place.cloud.as_user(place.token).compute.boot_server(new(place, flavor, image_id=NOWHERE))
+    assert place.cloud.compute.servers_of(flavor) == []
+
+
+def test_images_are_seen_by_their_ids(place: Place) -> None:
+    theirs = place.cloud.as_user(place.token).images
+    image_id = place.add_image()
+    assert theirs.image(image_id).id == image_id
+    for nothing in (NOWHERE, "nope", "a/b", ".."):
+        assert theirs.image(nothing) is None
