@@ -197,6 +197,13 @@ TABLE = [
         Reason.PREEMPTIBLE_ELSEWHERE,
     ),
     (
+        "row 7: preemptible on a host of the freepool that serves a reservation of instances",
+        asks(OWNER, **PREEMPTIBLE),
+        [FREEPOOL, Aggregate("r3", metadata={"reservation": "r3", "filter_tenant_id": OWNER})],
+        PREEMPTIBLES,
+        Reason.PREEMPTIBLE_ELSEWHERE,
+    ),
+    (
         "row 7: preemptible on a host under no reservation",
         asks(STRANGER, **PREEMPTIBLE),
         [RACK],

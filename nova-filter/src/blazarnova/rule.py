@@ -13,6 +13,8 @@ RESERVATION_SPEC = "aggregate_instance_extra_specs:reservation"
 SERVER_KEY = "blazar:server"
 """In an aggregate's metadata: the id of the one server that its hosts are kept for."""
 PREEMPTIBLE_SPEC = "blazar:preemptible"
+RESERVATION_KEY = "reservation"
+"""In an aggregate's metadata: the active reservation of instances, or of a server, that its hosts serve."""
 
 # Very old versions created zones with this prefix; their hosts are reserved all the same.
 _OLD_ZONE_PREFIX = "blazar:"
@@ -95,7 +97,7 @@ def decide(request: RequestSpec, aggregates: Sequence[Aggregate], settings: Sett
     if RESERVATION_SPEC in request.extra_specs:
         return Verdict(True, Reason.RESERVED_FLAVOR)
     if settings.allow_preemptibles and _is_true(request.extra_specs.get(PREEMPTIBLE_SPEC)):
-        return _decide_preemptible(pools, settings)
+        return _decide_preemptible(aggregates, pools, settings)
     if pools:
         return Verdict(False, Reason.HOST_IS_RESERVABLE, pools[0].name)
     return Verdict(True, Reason.HOST_IS_ORDINARY)
@@ -144,7 +146,12 @@ def _decide_hinted(request: RequestSpec, pools: Sequence[Aggregate], settings: S
     return Verdict(False, Reason.FOREIGN_RESERVATION, pool.name)
 
 
-def _decide_preemptible(pools: Sequence[Aggregate], settings: Settings) -> Verdict:
+def _decide_preemptible(
+    aggregates: Sequence[Aggregate], pools: Sequence[Aggregate], settings: Settings
+) -> Verdict:
+    for aggregate in aggregates:
+        if RESERVATION_KEY in aggregate.metadata:
+            return Verdict(False, Reason.PREEMPTIBLE_ELSEWHERE, aggregate.name)
     if len(pools) == 1 and pools[0].name == settings.preemptible_aggregate:
         return Verdict(True, Reason.PREEMPTIBLE_ALLOWED, pools[0].name)
     return Verdict(False, Reason.PREEMPTIBLE_ELSEWHERE, pools[0].name if pools else None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import cache, cached_property  # noqa: TID251 - of one thread only
@@ -59,8 +59,8 @@ class Place(Protocol):
     def bind(self, floating_ip_id: str) -> None:
         """Let a floating IP lead to a port."""
 
-    def add_flavor(self) -> str:
-        """A small public flavor: its id."""
+    def add_flavor(self, **specs: str) -> str:
+        """A small public flavor with these extra specs: its id."""
 
     def boot(self, name: str, flavor: str, host: str) -> Server:
         """An administrator's server on a host; ACTIVE."""
@@ -88,6 +88,11 @@ class Place(Protocol):
 
     def limit(self, name: str, number: int) -> None:
         """Have Keystone keep another limit for the project."""
+
+
+def spelled(specs: Mapping[str, str]) -> dict[str, str]:
+    """Return extra specs by their names, in which two underscores stand for a colon."""
+    return {name.replace("__", ":"): value for name, value in specs.items()}
 
 
 def label() -> str:
@@ -127,9 +132,10 @@ class MemoryPlace:
         known = self.cloud.state.floating_ips[floating_ip_id]
         self.cloud.state.floating_ips[floating_ip_id] = replace(known, port_id="port")
 
-    def add_flavor(self) -> str:
-        self.cloud.add_flavor(Flavor("tiny", "tiny", 1, 512, 1))
-        return "tiny"
+    def add_flavor(self, **specs: str) -> str:
+        name = "-".join(["tiny", *specs.values()])
+        self.cloud.add_flavor(Flavor(name, name, 1, 512, 1, extra_specs=spelled(specs)))
+        return name
 
     def boot(self, name: str, flavor: str, host: str) -> Server:
         self.cloud.boot(name, host)
@@ -207,8 +213,11 @@ class RealPlace:
     def bind(self, floating_ip_id: str) -> None:
         self._admin.network.update_ip(floating_ip_id, port_id=self._add_port(network_id=self.internal))
 
-    def add_flavor(self) -> str:
-        return str(self._admin.compute.create_flavor(name=label(), vcpus=1, ram=512, disk=1).id)
+    def add_flavor(self, **specs: str) -> str:
+        flavor = self._admin.compute.create_flavor(name=label(), vcpus=1, ram=512, disk=1)
+        if specs:
+            self._admin.compute.create_flavor_extra_specs(flavor, spelled(specs))
+        return str(flavor.id)
 
     def boot(self, name: str, flavor: str, host: str) -> Server:
         server = self._settled(self._admin, name, flavor, availability_zone=f"{self._zone(host)}:{host}")

@@ -116,6 +116,16 @@ def test_servers_are_seen_on_their_host_and_by_their_flavor_until_they_are_delet
     compute.delete_server(server.id)
 
 
+def test_servers_that_may_be_ended_are_told_apart(place: Place) -> None:
+    compute, host, other = place.cloud.compute, *place.hosts[:2]
+    place.boot(label(), place.add_flavor(), host)
+    spare = place.boot(label(), place.add_flavor(blazar__preemptible=" Yes "), host)
+    place.boot(label(), place.add_flavor(blazar__preemptible="no"), host)
+    assert list(compute.preemptible_servers_on(host)) == [spare]
+    assert list(compute.preemptible_servers_on(other)) == []
+    assert list(compute.preemptible_servers_on(NOWHERE)) == []
+
+
 @pytest.mark.filterwarnings(
     "ignore::openstack.warnings.RemovedInSDK50Warning", "ignore::openstack.warnings.RemovedInSDK60Warning"
 )

@@ -89,6 +89,7 @@ class Sandboxed:
         claim_by: Mapping[str, Any] | None = None,
         subscriptions: Mapping[str, Any] | None = None,
         feeds: Mapping[str, Any] | None = None,
+        nova: Mapping[str, Any] | None = None,
         **manager: Any,
     ) -> None:
         """``manager`` has options of the section of that name, ``monitoring`` those of ``physical:host``."""
@@ -104,6 +105,7 @@ class Sandboxed:
             + section("claim_by", **(claim_by or {}))
             + section("subscriptions", **(subscriptions or {}))
             + section("feeds", **(feeds or {}))
+            + section("nova", **(nova or {}))
             + section("physical:host", **(monitoring or {}))
             + section("cloud", interface="public", calls_at_once=calls_at_once, **own)
             + section(

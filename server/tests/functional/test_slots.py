@@ -143,7 +143,8 @@ def things(sandboxed: Sandboxed) -> Any:
 @pytest.fixture(scope="module")
 def sandboxed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandboxed]:
     settings = rule.Settings(allow_preemptibles=True)
-    sandboxed = Sandboxed(tmp_path_factory.mktemp("slots"), hosts=8, settings=settings)
+    nova = {"end_preemptibles": True}
+    sandboxed = Sandboxed(tmp_path_factory.mktemp("slots"), hosts=8, settings=settings, nova=nova)
     for number in range(1, 9):
         made = sandboxed.send(
             "POST", "/v1/os-hosts", "admin", json={"name": f"compute-{number:02d}", "n": number}
@@ -647,3 +648,20 @@ class TestPreemptibleServers:
         assert later["OS-EXT-SRV-ATTR:host"] != host
         mine = site.boot("demo", "1", reservation=only(lease)["id"])
         assert mine["OS-EXT-SRV-ATTR:host"] == host
+
+    @pytest.mark.parametrize("asked", [INSTANCE, FLAVOR], ids=["virtual:instance", "flavor:instance"])
+    def test_they_make_way_for_reserved_servers_and_stay_away_until_the_end(
+        self, site: Site, flavor: Callable[..., str], asked: Any
+    ) -> None:
+        preemptible, ordinary = flavor(blazar__preemptible="true"), flavor()
+        spares = [site.boot("demo", preemptible) for _ in range(16)]
+        lease = site.active(asked | {"affinity": False, "amount": 2})
+        reserved = [site.boot("demo", only(lease)["flavor_id"]) for _ in range(2)]
+        assert [each["status"] for each in reserved] == ["ACTIVE", "ACTIVE"]
+        serving = {each["OS-EXT-SRV-ATTR:host"] for each in reserved}
+        left = {each["id"]: each for each in site.nova("/servers/detail?all_tenants=1")["servers"]}
+        for spare in spares:
+            assert (spare["id"] in left) == (spare["OS-EXT-SRV-ATTR:host"] not in serving)
+        assert site.boot("demo", ordinary)["status"] == "ERROR"
+        for _ in range(4):
+            assert site.boot("demo", preemptible)["OS-EXT-SRV-ATTR:host"] not in serving

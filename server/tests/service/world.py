@@ -31,6 +31,7 @@ from blazar.kinds.registered_hosts.extension import HostsExtension
 from blazar.kinds.registered_hosts.hosts import Hosts, HostSettings
 from blazar.kinds.registered_hosts.monitor import HostMonitor, MonitorSettings
 from blazar.kinds.server import ServerKind
+from blazar.kinds.slots import SlotSettings
 from blazar.service.admission import PlanningSettings
 from blazar.service.availability import AvailabilityUseCases
 from blazar.service.calendars import Calendars
@@ -160,6 +161,7 @@ class World:
         self.database = CrashingDatabase(database or MemoryDatabase())
         self.selection = PlanningSettings(cleaning=cleaning)
         self.start_retry = timedelta(0)
+        self.slots = SlotSettings()
         self.monitor_settings = MonitorSettings(most_at_once=50)
         self.healing_settings = HealingSettings(cleaning=cleaning)
         self.restart()
@@ -177,7 +179,13 @@ class World:
     def restart(self) -> None:
         self.kinds = {
             kind.resource_type: kind
-            for kind in (HostKind(), InstanceKind(), FlavorKind(), FloatingIPKind(), ServerKind())
+            for kind in (
+                HostKind(),
+                InstanceKind(self.slots),
+                FlavorKind(self.slots),
+                FloatingIPKind(),
+                ServerKind(),
+            )
         }
         reports = UsageReports(self.filters, self.kinds, self.exempt)
         self.expiry = OfferExpiry(self.database, self.clock, reports)

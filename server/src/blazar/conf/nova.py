@@ -22,4 +22,11 @@ OPTIONS = (
         deprecated_group="DEFAULT",
         help="What the names of snapshots begin with.",
     ),
+    cfg.BoolOpt(
+        "end_preemptibles",
+        default=False,
+        help="Delete preemptible servers, whose flavor has the extra spec blazar:preemptible, from hosts on "
+        "which reservations of virtual:instance and flavor:instance start. For a filter in nova-scheduler "
+        "with allow_preemptibles.",
+    ),
 )

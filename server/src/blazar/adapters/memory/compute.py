@@ -17,6 +17,7 @@ from blazar.service.ports import (
     Server,
     ServerDetails,
     ServerGroup,
+    is_preemptible,
 )
 
 CLASS = "resources:CUSTOM_"
@@ -67,6 +68,18 @@ class MemoryCompute:
     def servers_on(self, host: str) -> Sequence[Server]:
         self._called("servers_on")
         return [self._listed(s) for s in self._state.servers.values() if s.host == host]
+
+    def preemptible_servers_on(self, host: str) -> Sequence[Server]:
+        self._called("preemptible_servers_on")
+        return [
+            self._listed(s)
+            for s in self._state.servers.values()
+            if s.host == host and self._is_preemptible(s)
+        ]
+
+    def _is_preemptible(self, server: Server) -> bool:
+        flavor = self._state.flavors.get(self._state.flavor_of.get(server.id, ""))
+        return flavor is not None and is_preemptible(flavor.extra_specs)
 
     def servers_of(self, flavor_id: str) -> Sequence[Server]:
         self._called("servers_of")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
@@ -19,6 +19,7 @@ from blazar.service.ports import (
     Server,
     ServerDetails,
     ServerGroup,
+    is_preemptible,
 )
 
 HYPERVISOR_FACTS = (
@@ -117,21 +118,27 @@ class NovaCompute:
     def servers_on(self, host: str) -> Sequence[Server]:
         return self._servers(host=host)
 
+    def preemptible_servers_on(self, host: str) -> Sequence[Server]:
+        found = self._pages(WITH_SIZES, host=host)
+        return [_server(raw) for raw in found if is_preemptible(raw["flavor"].get("extra_specs", {}))]
+
     def servers_of(self, flavor_id: str) -> Sequence[Server]:
         return self._servers(flavor=flavor_id)
 
     def _servers(self, **conditions: str) -> Sequence[Server]:
+        return [_server(raw) for raw in self._pages(**conditions)]
+
+    def _pages(self, version: str | None = None, **conditions: str) -> Iterator[Mapping[str, Any]]:
         # Nova may answer fewer than are asked for ([api] max_limit): only the absence of a link tells the
         # last page.
-        servers: list[Server] = []
         marker: dict[str, str] = {}
         while True:
-            answer = self._api.get("/servers/detail", all_tenants=1, limit=PAGE, **conditions, **marker)
-            page = [_server(raw) for raw in answer["servers"]]
-            servers += page
-            if not page or not answer.get("servers_links"):
-                return servers
-            marker = {"marker": page[-1].id}
+            where = {"all_tenants": 1, "limit": PAGE, **conditions, **marker}
+            answer = self._api.get("/servers/detail", version, **where)
+            yield from answer["servers"]
+            if not answer["servers"] or not answer.get("servers_links"):
+                return
+            marker = {"marker": str(answer["servers"][-1]["id"])}
 
     def boot_server(self, new: NewServer) -> str:
         networks = new.networks if isinstance(new.networks, str) else [{"uuid": i} for i in new.networks]

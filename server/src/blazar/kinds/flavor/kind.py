@@ -32,7 +32,7 @@ class FlavorKind(SlotKind[FlavorParameters]):
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> FlavorKind:
         own = conf.nova
-        return cls(SlotSettings(own.blazar_owner, own.image_prefix))
+        return cls(SlotSettings(own.blazar_owner, own.image_prefix, own.end_preemptibles))
 
     def decode(self, parameters: Mapping[str, Any]) -> FlavorParameters:
         return FlavorParameters.model_validate(parameters)

@@ -33,7 +33,7 @@ class InstanceKind(SlotKind[InstanceParameters]):
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> InstanceKind:
         own = conf.nova
-        return cls(SlotSettings(own.blazar_owner, own.image_prefix))
+        return cls(SlotSettings(own.blazar_owner, own.image_prefix, own.end_preemptibles))
 
     def decode(self, parameters: Mapping[str, Any]) -> InstanceParameters:
         return InstanceParameters.model_validate(parameters)

@@ -18,7 +18,7 @@ from blazar.domain.lease.outcome import Done, Outcome
 from blazar.domain.lease.surplus import surplus_slots
 from blazar.kinds.aggregates import AGGREGATE_ID, existing_aggregate, known_aggregate, service_name
 from blazar.kinds.deletions import Deletions
-from blazar.kinds.for_each import Results, for_each, unfinished
+from blazar.kinds.for_each import Failure, Results, for_each, unfinished
 from blazar.kinds.slots.affinity import GROUP_ID, group_name, remove_groups
 from blazar.kinds.slots.size import SlotSize
 from blazar.kinds.snapshots import take_snapshots
@@ -36,6 +36,8 @@ class SlotSettings:
 
     owner_key: str = "blazar:owner"
     image_prefix: str = "reserved_"
+    ends_preemptibles: bool = False
+    """Whether servers that may be ended at any time make way for what is reserved."""
 
 
 def resource_class(reservation_id: str) -> str:
@@ -48,7 +50,7 @@ class SlotActuator:
 
     def __init__(self, settings: SlotSettings) -> None:
         self._settings = settings
-        self._shrinking, self._ending = Deletions(), Deletions()
+        self._shrinking, self._ending, self._making_way = Deletions(), Deletions(), Deletions()
 
     def activate(self, work: Work, cloud: Cloud, size: SlotSize) -> Outcome:
         """Have as many slots on each allocated host as are allocated there, for the lease's project only.
@@ -66,22 +68,22 @@ class SlotActuator:
             **{host: w.hypervisor for host, w in wanted.items()},
         }
         remembered = {AGGREGATE_ID: aggregate.id, HOSTS: hypervisors}
-        served = _served(wanted, aggregate, work, cloud)
+        arrived = self._arrived(wanted, aggregate, work, cloud)
         homeless = _homeless(work, aggregate, wanted, compute)
         unwanted = [server for servers in homeless.values() for server in servers]
         self._shrinking.ask(unwanted, compute, work.run_steps)
         surplus = [host for host in aggregate.hosts if host not in wanted and host not in homeless]
         left = _left(surplus, hypervisors, aggregate, work, cloud)
-        failures = [*served.failures, *left.failures]
-        if not failures and (is_new or work.lease.project_id not in compute.flavor_projects(flavor.id)):
-            compute.grant_flavor(flavor.id, work.lease.project_id)
-        waiting = _being_deleted(unwanted)
+        failures = [*arrived.failures, *left.failures]
+        if not failures and not arrived.waiting:
+            _ensure_access(compute, flavor.id, work.lease.project_id, is_new)
+        waiting = [*arrived.waiting, *_being_deleted(unwanted)]
         if not failures and not waiting:
             return Done(remembered)
         known = {
             "cloud_state": remembered,
-            "serving": _others((a.resource_id for a in reservation.allocations), served.missing, work),
-            "freed": _others(surplus_slots(reservation), {*homeless, *served.missing, *left.missing}, work),
+            "serving": _others((a.resource_id for a in reservation.allocations), arrived.missing, work),
+            "freed": _others(surplus_slots(reservation), {*homeless, *arrived.missing, *left.missing}, work),
         }
         return unfinished(failures, waiting, **known)
 
@@ -127,12 +129,50 @@ class SlotActuator:
         compute.revoke_flavor(flavor_id, project_id)
         return True
 
+    def _arrived(
+        self, wanted: Mapping[str, Share], aggregate: Aggregate, work: Work, cloud: Cloud
+    ) -> _Arrived:
+        """Have each host in the aggregate, and no servers in the way there. The filter lets no preemptible
+        server onto a host in the aggregate, so they are looked for once the host is in it."""
+        served = _served(wanted, aggregate, work, cloud)
+        preempted = self._preempted(wanted, work, cloud.compute)
+        in_the_way = {host: servers for host, servers in preempted.done.items() if servers}
+        return _Arrived(
+            {*served.missing, *preempted.missing, *in_the_way},
+            [*served.failures, *preempted.failures],
+            _being_deleted([server for servers in in_the_way.values() for server in servers]),
+        )
+
+    def _preempted(
+        self, wanted: Collection[str], work: Work, compute: Compute
+    ) -> Results[str, Sequence[Server]]:
+        """Ask for the deletion of the preemptible servers on hosts that do not serve the reservation yet.
+        Return them by host."""
+        serving = {service_name(work, a.resource_id) for a in work.reservation.allocations if a.bound}
+        arriving = (
+            [host for host in wanted if host not in serving] if self._settings.ends_preemptibles else []
+        )
+        found = for_each(arriving, compute.preemptible_servers_on, work.run_steps)
+        servers = [server for each in found.done.values() for server in each]
+        self._making_way.ask(servers, compute, work.run_steps)
+        return found
+
     def _aggregate(self, work: Work, compute: Compute) -> Aggregate:
         wanted = expected_metadata(work.lease, work.reservation, self._settings)
         aggregate = known_aggregate(work.reservation, compute)
         if aggregate is not None and wanted.items() <= aggregate.metadata.items():
             return aggregate
         return compute.create_aggregate(work.reservation.id, None, wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class _Arrived:
+    """What came of bringing hosts into the reservation: those that do not serve it yet, what the cloud said
+    of some, and what is waited for on others."""
+
+    missing: Collection[str]
+    failures: Sequence[Failure]
+    waiting: Sequence[str]
 
 
 def expected_metadata(lease: Lease, reservation: Reservation, settings: SlotSettings) -> dict[str, str]:
@@ -269,6 +309,12 @@ def _ensure_flavor(compute: Compute, wanted: Flavor) -> bool:
     if known is None or not wanted.extra_specs.items() <= known.extra_specs.items():
         compute.create_flavor(wanted)
     return known is None
+
+
+def _ensure_access(compute: Compute, flavor_id: str, project_id: str, is_new: bool) -> None:
+    """Let the project use the flavor. A new one has no projects, so none are looked for."""
+    if is_new or project_id not in compute.flavor_projects(flavor_id):
+        compute.grant_flavor(flavor_id, project_id)
 
 
 def _being_deleted(servers: Sequence[Server]) -> Sequence[str]:

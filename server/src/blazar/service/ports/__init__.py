@@ -24,6 +24,7 @@ from blazar.service.ports.cloud import (
     ServerGroup,
     Subnet,
     UnifiedLimits,
+    is_preemptible,
 )
 from blazar.service.ports.database import (
     ANY_NUMBER,
@@ -143,6 +144,7 @@ __all__ = [
     "WaitlistRepository",
     "WebhookMessage",
     "WebhookSender",
+    "is_preemptible",
     "is_reservation_id",
     "message_name",
 ]

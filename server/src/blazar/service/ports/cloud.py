@@ -135,6 +135,16 @@ class ServerGroup:
     project_id: str | None = None
 
 
+PREEMPTIBLE_SPEC = "blazar:preemptible"
+TRUE_WORDS = frozenset({"1", "t", "true", "on", "y", "yes"})
+"""What the filter in nova-scheduler takes for true."""
+
+
+def is_preemptible(extra_specs: Mapping[str, str]) -> bool:
+    """Return whether the servers of a flavor with these extra specs may be ended at any time."""
+    return extra_specs.get(PREEMPTIBLE_SPEC, "").strip().lower() in TRUE_WORDS
+
+
 class Compute(Protocol):
     """Nova. Every method may raise CloudUnavailable (try again later) or CloudRefused (Nova says no)."""
 
@@ -149,6 +159,11 @@ class Compute(Protocol):
 
     def servers_on(self, host: str) -> Sequence[Server]:
         """Return the servers of all projects on a compute service host."""
+        ...
+
+    def preemptible_servers_on(self, host: str) -> Sequence[Server]:
+        """Return the servers of all projects on a compute service host that may be ended at any time, by the
+        extra specs that their flavors had when they were booted."""
         ...
 
     def servers_of(self, flavor_id: str) -> Sequence[Server]:

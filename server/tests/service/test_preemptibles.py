@@ -1,0 +1,105 @@
+"""Preemptible servers on the hosts of reservations of instances: they make way at the start."""
+
+from __future__ import annotations
+
+import pytest
+
+from blazar.domain.errors import CloudRefused
+from blazar.domain.lease.lease import LeaseStatus
+from blazar.kinds.slots import SlotSettings
+from blazar.service.commands import ReservationChange
+from blazar.service.ports import Flavor
+
+from .world import World, instances, servers
+
+SPARE = Flavor("spare", "spare", 1, 512, 1, extra_specs={"blazar:preemptible": "true"})
+BOTH = pytest.mark.parametrize("asked", [instances, servers], ids=["virtual:instance", "flavor:instance"])
+
+
+@pytest.fixture
+def world():
+    world = World()
+    world.slots = SlotSettings(ends_preemptibles=True)
+    world.restart()
+    world.cloud.add_flavor(SPARE)
+    return world
+
+
+def boot(world, name, host, flavor="spare"):
+    world.cloud.boot(name, host)
+    world.cloud.state.flavor_of[name] = flavor
+
+
+def only(lease):
+    (reservation,) = lease.reservations
+    return reservation
+
+
+def hosts_of(world, lease):
+    """Return the hosts of the reservation, and those of the freepool beside them."""
+    serving = set(world.cloud.hosts_in(only(lease).id))
+    return serving, set(world.in_freepool()) - serving
+
+
+@BOTH
+def test_they_end_at_the_start_and_others_do_not(world, asked):
+    for host in world.in_freepool():
+        boot(world, f"spare-{host}", host)
+        boot(world, f"other-{host}", host, "small")
+    lease = world.reserve(asked(amount=2, affinity=False))
+    world.run_due()
+    world.advance(minutes=1)
+    assert world.lease(lease).status is LeaseStatus.ACTIVE
+    serving, others = hosts_of(world, lease)
+    assert (len(serving), len(others)) == (2, 2)
+    left = {f"spare-{host}" for host in others} | {f"other-{host}" for host in world.in_freepool()}
+    assert set(world.cloud.state.servers) == left
+
+
+@BOTH
+def test_the_lease_is_active_when_the_last_one_is_gone(world, asked):
+    for host in world.in_freepool():
+        boot(world, f"spare-{host}", host)
+    world.cloud.state.hanging = set(world.cloud.state.servers)
+    lease = world.reserve(asked(amount=4, affinity=False))
+    world.run_due()
+    waiting = world.lease(lease)
+    assert waiting.status is LeaseStatus.STARTING
+    assert waiting.status_reason.startswith("4 servers are being deleted: spare-host")
+    assert not any(allocation.bound for allocation in only(waiting).allocations)
+    with pytest.raises(CloudRefused):
+        world.cloud.boot_reserved("early", only(lease).id)
+    (late,) = sorted(world.in_freepool())[:1]
+    world.cloud.state.hanging.clear()
+    for name in sorted(world.cloud.state.servers):
+        del world.cloud.state.servers[name]
+    boot(world, "between", late)  # a scheduler that had not heard of the aggregate yet
+    world.advance(minutes=1)
+    assert world.lease(lease).status is LeaseStatus.ACTIVE
+    assert not world.cloud.state.servers
+    world.cloud.boot_reserved("mine", only(lease).id)
+
+
+def test_a_host_that_serves_the_reservation_already_is_not_looked_at_again(world):
+    lease = world.reserve(instances(amount=2, affinity=False))
+    world.run_due()
+    serving, others = hosts_of(world, lease)
+    for host in serving | others:
+        boot(world, f"brought-{host}", host)  # by an operator, past the filter
+    world.cloud.calls.clear()
+    world.update(lease, reservations=(ReservationChange(only(lease).id, {"amount": 3}),))
+    world.advance(minutes=1)
+    assert world.lease(lease).status is LeaseStatus.ACTIVE
+    (new,) = hosts_of(world, lease)[0] - serving
+    assert set(world.cloud.state.servers) == {f"brought-{host}" for host in (serving | others) - {new}}
+
+
+def test_nobody_looks_for_them_unless_the_operator_says_so():
+    world = World()
+    world.cloud.add_flavor(SPARE)
+    for host in world.in_freepool():
+        boot(world, f"spare-{host}", host)
+    world.reserve(instances(amount=2))
+    world.run_due()
+    assert len(world.cloud.state.servers) == 4
+    assert "preemptible_servers_on" not in world.cloud.calls
