@@ -217,6 +217,7 @@ def _nova(settings: Settings) -> Groups:
             ),
             "enabled_filters": ",".join(SCHEDULER_FILTERS),
         },
+        "blazar:physical:host": {"allow_preemptibles": True},
         "quota": dict.fromkeys(unlimited, -1),
         "vnc": {"enabled": False},
         "glance": {"api_servers": settings.url("glance")},
@@ -258,5 +259,6 @@ def _blazar(settings: Settings) -> Groups:
         "database": _database(settings, "blazar"),
         "keystone_authtoken": _authtoken(settings, "blazar"),
         "cloud": {**_client(settings, "blazar"), "interface": "public"},
+        "nova": {"end_preemptibles": True},
         "oslo_messaging_notifications": {"driver": "messagingv2"},
     }

@@ -296,3 +296,28 @@ def test_images_are_made_for_the_user_before_the_end(
     assert made.owner_id == demo.session.get_project_id()
     admin.image.delete_image(made)
     assert service.delete(lease["id"]).status == 204
+
+
+@pytest.mark.minutes(1)
+def test_preemptible_servers_make_way_for_reserved_ones(
+    hosts: dict[str, str],
+    admin: Connection,
+    demo: Connection,
+    active: Callable[..., Json],
+    start: Callable[..., Any],
+    special: Callable[..., str],
+) -> None:
+    def spare() -> Any:
+        return start(demo, {"flavor_id": flavor, "server_group_id": None})
+
+    flavor = special(extra_specs={"blazar:preemptible": "true"})
+    first = spare()
+    assert first.status == "ACTIVE"
+    host = host_of(admin, first.id)
+    reservation = only(active(ask.instances(1, f'["==", "$hypervisor_hostname", "{host}"]')))
+    assert first.id not in servers_left(admin)
+    reserved = start(demo, reservation)
+    assert (reserved.status, host_of(admin, reserved.id)) == ("ACTIVE", host)
+    again = [spare() for _ in range(2)]
+    assert [each.status for each in again] == ["ACTIVE", "ACTIVE"]
+    assert host not in {host_of(admin, each.id) for each in again}
