@@ -10,6 +10,7 @@ from blazar.kinds.slots import SlotSettings
 from blazar.service.commands import ReservationChange
 from blazar.service.ports import Flavor
 
+from .test_server_leases import adopted, host_of, web, with_server
 from .world import World, instances, servers
 
 SPARE = Flavor("spare", "spare", 1, 512, 1, extra_specs={"blazar:preemptible": "true"})
@@ -19,7 +20,7 @@ BOTH = pytest.mark.parametrize("asked", [instances, servers], ids=["virtual:inst
 @pytest.fixture
 def world():
     world = World()
-    world.slots = SlotSettings(ends_preemptibles=True)
+    world.slots = SlotSettings(preemptibles_make_way=True)
     world.restart()
     world.cloud.add_flavor(SPARE)
     return world
@@ -92,6 +93,23 @@ def test_a_host_that_serves_the_reservation_already_is_not_looked_at_again(world
     assert world.lease(lease).status is LeaseStatus.ACTIVE
     (new,) = hosts_of(world, lease)[0] - serving
     assert set(world.cloud.state.servers) == {f"brought-{host}" for host in (serving | others) - {new}}
+
+
+def test_they_make_way_for_a_server_that_comes_back(world):
+    with_server(world)
+    lease = world.reserve(adopted(), start=30, end=90)
+    host = host_of(world, lease)
+    world.advance(minutes=1)
+    boot(world, "spare", host)
+    world.cloud.state.hanging.add("spare")
+    world.advance(minutes=30)
+    assert world.lease(lease).status_reason == "1 servers are being deleted: spare"
+    assert web(world).status == "SHELVED_OFFLOADED"
+    del world.cloud.state.servers["spare"]
+    boot(world, "other", host, "small")
+    world.advance(minutes=1)
+    assert (web(world).status, web(world).host) == ("ACTIVE", host)
+    assert "other" in world.cloud.state.servers
 
 
 def test_nobody_looks_for_them_unless_the_operator_says_so():

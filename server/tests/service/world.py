@@ -184,7 +184,7 @@ class World:
                 InstanceKind(self.slots),
                 FlavorKind(self.slots),
                 FloatingIPKind(),
-                ServerKind(),
+                ServerKind(preemptibles_make_way=self.slots.preemptibles_make_way),
             )
         }
         reports = UsageReports(self.filters, self.kinds, self.exempt)

@@ -26,7 +26,7 @@ OPTIONS = (
         "end_preemptibles",
         default=False,
         help="Delete preemptible servers, whose flavor has the extra spec blazar:preemptible, from hosts on "
-        "which reservations of virtual:instance and flavor:instance start. For a filter in nova-scheduler "
-        "with allow_preemptibles.",
+        "which reservations of instances and of servers start. For a filter in nova-scheduler with "
+        "allow_preemptibles.",
     ),
 )

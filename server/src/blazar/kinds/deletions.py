@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from blazar.kinds.for_each import for_each
 from blazar.service.ports import Compute, Server
@@ -57,3 +57,9 @@ class Deletions:
             self._asked[server_id] = now
             while now - self._asked[oldest := next(iter(self._asked))] >= ASK_AGAIN:
                 del self._asked[oldest]
+
+
+def being_deleted(servers: Sequence[Server]) -> Sequence[str]:
+    """Return what is waited for: a sentence, or none."""
+    names = ", ".join(server.name for server in servers[:5]) + (", ..." if len(servers) > 5 else "")
+    return [f"{len(servers)} servers are being deleted: {names}"] if servers else []

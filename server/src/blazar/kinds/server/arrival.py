@@ -15,6 +15,8 @@ from blazar.domain.errors import Conflict, MalformedParameter
 from blazar.domain.lease.lease import Reservation, ReservationStatus
 from blazar.domain.lease.outcome import Done, GiveUp, NotYet, Outcome
 from blazar.kinds.aggregates import AGGREGATE_ID, known_aggregate, service_name
+from blazar.kinds.deletions import being_deleted
+from blazar.kinds.preemptibles import Preemptibles
 from blazar.kinds.server.marks import RESERVATION, expected_metadata, other_reservation, owner_of
 from blazar.kinds.server.schema import ServerParameters
 from blazar.kinds.slots.needs import needs_of
@@ -40,8 +42,9 @@ NO_TRUST = "the trust by which the user allowed it is no longer valid"
 class Arrival:
     """Puts a server away, and brings it to its host."""
 
-    def __init__(self, owner_key: str) -> None:
+    def __init__(self, owner_key: str, preemptibles_make_way: bool = False) -> None:
         self._owner_key = owner_key
+        self._preemptibles = Preemptibles(preemptibles_make_way)
 
     def make_ready(self, work: Work, cloud: Cloud, asked: ServerParameters) -> Outcome:
         """Have the server shelved and off its host."""
@@ -81,6 +84,9 @@ class Arrival:
             if host not in aggregate.hosts:
                 # Schedulers hear of it some moments after Nova has answered.
                 return _waiting(f"host {host} is being kept for server {server.name}", known)
+            preempted = self._preemptibles.left_on([host], cloud.compute).require()
+            if waiting := being_deleted(preempted.get(host, ())):
+                return _waiting(waiting[0], known)
             return self._unshelve(work, cloud, asked, server, host, known)
         elif server.status == SHELVED and has_served:
             return Done(known)

@@ -89,13 +89,14 @@ class ServerKind(Kind[ServerParameters]):
         on_end: Sequence[Step] = (Step.SHELVE,),
         owner_key: str = "blazar:owner",
         settings: DepartureSettings | None = None,
+        preemptibles_make_way: bool = False,
     ) -> None:
         self._on_end = on_end
         self._owner_key = owner_key
-        self._arrival = Arrival(owner_key)
+        self._arrival = Arrival(owner_key, preemptibles_make_way)
         settings = settings or DepartureSettings()
         self._departure = Departure(settings)
-        self._slots = SlotSettings(owner_key, settings.image_prefix)
+        self._slots = SlotSettings(owner_key, settings.image_prefix, preemptibles_make_way)
         self._new_servers = NewServers(SlotActuator(self._slots), self._departure)
 
     @classmethod
@@ -107,7 +108,7 @@ class ServerKind(Kind[ServerParameters]):
             raise ValueError(f"[{GROUP}] {refusal.message}") from refusal
         patience = timedelta(seconds=own.step_timeout)
         settings = DepartureSettings(conf.nova.image_prefix, patience, own.delete_at_last)
-        return cls(on_end, conf.nova.blazar_owner, settings)
+        return cls(on_end, conf.nova.blazar_owner, settings, conf.nova.end_preemptibles)
 
     # hooks of the request
 

@@ -17,8 +17,9 @@ from blazar.domain.lease.lease import Lease, Reservation
 from blazar.domain.lease.outcome import Done, Outcome
 from blazar.domain.lease.surplus import surplus_slots
 from blazar.kinds.aggregates import AGGREGATE_ID, existing_aggregate, known_aggregate, service_name
-from blazar.kinds.deletions import Deletions
+from blazar.kinds.deletions import Deletions, being_deleted
 from blazar.kinds.for_each import Failure, Results, for_each, unfinished
+from blazar.kinds.preemptibles import Preemptibles
 from blazar.kinds.slots.affinity import GROUP_ID, group_name, remove_groups
 from blazar.kinds.slots.size import SlotSize
 from blazar.kinds.snapshots import take_snapshots
@@ -36,7 +37,7 @@ class SlotSettings:
 
     owner_key: str = "blazar:owner"
     image_prefix: str = "reserved_"
-    ends_preemptibles: bool = False
+    preemptibles_make_way: bool = False
     """Whether servers that may be ended at any time make way for what is reserved."""
 
 
@@ -50,7 +51,8 @@ class SlotActuator:
 
     def __init__(self, settings: SlotSettings) -> None:
         self._settings = settings
-        self._shrinking, self._ending, self._making_way = Deletions(), Deletions(), Deletions()
+        self._shrinking, self._ending = Deletions(), Deletions()
+        self._preemptibles = Preemptibles(settings.preemptibles_make_way)
 
     def activate(self, work: Work, cloud: Cloud, size: SlotSize) -> Outcome:
         """Have as many slots on each allocated host as are allocated there, for the lease's project only.
@@ -77,7 +79,7 @@ class SlotActuator:
         failures = [*arrived.failures, *left.failures]
         if not failures and not arrived.waiting:
             _ensure_access(compute, flavor.id, work.lease.project_id, is_new)
-        waiting = [*arrived.waiting, *_being_deleted(unwanted)]
+        waiting = [*arrived.waiting, *being_deleted(unwanted)]
         if not failures and not waiting:
             return Done(remembered)
         known = {
@@ -102,7 +104,7 @@ class SlotActuator:
             compute.revoke_flavor(reservation.id, work.lease.project_id)
             servers = compute.servers_of(reservation.id)
             self._ending.ask(servers, compute, work.run_steps)
-        if waiting := _being_deleted(servers):
+        if waiting := being_deleted(servers):
             return unfinished([], waiting)
         aggregate = existing_aggregate(reservation, compute)
         if aggregate is not None:
@@ -132,30 +134,17 @@ class SlotActuator:
     def _arrived(
         self, wanted: Mapping[str, Share], aggregate: Aggregate, work: Work, cloud: Cloud
     ) -> _Arrived:
-        """Have each host in the aggregate, and no servers in the way there. The filter lets no preemptible
-        server onto a host in the aggregate, so they are looked for once the host is in it."""
+        """Have each host in the aggregate, and then no preemptible servers on those that arrive."""
         served = _served(wanted, aggregate, work, cloud)
-        preempted = self._preempted(wanted, work, cloud.compute)
+        serving = {service_name(work, a.resource_id) for a in work.reservation.allocations if a.bound}
+        arriving = [host for host in wanted if host not in serving]
+        preempted = self._preemptibles.left_on(arriving, cloud.compute, work.run_steps)
         in_the_way = {host: servers for host, servers in preempted.done.items() if servers}
         return _Arrived(
             {*served.missing, *preempted.missing, *in_the_way},
             [*served.failures, *preempted.failures],
-            _being_deleted([server for servers in in_the_way.values() for server in servers]),
+            being_deleted([server for servers in in_the_way.values() for server in servers]),
         )
-
-    def _preempted(
-        self, wanted: Collection[str], work: Work, compute: Compute
-    ) -> Results[str, Sequence[Server]]:
-        """Ask for the deletion of the preemptible servers on hosts that do not serve the reservation yet.
-        Return them by host."""
-        serving = {service_name(work, a.resource_id) for a in work.reservation.allocations if a.bound}
-        arriving = (
-            [host for host in wanted if host not in serving] if self._settings.ends_preemptibles else []
-        )
-        found = for_each(arriving, compute.preemptible_servers_on, work.run_steps)
-        servers = [server for each in found.done.values() for server in each]
-        self._making_way.ask(servers, compute, work.run_steps)
-        return found
 
     def _aggregate(self, work: Work, compute: Compute) -> Aggregate:
         wanted = expected_metadata(work.lease, work.reservation, self._settings)
@@ -315,12 +304,6 @@ def _ensure_access(compute: Compute, flavor_id: str, project_id: str, is_new: bo
     """Let the project use the flavor. A new one has no projects, so none are looked for."""
     if is_new or project_id not in compute.flavor_projects(flavor_id):
         compute.grant_flavor(flavor_id, project_id)
-
-
-def _being_deleted(servers: Sequence[Server]) -> Sequence[str]:
-    """Return what is waited for."""
-    names = ", ".join(server.name for server in servers[:5]) + (", ..." if len(servers) > 5 else "")
-    return [f"{len(servers)} servers are being deleted: {names}"] if servers else []
 
 
 def rendered(reservation: Reservation) -> dict[str, Any]:
