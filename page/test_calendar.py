@@ -63,8 +63,45 @@ def test_rows_are_searched_and_grouped(enter: Enter) -> None:
     page.get_by_label("Group by").fill("rack")
     expect(page.get_by_role("row", name="Hosts · r1")).to_be_visible()
     expect(page.get_by_role("row", name="Hosts · r4")).to_be_visible()
+    page.get_by_label("Group by").fill("availability_zone")
+    expect(page.get_by_role("row", name="Hosts · nova")).to_be_visible()
+    page.get_by_label("Group by").fill("vcpus")
+    expect(page.get_by_role("row", name="Hosts · 16")).to_be_visible()
     page.get_by_label("Kind").select_option("Floating IPs")
     expect(page.get_by_role("grid")).to_have_attribute("aria-rowcount", "5")
+
+
+def test_what_rows_can_be_grouped_by_is_offered(enter: Enter) -> None:
+    page = enter("admin")
+    offered = page.locator("#groups option")
+    for name in ("availability_zone", "rack", "gpu"):
+        expect(offered.and_(page.locator(f'[value="{name}"]'))).to_have_count(1)
+    page.get_by_label("Show", exact=True).select_option("Leases")
+    expect(offered).to_have_count(2)
+
+
+def test_leases_are_grouped_by_project_and_status(enter: Enter) -> None:
+    page = enter("admin")
+    page.get_by_label("Show", exact=True).select_option("Leases")
+    expect(page.get_by_role("rowheader", name="climate")).to_be_visible()
+    page.get_by_label("Group by").fill("project")
+    alt, demo = (page.get_by_role("row", name=re.compile(f"^{name}")) for name in ("alt", "demo"))
+    expect(alt).to_be_visible()
+    expect(page.get_by_role("rowheader", name="climate")).to_be_visible()
+    expect(alt).to_have_attribute("aria-rowindex", "1")
+    expect(demo).to_be_visible()
+    page.get_by_label("Group by").fill("status")
+    expect(page.get_by_role("row", name=re.compile("^pending"))).to_be_visible()
+    page.get_by_label("Search").fill("alt")
+    expect(page.get_by_role("rowheader", name="training")).to_have_count(0)
+    expect(page.get_by_role("rowheader", name="climate")).to_be_visible()
+
+
+def test_a_day_is_gone_to(enter: Enter) -> None:
+    page = enter("demo")
+    page.get_by_label("Go to").fill("2030-05-06")
+    expect(page.locator(".tick").filter(has_text="Mon 6")).to_be_visible()
+    expect(bars(page, "training")).to_have_count(0)
 
 
 def test_the_same_is_told_as_a_table(enter: Enter) -> None:

@@ -263,6 +263,7 @@ def test_both_ends_are_pulled_with_keys_and_escape_gives_up(enter: Enter, site: 
         press(page, "Escape")
         expect(page.locator(".shadow")).to_have_count(0)
         press(page, "e", "ArrowRight", "ArrowDown")
+        expect(page.locator(".name:focus")).to_be_visible()
         expect(page.locator(".shadow")).to_have_count(0)
         assert dates(site, "ends") == before
         bars(page, "ends").focus()
@@ -295,6 +296,7 @@ def test_a_lease_under_way_has_an_end_to_pull_and_no_start(enter: Enter, site: S
         page = enter("demo")
         bars(page, "begun").focus()
         press(page, "s", "m", "ArrowLeft")
+        expect(page.locator(".name:focus")).to_be_visible()
         expect(page.locator(".shadow")).to_have_count(0)
         bars(page, "begun").focus()
         press(page, "e", "ArrowLeft", "ArrowLeft", "Enter")

@@ -49,7 +49,7 @@ def test_it_tells_what_it_got_how_to_use_it_and_its_history(
 ) -> None:
     (made,) = site.leases("demo", "training")
     told = page_of(page, site, made, "admin")
-    expect(told).to_contain_text("compute-01, compute-02")
+    expect(told).to_contain_text("pending; Hosts: 2 (compute-01, compute-02)")
     use = f"openstack server create --hint reservation={made['reservations'][0]['id']} "
     expect(told).to_contain_text(use)
     history = told.get_by_role("table").get_by_role("row")

@@ -72,12 +72,15 @@ def test_what_is_reserved_is_told_over_time(enter: Enter) -> None:
     expect(hosts.locator("canvas")).to_be_visible()
 
 
-def test_a_maintenance_is_made_by_a_form_that_tells_first_what_it_does(enter: Enter, site: Site) -> None:
+@pytest.mark.parametrize("size", SIZES)
+def test_a_maintenance_is_made_by_a_form_that_tells_first_what_it_does(
+    enter: Enter, page: Page, site: Site, size: dict[str, Any]
+) -> None:
+    page.set_viewport_size(size)
     taken = site.create("alt", "in its way", 80, 100, hosts=8)
     try:
         with no_maintenance_after(site, "new kernel"):
             told = page_of(enter)
-            page = told.page
             expect(told.get_by_role("row").filter(has_text="new disks")).to_contain_text("compute-08")
             told.get_by_role("button", name="New maintenance").click()
             dialog = page.get_by_role("dialog")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import urlsplit
 
+import pytest
 import requests
 from playwright.sync_api import Page, expect
 
-from .conftest import Enter, Site
+from .conftest import SIZES, Enter, Site
 
 KEPT = "() => [localStorage.length, sessionStorage.length, document.cookie]"
 
@@ -17,7 +19,9 @@ def test_one_click_is_enough_in_a_sandbox(enter: Enter) -> None:
     expect(page.get_by_text("demo, project demo")).to_be_visible()
 
 
-def test_with_a_password(page: Page, site: Site, troubles: list[str]) -> None:
+@pytest.mark.parametrize("size", SIZES)
+def test_with_a_password(page: Page, site: Site, troubles: list[str], size: dict[str, Any]) -> None:
+    page.set_viewport_size(size)
     page.goto(site.url)
     page.get_by_label("User", exact=True).fill("alt")
     page.get_by_label("Password").fill("wrong")

@@ -13,7 +13,7 @@ import { OperatorsPage } from "./operators.js";
 import { LeasePage } from "./lease-page.js";
 import { DAY, HOUR, clock, date, shown } from "./moments.js";
 import { OPERATORS, leaseIn } from "./routes.js";
-import { LeaseRows, ResourceRows } from "./rows.js";
+import { LEASE_GROUPS, LeaseRows, ResourceRows } from "./rows.js";
 import { SPANS, Scale } from "./scale.js";
 import "./timeline.js";
 import { nameOf } from "./timeline.js";
@@ -24,6 +24,7 @@ const AGAIN = 20_000;
 const PAUSE = 250;
 const TABLE_ROWS = 50;
 const MOST_CHIPS = 20;
+const RESOURCE_GROUPS = ["availability_zone", "hypervisor_type", "vcpus", "memory_mb"];
 const KINDS = ["physical:host", "virtual:instance", "flavor:instance", "virtual:floatingip"];
 
 /** @typedef {import("./rows.js").Bar} Bar */
@@ -54,6 +55,8 @@ export class Calendar extends HTMLElement {
     });
     this._narrow = matchMedia(NARROW);
     this._connected = new AbortController();
+    /** @type {Map<string, string>} */
+    this._names = new Map();
     this._page = new LeasePage(this._api, (...said) => this._changed(...said));
     this._operators = new OperatorsPage(this._api, session, (...said) => this._changed(...said));
     this._toOperators = element("a", { href: OPERATORS, hidden: true }, text("operators"));
@@ -103,8 +106,9 @@ export class Calendar extends HTMLElement {
     } catch (refusal) {
       if (!(refusal instanceof Refused) || ![403, 404].includes(refusal.status)) this._tell(messageOf(refusal));
       this._shows = "leases";
+      this._offerGroups();
       this._view.hidden = true;
-      this._rows = new LeaseRows(this._api, this._filter);
+      this._rows = new LeaseRows(this._api, this._filter, await this._projectNames());
     }
     this._show();
     this._line();
@@ -176,6 +180,7 @@ export class Calendar extends HTMLElement {
       text("shows"),
       choice({ resources: text("resources"), leases: text("leases") }, "resources", (value) => {
         this._shows = value;
+        this._offerGroups();
         this._again();
       }),
     );
@@ -187,7 +192,9 @@ export class Calendar extends HTMLElement {
     this._kind = choice({ "": text("allKinds"), ...kinds }, "", (value) => this._filtered({ kind: value }));
     const search = this._waiting("search", { type: "search", placeholder: text("searchHint"), maxlength: 100 });
     const group = this._waiting("group", { placeholder: "property", list: "groups", maxlength: 100 });
-    const groups = element("datalist", { id: "groups" }, element("option", { value: "availability_zone" }));
+    const goTo = element("input", { type: "date", on: { change: () => goTo.value && this._goTo(new Date(`${goTo.value}T00:00`)) } });
+    const groups = (this._groups = element("datalist", { id: "groups" }));
+    this._offerGroups();
     return element(
       "nav",
       { class: "tools", "aria-label": text("tools") },
@@ -201,6 +208,7 @@ export class Calendar extends HTMLElement {
         button("+", () => this._scaled(this._scale.stepped(-1)), { "aria-label": text("zoomIn") }),
       ),
       labelled(text("span"), this._span),
+      labelled(text("goTo"), goTo),
       this._view,
       element("div", { class: "wide" }, labelled(text("as"), as)),
       labelled(text("kind"), this._kind),
@@ -240,7 +248,9 @@ export class Calendar extends HTMLElement {
   /** Read all rows anew. */
   async _again() {
     this._firstOfTable = 0;
-    const rows = new (this._shows === "resources" ? ResourceRows : LeaseRows)(this._api, this._filter);
+    const rows = this._shows === "resources"
+      ? new ResourceRows(this._api, this._filter)
+      : new LeaseRows(this._api, this._filter, await this._projectNames());
     this._rows = rows;
     try {
       await rows.load(0, 0, this._scale);
@@ -257,6 +267,28 @@ export class Calendar extends HTMLElement {
     const exact = SPANS.find(([, length]) => Math.abs(length - scale.span) < 1);
     this._span.value = exact ? String(exact[1]) : "";
     this._show();
+  }
+
+  /** @param {Date} day */
+  _goTo(day) {
+    this._scaled(new Scale(day.getTime(), this._scale.span));
+  }
+
+  /** Offer what the rows can be grouped by: leases by what they are, resources by each property that hosts have. */
+  async _offerGroups() {
+    const isLeases = this._shows === "leases";
+    const { resource_properties: known } = isLeases
+      ? { resource_properties: [] }
+      : await this._api.get("os-hosts/properties", { all: "true" }).catch(() => ({ resource_properties: [] }));
+    const names = isLeases ? LEASE_GROUPS : [...RESOURCE_GROUPS, ...known.map((/** @type {any} */ each) => each.property)];
+    this._groups.replaceChildren(...[...new Set(names)].map((value) => element("option", { value })));
+  }
+
+  /** @returns {Promise<Map<string, string>>} the names of projects by their ids: of all, where Keystone tells them, or of one */
+  async _projectNames() {
+    if (!this._names.size && !this._toOperators.hidden) this._names = await this._session.projectNames();
+    const { project } = this._session;
+    return project ? new Map([[project.id, project.name], ...this._names]) : this._names;
   }
 
   _goNow() {

@@ -3,7 +3,7 @@
 import { openDialog } from "./dialog.js";
 import { DryRun } from "./dry-run.js";
 import { button, choice, element, labelled } from "./element.js";
-import { HOUR, MINUTE, momentField, parsed, shown, wire } from "./moments.js";
+import { HOUR, MINUTE, doubtOf, momentField, momentOf, parsed, shown, wire } from "./moments.js";
 import { openOffer } from "./held.js";
 import { messageOf } from "./lease.js";
 import { openMaintenance } from "./maintenance.js";
@@ -64,24 +64,25 @@ export async function openCreation(api, wish, changed) {
 
   const body = () => ({
     name: name.value || text("newLease"),
-    start_date: wire(new Date(from.value).getTime()),
-    end_date: wire(new Date(to.value).getTime()),
+    start_date: wire(momentOf(from)),
+    end_date: wire(momentOf(to)),
     reservations: [known[kind].reservation()],
     events: [],
   });
 
   function ask() {
-    if (from.value && to.value) {
+    if (from.checkValidity() && to.checkValidity()) {
       dryRun.ask(() => api.post("leases", { ...body(), dry_run: true }));
     } else {
       dryRun.forget();
-      told.textContent = text("datesMissing");
+      told.textContent = doubtOf(from, to) || text("datesMissing");
     }
   }
 
   /** @param {any} refusal null where it fits */
   function tell(refusal) {
-    told.textContent = refusal ? text("fitsNot", { message: messageOf(refusal) }) : text("fits");
+    const fits = refusal ? text("fitsNot", { message: messageOf(refusal) }) : text("fits");
+    told.textContent = [fits, doubtOf(from, to)].filter(Boolean).join(" ");
     told.className = refusal ? "told no" : "told yes";
     wait.hidden = refusal?.status !== SHORTAGE;
     instead.replaceChildren(...offers(refusal, (lease) => make({ ...body(), ...lease })));
@@ -90,7 +91,7 @@ export async function openCreation(api, wish, changed) {
   /** Take the host away in this time instead. */
   function maintain() {
     dialog.close();
-    openMaintenance(api, { start: new Date(from.value).getTime(), end: new Date(to.value).getTime(), hosts: wish.host ?? "" }, changed);
+    openMaintenance(api, { start: momentOf(from), end: momentOf(to), hosts: wish.host ?? "" }, changed);
   }
 
   /** Hold it for a while; claiming it asks for its name. */

@@ -3,7 +3,7 @@
 import { openDialog } from "./dialog.js";
 import { DryRun } from "./dry-run.js";
 import { element, labelled } from "./element.js";
-import { momentField, parsed, shown, wire } from "./moments.js";
+import { doubtOf, momentField, momentOf, parsed, shown, wire } from "./moments.js";
 import { offers } from "./offers.js";
 import { text } from "./texts.js";
 
@@ -62,8 +62,8 @@ export function openDates(api, lease, dates, changed, refusal) {
   const told = element("p", { class: "told", role: "status" });
   const instead = element("div", { class: "offers" });
   const wanted = () => ({
-    start: from.disabled ? lease.start : new Date(from.value).getTime(),
-    end: new Date(to.value).getTime(),
+    start: from.disabled ? lease.start : momentOf(from),
+    end: momentOf(to),
   });
   const put = (/** @type {Record<string, unknown>} */ body) =>
     api.put(`leases/${lease.id}`, body).then(({ lease: after }) => {
@@ -73,7 +73,8 @@ export function openDates(api, lease, dates, changed, refusal) {
 
   /** @param {unknown} why null where it fits */
   function tell(why) {
-    told.textContent = why ? text("fitsNot", { message: why instanceof Error ? why.message : String(why) }) : text("fits");
+    const fits = why ? text("fitsNot", { message: why instanceof Error ? why.message : String(why) }) : text("fits");
+    told.textContent = [fits, doubtOf(from, to)].filter(Boolean).join(" ");
     told.className = why ? "told no" : "told yes";
     instead.replaceChildren(...offers(why, put));
   }
@@ -81,9 +82,9 @@ export function openDates(api, lease, dates, changed, refusal) {
   const dryRun = new DryRun(tell);
   const ask = () => {
     const { start, end } = wanted();
-    if (Number.isNaN(start) || Number.isNaN(end)) {
+    if (Number.isNaN(start) || Number.isNaN(end) || !from.checkValidity() || !to.checkValidity()) {
       dryRun.forget();
-      told.textContent = text("datesMissing");
+      told.textContent = doubtOf(from, to) || text("datesMissing");
       return;
     }
     dryRun.ask(() => api.put(`leases/${lease.id}`, { ...changeOf(lease, wanted()), dry_run: true }));

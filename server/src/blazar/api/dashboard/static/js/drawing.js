@@ -67,8 +67,16 @@ export function between(from, to, step) {
 
 /** @param {number} moment @param {number} step @returns {number} the nearest step of the viewer's clock */
 function snapped(moment, step) {
-  const zone = new Date(moment).getTimezoneOffset() * MINUTE;
-  return Math.round((moment - zone) / step) * step + zone;
+  const zone = zoneAt(moment);
+  const wall = Math.round((moment - zone) / step) * step;
+  const found = wall + zone;
+  // Where the clocks change in between, the step is one of the new time.
+  return zoneAt(found) === zone ? found : wall + zoneAt(wall + zoneAt(found));
+}
+
+/** @param {number} moment @returns {number} what UTC is ahead of the viewer's zone then, in milliseconds */
+function zoneAt(moment) {
+  return new Date(moment).getTimezoneOffset() * MINUTE;
 }
 
 /**

@@ -5,7 +5,7 @@ import { openDialog } from "./dialog.js";
 import { button, choice, copyable, element, labelled, table } from "./element.js";
 import { kindSchemas } from "./fields.js";
 import { openMaintenanceBar } from "./maintenance.js";
-import { DAY, HOUR, duration, parsed, shown, wire } from "./moments.js";
+import { DAY, HOUR, duration, later, parsed, shown, wire } from "./moments.js";
 import { leaseIn, toLease } from "./routes.js";
 import { nameOf } from "./timeline.js";
 import { eventName, kindName, parameterName, statusName, text } from "./texts.js";
@@ -14,7 +14,7 @@ const MOST_NAMES = 20;
 const FINAL = ["TERMINATED", "DELETING", "TERMINATING"];
 const OWN = [
   "id", "lease_id", "resource_id", "resource_type", "status", "status_reason", "missing_resources",
-  "resources_changed", "created_at", "updated_at",
+  "resources_changed", "created_at", "updated_at", "units", "resources",
 ];
 
 /**
@@ -104,11 +104,12 @@ function reasons(lease) {
 /** @param {any} told a reservation */
 function reservation(told) {
   const asked = Object.entries(told).filter(([name, value]) => !OWN.includes(name) && value !== "" && value !== null);
-  const units = asked.map(([name, value]) => [
+  const wishes = asked.map(([name, value]) => [
     element("dt", {}, parameterName(name)),
     element("dd", {}, typeof value === "object" ? JSON.stringify(value) : String(value)),
   ]);
   const got = [statusName(told.status), told.status_reason].filter(Boolean).join(": ");
+  const units = told.units === undefined ? "" : text("heldUnits", { kind: kindName([told.resource_type]), units: told.units });
   return element(
     "section",
     {},
@@ -116,9 +117,9 @@ function reservation(told) {
     element(
       "dl",
       {},
-      ...units.flat(),
+      ...wishes.flat(),
       element("dt", {}, text("got")),
-      element("dd", { "data-reservation": told.id }, got),
+      element("dd", { "data-reservation": told.id }, [got, units].filter(Boolean).join("; ")),
       ...(told.missing_resources ? why("missing") : []),
       ...(told.resources_changed ? why("replaced") : []),
       element("dt", {}, text("id")),
@@ -198,7 +199,7 @@ export function actions(api, lease, close, changed) {
   if (FINAL.includes(lease.status)) return [];
   const told = element("p", { class: "told", role: "status" });
   let by = HOUR;
-  const end = () => parsed(lease.end_date) + by;
+  const end = () => later(parsed(lease.end_date), by);
   const change = (/** @type {boolean} */ isDry) =>
     api.put(`leases/${lease.id}`, { end_date: wire(end()), ...(isDry ? { dry_run: true } : {}) });
   const ask = () =>

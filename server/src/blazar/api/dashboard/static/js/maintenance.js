@@ -4,7 +4,7 @@ import { openDialog } from "./dialog.js";
 import { DryRun } from "./dry-run.js";
 import { button, element, labelled, table } from "./element.js";
 import { messageOf } from "./lease.js";
-import { momentField, parsed, shown, wire } from "./moments.js";
+import { doubtOf, momentField, momentOf, parsed, shown, wire } from "./moments.js";
 import { effectName, text } from "./texts.js";
 
 /** @typedef {{ start: number, end: number, hosts: string }} Wish `hosts` are names or ids, with spaces between them */
@@ -26,8 +26,8 @@ export function openMaintenance(api, wish, changed) {
   const leases = element("div");
   const body = () => ({
     hosts: hosts.value.split(/[\s,]+/).filter(Boolean),
-    start_date: wire(new Date(from.value).getTime()),
-    end_date: wire(new Date(to.value).getTime()),
+    start_date: wire(momentOf(from)),
+    end_date: wire(momentOf(to)),
     ...(name.value ? { name: name.value } : {}),
     ...(reason.value ? { reason: reason.value } : {}),
     force: force.checked,
@@ -36,7 +36,8 @@ export function openMaintenance(api, wish, changed) {
   /** @param {any} refusal null where it would be done @param {any} [answer] */
   function tell(refusal, answer) {
     const impact = answer?.impact ?? refusal?.body?.impact;
-    told.textContent = impact ? text("impact", impact) : messageOf(refusal);
+    const said = impact ? text("impact", impact) : messageOf(refusal);
+    told.textContent = [said, doubtOf(from, to)].filter(Boolean).join(" ");
     told.className = refusal || impact?.breaks ? "told no" : "told yes";
     forced.hidden = !impact?.breaks;
     submit.disabled = !impact || (impact.breaks > 0 && !force.checked);
@@ -47,8 +48,8 @@ export function openMaintenance(api, wish, changed) {
   const ask = () => {
     submit.disabled = true;
     dryRun.forget();
-    if (hosts.value.trim() && from.value && to.value) dryRun.ask(() => api.post("maintenances", { ...body(), dry_run: true }));
-    else told.textContent = text("hostsAndDates");
+    if (hosts.value.trim() && from.checkValidity() && to.checkValidity()) dryRun.ask(() => api.post("maintenances", { ...body(), dry_run: true }));
+    else told.textContent = doubtOf(from, to) || text("hostsAndDates");
   };
   const submit = element("button", { type: "submit", class: "primary", disabled: true }, text("takeAway"));
   const form = element(

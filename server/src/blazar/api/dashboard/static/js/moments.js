@@ -1,6 +1,7 @@
 /** Moments: milliseconds since 1970 inside the page, UTC on the wire, the viewer's own zone on the screen. */
 
 import { element } from "./element.js";
+import { text } from "./texts.js";
 
 export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
@@ -48,7 +49,65 @@ export function date(moment) {
  * @returns {HTMLInputElement}
  */
 export function momentField(name, moment, disabled = false) {
-  return element("input", { name, type: "datetime-local", required: true, disabled, value: fieldValue(moment) });
+  const check = () => field.setCustomValidity(isSkipped(field) ? text("noSuchTime") : "");
+  /** @type {HTMLInputElement} */
+  const field = element("input", {
+    name,
+    type: "datetime-local",
+    required: true,
+    disabled,
+    value: fieldValue(moment),
+    "data-moment": moment,
+    on: { input: check },
+  });
+  return field;
+}
+
+/**
+ * @param {HTMLInputElement} field
+ * @returns {number} what it says; of a time that is there twice the one that it was made with, or else the first. NaN
+ *   where it says none
+ */
+export function momentOf(field) {
+  const first = Number(field.dataset.moment);
+  return field.value === fieldValue(first) ? first : new Date(field.value).getTime();
+}
+
+/** Whether the clocks go forward over what a field says. @param {HTMLInputElement} field */
+function isSkipped(field) {
+  const moment = momentOf(field);
+  return !Number.isNaN(moment) && !field.value.startsWith(fieldValue(moment));
+}
+
+/** What is wrong with the dates of a form, or unclear; nothing mostly. @param {...HTMLInputElement} fields @returns {string} */
+export function doubtOf(...fields) {
+  const skipped = fields.find(isSkipped);
+  if (skipped) return text("noSuchTime");
+  const twice = fields.find((field) => !field.disabled && isTwice(momentOf(field)));
+  return twice ? text("twice", { time: exact(momentOf(twice)) }) : "";
+}
+
+/** Whether the clocks show the same time at another moment as well. @param {number} moment */
+function isTwice(moment) {
+  if (Number.isNaN(moment)) return false;
+  return [HOUR, HOUR / 2].some((by) => [by, -by].some((other) => fieldValue(moment + other) === fieldValue(moment)));
+}
+
+/** @param {number} moment @returns {string} with the zone */
+function exact(moment) {
+  return new Date(moment).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", timeZoneName: "short" });
+}
+
+/**
+ * @param {number} moment
+ * @param {number} by milliseconds; whole days are days of the calendar, which the change of clocks makes longer or shorter
+ * @returns {number}
+ */
+export function later(moment, by) {
+  if (by % DAY !== 0) return moment + by;
+  const found = new Date(moment);
+  found.setDate(found.getDate() + by / DAY);
+  return found.getTime();
 }
 
 /**

@@ -6,7 +6,7 @@
  */
 
 import { DAY, MINUTE, parsed, wire } from "./moments.js";
-import { kindName } from "./texts.js";
+import { kindName, statusName } from "./texts.js";
 
 /** @typedef {{ start: number, end: number, type: string, id: string, name: string, status: string, project: string, slots: number, lane: number, lanes: number }} Bar */
 /** @typedef {{ id: string, name: string, trouble: string, requirement: string, bars: Bar[] }} Row `requirement` is what names the row's host; empty where it is none */
@@ -186,12 +186,18 @@ function rowsOf(told) {
   return rows;
 }
 
+/** What leases can be grouped by. */
+export const LEASE_GROUPS = ["project", "status"];
+
 /** The leases that the user may see, each in a row of its own. */
 export class LeaseRows {
-  /** @param {import("./api.js").Api} api @param {Filter} filter */
-  constructor(api, filter) {
+  /** @param {import("./api.js").Api} api @param {Filter} filter @param {Map<string, string>} projects their names by their ids */
+  constructor(api, filter, projects) {
     this._api = api;
     this._filter = filter;
+    this._projects = projects;
+    /** @type {Group[]} */
+    this.groups = [];
     /** @type {Row[]} */
     this._rows = [];
     this._read = { from: 0, to: 0 };
@@ -203,11 +209,6 @@ export class LeaseRows {
 
   get total() {
     return this._rows.length;
-  }
-
-  /** @returns {Group[]} */
-  get groups() {
-    return [];
   }
 
   /** @returns {string[]} */
@@ -257,8 +258,36 @@ export class LeaseRows {
     this._rows = leases
       .filter((lease) => !kind || lease.reservations.some((/** @type {any} */ r) => r.resource_type === kind))
       .map(rowOf)
-      .filter((row) => !wanted || `${row.name} ${row.bars[0].status} ${row.bars[0].project}`.toLowerCase().includes(wanted));
+      .filter((row) => !wanted || `${row.name} ${row.bars[0].status} ${row.bars[0].project} ${this._groupOf(row, "project")}`.toLowerCase().includes(wanted));
+    this._group();
     return true;
+  }
+
+  /** @param {Row} row @param {string} by */
+  _groupOf({ bars: [{ status, project }] }, by) {
+    return by === "status" ? statusName(status) : this._projects.get(project) ?? project;
+  }
+
+  /** Put the rows of a group together; within it they keep their order. */
+  _group() {
+    const by = this._filter.group;
+    this.groups = [];
+    if (!LEASE_GROUPS.includes(by)) return;
+    /** @type {Map<string, Row[]>} */
+    const found = new Map();
+    for (const row of this._rows) {
+      const label = this._groupOf(row, by);
+      const rows = found.get(label) ?? [];
+      rows.push(row);
+      found.set(label, rows);
+    }
+    const groups = [...found].sort(([one], [other]) => one.localeCompare(other));
+    this._rows = groups.flatMap(([, rows]) => rows);
+    let first = 0;
+    for (const [label, rows] of groups) {
+      this.groups.push({ label, first, rows: rows.length });
+      first += rows.length;
+    }
   }
 }
 

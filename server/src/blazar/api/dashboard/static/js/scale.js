@@ -143,12 +143,16 @@ function next(tick, unit, count) {
   const found = new Date(tick);
   if (unit === "minute") return new Date(tick.getTime() + count * MINUTE);
   if (unit === "hour") {
-    found.setHours(found.getHours() + count);
-    // Where an hour is there twice, the clock stands still for it.
-    return found > tick ? found : new Date(tick.getTime() + count * HOUR);
+    const straight = new Date(tick.getTime() + count * HOUR);
+    if (straight.getHours() % count === 0 && straight.getMinutes() === 0) return straight;
+    // The clocks change in between.
+    found.setHours(Math.floor(found.getHours() / count) * count + count, 0);
+    return found > tick ? found : straight;
   }
+  // Where the clocks change at midnight, a day begins later; the next one does not.
   if (unit === "date") found.setDate(found.getDate() + count);
   if (unit === "month") found.setMonth(found.getMonth() + count);
+  found.setHours(0, 0);
   return found;
 }
 
@@ -156,5 +160,5 @@ function next(tick, unit, count) {
 function begins(tick, unit) {
   if (unit === "date") return tick.getDate() === 1;
   if (unit === "month") return tick.getMonth() === 0;
-  return tick.getHours() === 0 && tick.getMinutes() === 0;
+  return new Date(tick.getTime() - MINUTE).getDate() !== tick.getDate();
 }

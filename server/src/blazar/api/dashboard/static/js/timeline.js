@@ -7,7 +7,7 @@
 
 import { Shadow, between, followed, movable, moved, partAt } from "./drawing.js";
 import { element } from "./element.js";
-import { DAY, shown } from "./moments.js";
+import { DAY, later, shown } from "./moments.js";
 import { Scale } from "./scale.js";
 import { statusName, text } from "./texts.js";
 
@@ -391,7 +391,8 @@ export class Timeline extends HTMLElement {
     const far = event.shiftKey ? DAY : step;
     const by = { ArrowLeft: -far, ArrowRight: far }[event.key];
     if (by) {
-      held.drawing.dates = moved(held.drawing.dates, held.part, by, step);
+      const edge = held.part === "end" ? held.drawing.dates.end : held.drawing.dates.start;
+      held.drawing.dates = moved(held.drawing.dates, held.part, later(edge, by) - edge, step);
       this._showHeld();
     } else if (event.key === "Enter" || event.key === "Escape") this._letGo(event.key === "Enter");
     else return false;
