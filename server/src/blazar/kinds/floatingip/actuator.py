@@ -46,14 +46,12 @@ def deactivate(work: Work, network_id: str, network: Network) -> Outcome:
     return Done()
 
 
-def is_used(work: Work, network_id: str, network: Network) -> bool:
-    """Return whether one of the reservation's floating IPs leads to a port."""
+def used(work: Work, network_id: str, network: Network) -> int:
+    """Return how many of the reservation's floating IPs lead to a port."""
     tagged = _tagged(work, network_id, network)
-    for address in sorted({*_subnets(work), *_remembered(work)}):
-        floating_ip = tagged.get(address) or network.floating_ip(network_id, address)
-        if floating_ip is not None and is_ours(floating_ip, work) and floating_ip.port_id is not None:
-            return True
-    return False
+    addresses = sorted({*_subnets(work), *_remembered(work)})
+    found = (tagged.get(each) or network.floating_ip(network_id, each) for each in addresses)
+    return sum(f is not None and is_ours(f, work) and f.port_id is not None for f in found)
 
 
 def _give(work: Work, network_id: str, network: Network) -> Mapping[str, str]:

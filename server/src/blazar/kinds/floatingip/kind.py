@@ -126,8 +126,8 @@ class FloatingIPKind(Kind[FloatingIPParameters]):
     def deactivate(self, work: Work, cloud: Cloud) -> Outcome:
         return actuator.deactivate(work, self.asked(work.reservation).network_id, cloud.network)
 
-    def is_used(self, work: Work, cloud: Cloud) -> bool:
-        return actuator.is_used(work, self.asked(work.reservation).network_id, cloud.network)
+    def used(self, work: Work, cloud: Cloud) -> int:
+        return actuator.used(work, self.asked(work.reservation).network_id, cloud.network)
 
     def differences(self, work: Work, look: Look) -> Iterable[Difference]:
         return comparison.differences(work, self.asked(work.reservation).network_id, look)

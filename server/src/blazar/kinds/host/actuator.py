@@ -122,13 +122,13 @@ class HostActuator:
 
     def servers(self, work: Work, cloud: Cloud) -> list[Server]:
         """Return all servers that run on the reservation's hosts."""
-        looks = for_each(self._hosts(work), cloud.compute.servers_on, work.run_steps).require()
-        return [server for found in looks.values() for server in found]
+        return [server for found in self._servers(work, cloud).values() for server in found]
 
-    def is_used(self, work: Work, cloud: Cloud) -> bool:
-        """Return whether the lease's project has a server on one of the reservation's hosts."""
+    def used(self, work: Work, cloud: Cloud) -> int:
+        """Return on how many of the reservation's hosts the lease's project has a server."""
         owners = (work.lease.project_id, None)
-        return any(server.project_id in owners for server in self.servers(work, cloud))
+        looks = self._servers(work, cloud).values()
+        return sum(any(server.project_id in owners for server in found) for found in looks)
 
     def close(self, work: Work, cloud: Cloud) -> bool:
         """Give the aggregate an owner that is no project: Nova's filter lets no new server onto its hosts."""
@@ -139,6 +139,10 @@ class HostActuator:
         return True
 
     # parts
+
+    def _servers(self, work: Work, cloud: Cloud) -> Mapping[str, Sequence[Server]]:
+        """Return the servers on each of the reservation's hosts."""
+        return for_each(self._hosts(work), cloud.compute.servers_on, work.run_steps).require()
 
     def _owner(self, project_id: str) -> Mapping[str, str]:
         return {self._settings.owner_key: project_id}

@@ -121,8 +121,8 @@ class HostKind(Kind[HostParameters]):
     def deactivate(self, work: Work, cloud: Cloud) -> Outcome:
         return self._actuator.deactivate(work, cloud)
 
-    def is_used(self, work: Work, cloud: Cloud) -> bool:
-        return self._actuator.is_used(work, cloud)
+    def used(self, work: Work, cloud: Cloud) -> int:
+        return self._actuator.used(work, cloud)
 
     def close(self, work: Work, cloud: Cloud) -> bool:
         return self._actuator.close(work, cloud)

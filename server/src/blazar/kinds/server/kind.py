@@ -219,6 +219,14 @@ class ServerKind(Kind[ServerParameters]):
         doing = self._new_servers if asked.is_template else self._departure
         return doing.deactivate(work, cloud, asked)
 
+    def used(self, work: Work, cloud: Cloud) -> int:
+        server = cloud.compute.server(self.asked(work.reservation).server_id)
+        return int(server is not None and server.status in ON_A_HOST)
+
+    def is_used(self, work: Work, cloud: Cloud) -> bool:
+        """A host is kept for the server, whether it runs or not."""
+        return True
+
     # comparison
 
     def differences(self, work: Work, look: Look) -> Iterable[Difference]:

@@ -119,9 +119,9 @@ class SlotActuator:
         remove_groups(reservation, compute)
         return Done()
 
-    def is_used(self, work: Work, cloud: Cloud) -> bool:
-        """Return whether there is a server of the reservation's flavor."""
-        return bool(cloud.compute.servers_of(work.reservation.id))
+    def used(self, work: Work, cloud: Cloud) -> int:
+        """Return how many servers of the reservation's flavor there are."""
+        return len(cloud.compute.servers_of(work.reservation.id))
 
     def close(self, work: Work, cloud: Cloud) -> bool:
         """Take the flavor from the project, which makes no new servers of it then."""

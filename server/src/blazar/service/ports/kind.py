@@ -258,10 +258,15 @@ class EventVerbs(ABC):
         It is called while the lease goes on as well, for a reservation that was removed from it. That one has
         no allocations: what it had is its surplus."""
 
+    def used(self, work: Work, cloud: Cloud) -> int | None:
+        """Return how many of its units (hosts, servers, addresses) an active reservation uses now; None where
+        the kind cannot tell."""
+        return None
+
     def is_used(self, work: Work, cloud: Cloud) -> bool:
         """Return whether what an active reservation has is used. A kind that cannot tell says so of all:
         they are never released."""
-        return True
+        return self.used(work, cloud) != 0
 
     def close(self, work: Work, cloud: Cloud) -> bool:
         """Let no user begin to use what an active reservation has, until ``activate`` does. Return whether
