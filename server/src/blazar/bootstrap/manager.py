@@ -42,6 +42,7 @@ from blazar.engine.promoting import Promoting
 from blazar.engine.purge import Purge
 from blazar.engine.relay import Relay
 from blazar.engine.reporting import Reporting
+from blazar.engine.sampling import SamplingDuty
 from blazar.engine.start_soon import StartSoon
 from blazar.engine.threads import Background
 from blazar.engine.upkeep import Upkeep
@@ -65,6 +66,7 @@ from blazar.service.tracing import NO_TRACING, Tracing
 from blazar.service.turns import Turns
 from blazar.service.usage_reports import UsageReports
 from blazar.service.use_cases import UseCases
+from blazar.service.utilization import Sampling
 
 VERSION = metadata.version("blazar")
 
@@ -126,6 +128,7 @@ class Manager:
         found = (extension.monitor(dependencies) for extension in plugins.extensions)
         monitors = [Monitoring(database, each, healing, clock, metrics) for each in found if each]
         days = conf.database.retention_days
+        self._usage_kept = timedelta(days=conf.database.usage_days)
         notice = timedelta(minutes=conf.manager.minutes_before_start_lease)
         self._background: Sequence[Background] = (
             Upkeep(
@@ -134,6 +137,7 @@ class Manager:
                     self._forget_spent,
                     self._see_to_maintenances,
                     self._forget_cancelled,
+                    self._forget_usage,
                 ]
             ),
             Expiring(expiry),
@@ -151,6 +155,7 @@ class Manager:
             *([Listening(announcements, partial(_look_soon, monitors))] if announcements else ()),
             *(Reporting(each, dependencies, metrics) for each in filters if each.reports),
             *self._drift_check(conf, dependencies, plugins, clock, metrics),
+            *self._sampling(conf, dependencies),
             Announcing(database, clock, "blazar-manager", socket.gethostname(), VERSION, self._load),
         )
         self.use_cases = UseCases(
@@ -195,6 +200,12 @@ class Manager:
         repairs = conf.manager.drift_repair
         return (DriftCheck(dependencies.database, reconciliation, clock, interval, repairs, metrics),)
 
+    def _sampling(self, conf: cfg.ConfigOpts, dependencies: Dependencies) -> Sequence[SamplingDuty]:
+        interval = timedelta(seconds=conf.manager.usage_seconds)
+        if not interval:
+            return ()
+        return (SamplingDuty(dependencies.database, Sampling(dependencies), dependencies.clock, interval),)
+
     def _load(self) -> Load:
         return Load(self.loop.events_under_way(), self._calendars.plans_waiting(), self.loop.lateness())
 
@@ -206,6 +217,9 @@ class Manager:
 
     def _forget_cancelled(self) -> None:
         self.use_cases.feeds.forget_cancelled()
+
+    def _forget_usage(self) -> None:
+        self.use_cases.usage.forget(self._usage_kept)
 
     def _thread_health(self) -> list[ThreadHealth]:
         others = (each.health() for each in self._background)

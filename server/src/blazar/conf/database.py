@@ -22,4 +22,12 @@ OPTIONS = (
         help="Days for which leases are kept after they are over; managers remove older ones. "
         "0 keeps them for ever.",
     ),
+    cfg.IntOpt(
+        "usage_days",
+        default=400,
+        min=1,
+        max=36500,
+        help="Days for which it is kept what reservations were promised and have used, after they are over: "
+        "a row for each, also where the lease itself is removed.",
+    ),
 )

@@ -83,6 +83,14 @@ OPTIONS = (
         "logged and counted.",
     ),
     cfg.IntOpt(
+        "usage_seconds",
+        default=600,
+        min=0,
+        max=3600,
+        help="How often the cloud is asked what active reservations use, for the usage report and for what "
+        "leases show of it; 0 for never. One manager does so at a time.",
+    ),
+    cfg.IntOpt(
         "claim_seconds",
         default=15,
         min=3,

@@ -42,6 +42,7 @@ from blazar.service.ports.steps import RunSteps, one_after_another
 from blazar.service.preparation import release_trust
 from blazar.service.unclaimed import Watched, look
 from blazar.service.usage_reports import NO_REPORTS, UsageReports
+from blazar.service.utilization import keep_ended
 
 T = TypeVar("T")
 LOG = logging.getLogger(__name__)
@@ -206,6 +207,7 @@ class Events:
             if step.lease != old:
                 uow.leases.save(step.lease, old, now)
                 self._reports.put(uow, old, step.lease, now)
+                keep_ended(uow, old, step.lease, now)
             if isinstance(step, progress.Left):
                 return None
             stored = replace(step.lease, revision=old.revision + 1, updated_at=now)

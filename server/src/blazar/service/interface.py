@@ -13,6 +13,7 @@ from blazar.domain.feed import Feed
 from blazar.domain.lease.lease import Lease
 from blazar.domain.lease.maintenance import Lifetime, Maintenance
 from blazar.domain.lease.offer import Offer
+from blazar.domain.lease.utilization import Utilization
 from blazar.domain.subscription import Subscription
 from blazar.service.availability import Availability
 from blazar.service.capacity import CapacityQuestion, CapacityReport
@@ -44,6 +45,7 @@ from blazar.service.quotas import LimitUse, Quota, QuotaList
 from blazar.service.services import ServiceState
 from blazar.service.subscriptions import NewSubscription, StreamPage
 from blazar.service.timeline import Timeline, TimelineQuestion
+from blazar.service.utilization import UsageReport, UsageWish
 from blazar.service.waitlist import WaitingLease
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -413,6 +415,17 @@ class ServicesInterface(Protocol):
         ...
 
 
+class UsageInterface(Protocol):
+    def get(self, wish: UsageWish) -> UsageReport:
+        """Return the resource-hours that were promised and used in a window, up to now. Raises
+        InvalidInput."""
+        ...
+
+    def get_of_lease(self, lease_id: str) -> Sequence[Utilization]:
+        """Return what the reservations of a lease use; nothing of those that were not looked at yet."""
+        ...
+
+
 class QuotasInterface(Protocol):
     def list(self) -> QuotaList:
         """Return the limits by default, and the projects that have limits of their own."""
@@ -489,5 +502,6 @@ INTERFACES: Mapping[str, type] = {
     "quotas": QuotasInterface,
     "capacity": CapacityInterface,
     "timeline": TimelineInterface,
+    "usage": UsageInterface,
 }
 """The nouns of the core and their interfaces."""

@@ -7,7 +7,6 @@ stored before anything is made for it, and then once more: a lease that ends tak
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -16,10 +15,10 @@ from functools import cache, partial
 from typing import Any
 
 from blazar.domain.errors import CloudRefused, CloudUnavailable, Stale
-from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation, ReservationStatus
-from blazar.domain.resource import Pool
+from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.service.ports import Cloud, Difference, Look, MarkedObject, Repair
 from blazar.service.ports.kind import Dependencies, Extension, Kind, Work
+from blazar.service.works import active_works, are_enabled
 
 AT_ONCE = 500
 """Active leases that are compared by one look at the cloud."""
@@ -151,7 +150,8 @@ class Reconciliation:
 
     def _of_leases(self, ids: Sequence[str], cloud: Cloud) -> Iterator[_Found]:
         leases = self._settled(ids)
-        works = self._works(leases)
+        with self._database.read() as uow:
+            works = active_works(uow, self._dependencies.kinds, leases)
         look = Look(cloud, self._database)
         found = {
             lease.id: [*_of_trust(lease, cloud), *_of_reservations(works[lease.id], look)] for lease in leases
@@ -168,29 +168,8 @@ class Reconciliation:
         that only another version understands."""
         with self._database.read() as uow:
             leases = [lease for lease in uow.leases.get_many(ids) if lease.is_understood]
-        kinds = self._dependencies.kinds.keys()
-        return [lease for lease in leases if lease.is_settled and _types(lease) <= kinds]
-
-    def _works(self, leases: Sequence[Lease]) -> Mapping[str, list[tuple[Kind[Any], Work]]]:
-        """Return the work of each active reservation with its kind, by lease."""
         kinds = self._dependencies.kinds
-        ids: dict[Pool, set[str]] = defaultdict(set)
-        for lease in leases:
-            for reservation in lease.reservations:
-                ids[kinds[reservation.resource_type].pool].update(
-                    a.resource_id for a in reservation.allocations
-                )
-        with self._database.read() as uow:
-            known = {r.id: r for pool in sorted(ids) for r in uow.resources.list(pool, sorted(ids[pool]))}
-
-        def work(lease: Lease, reservation: Reservation) -> Work:
-            occupied = {a.resource_id for a in reservation.allocations} & known.keys()
-            return Work(lease, reservation, {i: known[i] for i in sorted(occupied)})
-
-        return {
-            lease.id: [(kinds[r.resource_type], work(lease, r)) for r in lease.reservations if _is_active(r)]
-            for lease in leases
-        }
+        return [lease for lease in leases if lease.is_settled and are_enabled(lease, kinds)]
 
     def _of_resources(self, cloud: Cloud, tell: Tell) -> Iterator[_Found]:
         for extension in self._extensions:
@@ -299,14 +278,6 @@ class Reconciliation:
         while (seconds := max(map(self._age_left, self._since), default=0)) > 0:
             check()
             self._dependencies.clock.pause(min(seconds, PAUSE))
-
-
-def _is_active(reservation: Reservation) -> bool:
-    return reservation.status is ReservationStatus.ACTIVE
-
-
-def _types(lease: Lease) -> frozenset[str]:
-    return frozenset(reservation.resource_type for reservation in lease.reservations)
 
 
 def _of_trust(lease: Lease, cloud: Cloud) -> Iterator[Difference]:

@@ -38,6 +38,7 @@ from blazar.service.timeline import TimelineUseCases
 from blazar.service.unified_limits import KeystoneLimits
 from blazar.service.update_suggestions import UpdateSuggestions
 from blazar.service.usage_reports import UsageReports
+from blazar.service.utilization import UsageUseCases
 from blazar.service.waitlist import Waitlist
 
 
@@ -127,6 +128,7 @@ class UseCases:
         capacity = CapacityUseCases(calendars, kinds, private, cloud, clock, planning.cleaning)
         self.capacity_watch = CapacityWatch(database, capacity.least, clock)
         self.feeds = Feeds(database, kinds, clock, feeds or FeedSettings())
+        self.usage = UsageUseCases(database, clock)
         self._nouns = {
             "leases": self.leases,
             "health": self.health,
@@ -141,6 +143,7 @@ class UseCases:
             ),
             "feeds": self.feeds,
             "services": Services(database, clock),
+            "usage": self.usage,
             "availability": availability,
             "waitlist": self.waitlist,
             "explanations": ExplanationUseCases(availability, changes, database, clock),

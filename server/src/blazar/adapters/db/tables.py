@@ -401,3 +401,28 @@ spent_uses = _table(
     Index(None, "project_id", "end_date"),
     Index(None, "end_date"),
 )
+
+# What reservations were promised and have used. No foreign key: it outlives the lease. Seconds are numbers,
+# so that every database adds them up; those that are promised, known and used are times the units.
+utilizations = _table(
+    "utilizations",
+    Column("reservation_id", String(36), primary_key=True),
+    Column("lease_id", String(36), nullable=False),
+    Column("project_id", String(255), nullable=False),
+    Column("user_id", String(255), nullable=False),
+    Column("resource_type", String(66), nullable=False),
+    Column("start_second", BigInteger, nullable=False),
+    Column("until_second", BigInteger, nullable=False),
+    Column("units", Integer, nullable=False),
+    Column("promised", BigInteger, nullable=False),
+    Column("known", BigInteger, nullable=False),
+    Column("used", BigInteger, nullable=False),
+    Column("used_now", Integer),
+    Column("looked_at", UtcDateTime),
+    Column("is_over", Boolean, nullable=False),
+    Column("is_no_show", Boolean, nullable=False),
+    Index(None, "lease_id"),
+    Index(None, "is_over", "until_second"),
+    Index(None, "project_id", "until_second"),
+    Index(None, "until_second"),
+)

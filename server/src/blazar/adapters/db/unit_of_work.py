@@ -18,6 +18,7 @@ from blazar.adapters.db.quotas import SqlQuotas
 from blazar.adapters.db.reports import SqlReports
 from blazar.adapters.db.resources import SqlResources
 from blazar.adapters.db.subscriptions import SqlSubscriptions
+from blazar.adapters.db.utilizations import SqlUtilizations
 from blazar.adapters.db.waitlist import SqlWaitlist
 
 
@@ -40,3 +41,4 @@ class SqlUnitOfWork:
         self.subscriptions = SqlSubscriptions(connection, self.quotas)
         self.feeds = SqlFeeds(connection, self.quotas)
         self.waitlist = SqlWaitlist(connection, self.quotas)
+        self.utilizations = SqlUtilizations(connection)

@@ -22,6 +22,7 @@ from blazar.adapters.memory.reports import MemoryReports
 from blazar.adapters.memory.resources import MemoryResources
 from blazar.adapters.memory.state import State
 from blazar.adapters.memory.subscriptions import MemorySubscriptions
+from blazar.adapters.memory.utilizations import MemoryUtilizations
 from blazar.adapters.memory.waitlist import MemoryWaitlist
 from blazar.service.ports import UnitOfWork
 
@@ -47,6 +48,7 @@ class MemoryUnitOfWork:
         self.subscriptions = MemorySubscriptions(state)
         self.feeds = MemoryFeeds(state)
         self.waitlist = MemoryWaitlist(state)
+        self.utilizations = MemoryUtilizations(state)
 
 
 class MemoryDatabase:

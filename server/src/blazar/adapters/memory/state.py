@@ -11,6 +11,7 @@ from blazar.domain.feed import CancelledLease, Feed
 from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.lease.maintenance import Maintenance
 from blazar.domain.lease.offer import Offer
+from blazar.domain.lease.utilization import Utilization
 from blazar.domain.quota import Use
 from blazar.domain.resource import Allocation, Registration
 from blazar.domain.subscription import Subscription
@@ -107,6 +108,7 @@ class State:
     last_message: int = 0
     feeds: dict[str, HeldFeed] = field(default_factory=dict)  # by id
     cancelled: dict[str, CancelledLease] = field(default_factory=dict)  # deleted leases by id
+    utilizations: dict[str, Utilization] = field(default_factory=dict)  # by reservation
 
     def leases_and_offers(self) -> Iterator[Lease]:
         """Return the leases, and those that offers would become."""
@@ -154,4 +156,5 @@ class State:
             last_message=self.last_message,
             feeds=dict(self.feeds),
             cancelled=dict(self.cancelled),
+            utilizations=dict(self.utilizations),
         )

@@ -27,6 +27,7 @@ from blazar.service.ports import (
 from blazar.service.ports.kind import Kinds
 from blazar.service.quotas import Quotas
 from blazar.service.usage_reports import NO_REPORTS, UsageReports
+from blazar.service.utilization import keep_ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +140,7 @@ class LeaseStore:
             lease = _written(final, uow.leases, now)
             if change.new is None:
                 keep_cancelled(uow, lease, now)
+            keep_ended(uow, change.old, change.new and lease, now)
             self._reports.put(uow, change.old, change.new and lease, now)
             told = payload(lease, self._kinds) if change.new else payload_of_deleted(lease, self._kinds)
             for event_type in change.notifications:

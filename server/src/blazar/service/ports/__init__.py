@@ -70,6 +70,7 @@ from blazar.service.ports.subscriptions import (
     message_name,
 )
 from blazar.service.ports.surroundings import Announcements, Clock, Notifier, Nudge
+from blazar.service.ports.utilizations import UsageQuestion, UsageRow, UtilizationRepository
 from blazar.service.ports.waitlist import PlaceInLine, WaitlistRepository
 
 __all__ = [
@@ -141,6 +142,9 @@ __all__ = [
     "SubscriptionRepository",
     "UnifiedLimits",
     "UnitOfWork",
+    "UsageQuestion",
+    "UsageRow",
+    "UtilizationRepository",
     "WaitlistRepository",
     "WebhookMessage",
     "WebhookSender",

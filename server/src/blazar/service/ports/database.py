@@ -20,6 +20,7 @@ from blazar.service.ports.maintenances import MaintenanceRepository
 from blazar.service.ports.offers import OfferRepository
 from blazar.service.ports.quotas import QuotaRepository
 from blazar.service.ports.subscriptions import SubscriptionRepository
+from blazar.service.ports.utilizations import UtilizationRepository
 from blazar.service.ports.waitlist import WaitlistRepository
 
 T = TypeVar("T")
@@ -632,6 +633,8 @@ class UnitOfWork(Protocol):
     def feeds(self) -> FeedRepository: ...
     @property
     def waitlist(self) -> WaitlistRepository: ...
+    @property
+    def utilizations(self) -> UtilizationRepository: ...
 
 
 class Database(Protocol):
