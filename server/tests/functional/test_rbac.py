@@ -121,6 +121,7 @@ GET    /v1/feeds/{feed_secret}.ics            there  200  200  200  200  200  20
 GET    /v1/feeds/{feed_secret}.ics            absent 404  404  404  404  404  404  404  404  404  404  404
 
 GET    /v1/capacity                           -      401  403  403  403  200  200  200  200  200  200  200
+GET    /v1/usage                              -      401  403  403  403  200  200  200  200  200  200  200
 GET    /v1/services                           -      401  403  403  403  403  403  403  403  403  200  200
 GET    /v1/quotas                             -      401  403  403  403  403  403  403  403  403  200  200
 GET    /v1/quotas/{project_id}                ours   401  403  403  403  200  200  200  403  403  200  200
@@ -189,6 +190,7 @@ def rows() -> Iterator[Row]:
 ROWS = list(rows())
 OF_OTHERS = "all_projects=1&all=1&detail=1"
 SINCE_LATER = (
+    "/v1/usage",
     "/v1/capacity",
     "/v1/availability",
     "/v1/offers",
@@ -432,8 +434,8 @@ def test_matrix(scene: Scene, row: Row, persona: str, user: str | None) -> None:
     sent = [(row.method, path)]
     if row.method == "GET" and path != "/":
         sent += [("HEAD", path), ("GET", f"{path}.json")]
-        # Feeds have refused unknown parameters from their first version on.
-        sent += [("GET", f"{path}?{OF_OTHERS}")] if row.path != "/v1/feeds" else []
+        # Feeds and usage have refused unknown parameters from their first version on.
+        sent += [("GET", f"{path}?{OF_OTHERS}")] if row.path not in ("/v1/feeds", "/v1/usage") else []
     for method, spelling in sent:
         # Later versions refuse parameters of lists that they do not know.
         version = microversion.MAXIMUM

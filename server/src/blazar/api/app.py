@@ -50,10 +50,13 @@ from blazar.api.schemas.offers import OfferCreate
 from blazar.api.schemas.quotas import QuotaUpdate
 from blazar.api.schemas.subscriptions import SubscriptionCreate, SubscriptionUpdate
 from blazar.api.schemas.timeline import TimelineQuery
+from blazar.api.schemas.usage import UsageQuery
 from blazar.api.services import ServiceActions
 from blazar.api.streams import Streams
 from blazar.api.subscriptions import SubscriptionActions
 from blazar.api.timeline import IF_NONE_MATCH, TimelineActions
+from blazar.api.usage import CSV, UsageActions
+from blazar.api.usage import SINCE as SINCE_USAGE
 from blazar.api.views import capacity as capacity_views
 from blazar.api.views import feeds as feed_views
 from blazar.api.views import leases as lease_views
@@ -65,6 +68,7 @@ from blazar.api.views.lease_deletions import DeletionsReply
 from blazar.api.views.offers import OfferReply, OffersReply
 from blazar.api.views.services import ServicesReply
 from blazar.api.views.timeline import TimelineReply
+from blazar.api.views.usage import UsageReportReply
 from blazar.api.views.waitlist import WaitlistReply
 from blazar.api.waitlist import WaitlistActions
 from blazar.service.interface import Service
@@ -100,6 +104,7 @@ FEED_REPLY = TypeAdapter(feed_views.FeedReply)
 FEEDS = TypeAdapter(feed_views.FeedsReply)
 CALENDAR_FILE = TypeAdapter(str)
 SERVICES = TypeAdapter(ServicesReply)
+USAGE_REPORT = TypeAdapter(UsageReportReply)
 
 
 def routes(
@@ -189,6 +194,9 @@ def routes(
 
         Route("GET", "/v1/timeline", TimelineActions(service, authorizer).show, query=TimelineQuery,
               reply=TIMELINE, headers=(IF_NONE_MATCH,), since=(1, 10)),
+
+        Route("GET", "/v1/usage", UsageActions(service, authorizer).report, query=UsageQuery,
+              reply=USAGE_REPORT, also=CSV, since=SINCE_USAGE),
 
         Route("GET", "/v1/services", ServiceActions(service, authorizer).list, reply=SERVICES),
     )

@@ -210,6 +210,8 @@ def _responses(each: Route, schemas: dict[str, Any]) -> dict[str, Any]:
     if each.reply is not None:
         media_type, _, _ = each.media_type.partition(";")
         done["content"] = {media_type: {"schema": _schema(each.reply, "serialization", schemas)}}
+        if each.also is not None:
+            done["content"][each.also] = {"schema": {"type": "string"}}
     if each.tagged is not None:
         done["headers"] = _tag(each.tagged)
     failed = {

@@ -137,6 +137,8 @@ class Route:
     """The headers of requests that the action reads."""
     media_type: str = JSON
     """The type of the answer's body. One that is not JSON comes as bytes."""
+    also: str | None = None
+    """Another type that an answer may have."""
     tagged: microversion.Version | None = None
     """The version since which an answer with a body of the route has an ETag."""
 
@@ -157,6 +159,8 @@ class Answer:
     status: int
     body: Any
     headers: Mapping[str, str] = field(default_factory=dict)
+    media_type: str | None = None
+    """The type of the body, where it is not the route's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +265,7 @@ def _responder(
         resp.status = falcon.code_to_http_status(answer.status)
         resp.set_headers(answer.headers)
         if answer.body is not None:
-            resp.content_type = route.media_type
+            resp.content_type = answer.media_type or route.media_type
         if isinstance(answer.body, EventStream):
             _send_events(resp, answer.body)
         elif isinstance(answer.body, PagedList):

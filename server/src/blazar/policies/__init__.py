@@ -21,6 +21,7 @@ from blazar.policies import (
     services,
     subscriptions,
     timeline,
+    usage,
     waitlist,
 )
 
@@ -44,6 +45,7 @@ RULES: tuple[policy.RuleDefault, ...] = (
     *services.RULES,
     *capacity.RULES,
     *timeline.RULES,
+    *usage.RULES,
     *properties.RULES,
 )
 """The rules of the core; kinds contribute those of their own routes."""
