@@ -947,6 +947,56 @@ def test_feeds_are_listed_and_deleted(blazar: Blazar, cloud: RecordingCloud) -> 
     assert deleted.requests[-1].headers["openstack-api-version"] == "reservation 1.17"
 
 
+USAGE_ROW = {
+    "project_id": "p1",
+    "user_id": None,
+    "resource_type": "physical:host",
+    "leases": 3,
+    "no_shows": 1,
+    "promised_hours": 30.0,
+    "used_hours": 12.5,
+    "unused_hours": 17.0,
+    "unknown_hours": 0.5,
+}
+
+
+def test_the_usage_of_a_window_is_reported(blazar: Blazar, cloud: RecordingCloud) -> None:
+    window = {"start_date": "2030-01-01T00:00:00.000000", "end_date": "2030-01-08T00:00:00.000000"}
+    cloud.answer("GET", "/usage", 200, {"usage": {**window, "rows": [USAGE_ROW]}})
+    ran = blazar("usage-report -f csv")
+    assert ran.out.splitlines() == [
+        '"project_id","resource_type","leases","no_shows","promised_hours","used_hours","unused_hours",'
+        '"unknown_hours"',
+        '"p1","physical:host",3,1,30.0,12.5,17.0,0.5',
+    ]
+    assert (
+        ran.err
+        == "From 2030-01-01 00:00 to 2030-01-08 00:00; one hour of one host, server or address is 1.\n"
+    )
+    assert ran.requests[-1].headers["openstack-api-version"] == "reservation 1.19"
+    assert ran.requests[-1].query == ()
+    asked = (
+        "--start-date 2030-01-01 --end-date 2030-01-08 --project p1 --user u1 --resource-type physical:host"
+    )
+    ran = blazar(f"usage-report {asked} --group-by user --group-by project -f value -c user_id -c leases")
+    assert dict(ran.requests[-1].query) == {
+        "start_date": "2030-01-01 00:00",
+        "end_date": "2030-01-08 00:00",
+        "project_id": "p1",
+        "user_id": "u1",
+        "resource_type": "physical:host",
+        "group_by": "project,user",
+    }
+    assert ran.out == " 3\n"
+    ran = blazar("usage-report --end-date 2030-01-08 --duration 7d --group-by none -f value")
+    assert dict(ran.requests[-1].query) == {
+        "start_date": "2030-01-01 00:00",
+        "end_date": "2030-01-08 00:00",
+        "group_by": "none",
+    }
+    assert ran.out == "physical:host 3 1 30.0 12.5 17.0 0.5\n"
+
+
 def test_subscriptions_are_read_in_pages_and_at_once_from_an_older_service(
     blazar: Blazar, cloud: RecordingCloud
 ) -> None:

@@ -75,6 +75,8 @@ SIGNATURES = {
     "allocation.get": "(resource, resource_id)",
     "allocation.list": "(resource, sort_by=None)",
     "capacity.show": "(start_date=None, end_date=None, **query)",
+    "usage.report": "(start_date=None, end_date=None, *, project_id=None, user_id=None, resource_type=None, "
+    "group_by=None)",
     "quota.list": "()",
     "quota.get": "(project_id=None)",
     "quota.usage": "(project_id=None)",

@@ -20,6 +20,7 @@ from blazarclient.v1.offers import Offers
 from blazarclient.v1.quotas import Quotas
 from blazarclient.v1.services import Services
 from blazarclient.v1.subscriptions import Subscriptions
+from blazarclient.v1.usage import Usage
 from blazarclient.v1.waitlist import Waitlist
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ _LOG = logging.getLogger(__name__)
 
 class Client:
     """The calls of the API, in groups: `lease`, `allocation`, `capacity`, `availability`, `offer`,
-    `waitlist`, `maintenance`, `subscription`, `feed`, `quota`, `service`, and those of the installed
-    kinds.
+    `waitlist`, `maintenance`, `subscription`, `feed`, `quota`, `service`, `usage`, and those of the
+    installed kinds.
 
     The client takes a keystoneauth `session`; further arguments (`interface`, `region_name`,
     `endpoint_override`, ...) choose the endpoint. The deprecated arguments `blazar_url` and `auth_token`
@@ -66,6 +67,7 @@ class Client:
         self.subscription = Subscriptions(transport)
         self.feed = Feeds(transport)
         self.service = Services(transport)
+        self.usage = Usage(transport)
 
     if TYPE_CHECKING:
 
