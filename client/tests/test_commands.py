@@ -973,7 +973,7 @@ def test_the_usage_of_a_window_is_reported(blazar: Blazar, cloud: RecordingCloud
         ran.err
         == "From 2030-01-01 00:00 to 2030-01-08 00:00; one hour of one host, server or address is 1.\n"
     )
-    assert ran.requests[-1].headers["openstack-api-version"] == "reservation 1.20"
+    assert ran.requests[-1].headers["openstack-api-version"] == "reservation 1.21"
     assert ran.requests[-1].query == ()
     asked = (
         "--start-date 2030-01-01 --end-date 2030-01-08 --project p1 --user u1 --resource-type physical:host"

@@ -1,4 +1,4 @@
-"""What leases were promised and have used, over HTTP, with everything real but the hardware, since 1.20."""
+"""What leases were promised and have used, over HTTP, with everything real but the hardware, since 1.21."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .sandboxed import Sandboxed, until
 from .wishes import HOST, INSTANCES
 
 pytestmark = pytest.mark.filterwarnings("ignore::openstack.warnings.RemovedInSDK50Warning")
-VERSION = {"OpenStack-API-Version": "reservation 1.20"}
-BEFORE = {"OpenStack-API-Version": "reservation 1.19"}
+VERSION = {"OpenStack-API-Version": "reservation 1.21"}
+BEFORE = {"OpenStack-API-Version": "reservation 1.20"}
 USAGE = "/v1/usage"
 COLUMNS = [
     "project_id",

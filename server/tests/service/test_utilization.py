@@ -27,6 +27,9 @@ from blazar.service.ports import UsageRow
 from blazar.service.ports.kind import Dependencies
 from blazar.service.utilization import Sampling, UsageUseCases, UsageWish
 
+from .test_new_servers import new as new_server
+from .test_new_servers import with_image
+from .test_server_leases import WEB, adopted, with_server
 from .world import ALT, DEMO, Crash, Steps, World, floating_ips, instances, servers, whole_hosts
 
 TEN = timedelta(minutes=10)
@@ -40,10 +43,12 @@ def look(world: World, check: Callable[[], None] = lambda: None) -> int:
     return sampling(world).look(check)
 
 
-def started(world: World, *requests: ReservationRequest, minutes: float = 60, caller: Any = DEMO) -> Lease:
+def started(
+    world: World, *requests: ReservationRequest, minutes: float = 60, caller: Any = DEMO, boots: float = 0
+) -> Lease:
     command = CreateLease("used", NOW, world.in_minutes(minutes), None, requests)
     lease = world.leases.create(command, caller)
-    world.run_due()
+    world.advance(seconds=boots)
     assert world.lease(lease).status is LeaseStatus.ACTIVE
     return lease
 
@@ -109,6 +114,20 @@ def test_what_is_used_of_each_kind_is_added_up(request_: ReservationRequest) -> 
     world.advance(seconds=40)
     assert world.lease(lease).status is LeaseStatus.TERMINATED
     assert rows(world) == [(request_.resource_type, 1, 0, 2, 2, 0.5)]
+
+
+def test_servers_that_are_reserved_are_used_while_they_are_on_their_hosts() -> None:
+    world = with_image(with_server(World()))
+    new, there = started(world, new_server(amount=2), boots=10), started(world, adopted(), boots=10)
+    world.advance(minutes=15)
+    look(world)
+    assert [each.used_now for lease in (new, there) for each in known(world, lease)] == [2, 1]
+    for name in ("web-1", WEB):
+        server = next(each for each in world.cloud.state.servers.values() if each.name == name)
+        world.cloud.state.servers[server.id] = replace(server, status="SHELVED_OFFLOADED", host=None)
+    world.advance(minutes=15)
+    look(world)
+    assert [each.used_now for lease in (new, there) for each in known(world, lease)] == [1, 0]
 
 
 def test_a_lease_that_is_never_used_is_a_no_show() -> None:

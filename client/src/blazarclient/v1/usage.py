@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from blazarclient.transport import Transport
 from blazarclient.wire_time import to_wire
 
-SINCE = "1.20"
+SINCE = "1.21"
 """The version of the API that has the report."""
 
 

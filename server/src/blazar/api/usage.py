@@ -11,7 +11,7 @@ from blazar.domain.errors import PolicyNotAuthorized
 from blazar.policies import usage as rules
 from blazar.service.interface import Service, UsageInterface
 
-SINCE: Version = (1, 20)
+SINCE: Version = (1, 21)
 CSV = "text/csv"
 
 

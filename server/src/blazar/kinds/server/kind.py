@@ -220,7 +220,11 @@ class ServerKind(Kind[ServerParameters]):
         return doing.deactivate(work, cloud, asked)
 
     def used(self, work: Work, cloud: Cloud) -> int:
-        server = cloud.compute.server(self.asked(work.reservation).server_id)
+        """Return how many of the servers are on their hosts."""
+        asked = self.asked(work.reservation)
+        if asked.is_template:
+            return sum(each.status in ON_A_HOST for each in cloud.compute.servers_of(work.reservation.id))
+        server = cloud.compute.server(asked.adopted_id)
         return int(server is not None and server.status in ON_A_HOST)
 
     def is_used(self, work: Work, cloud: Cloud) -> bool:
