@@ -947,6 +947,24 @@ def test_feeds_are_listed_and_deleted(blazar: Blazar, cloud: RecordingCloud) -> 
     assert deleted.requests[-1].headers["openstack-api-version"] == "reservation 1.17"
 
 
+def test_a_lease_shows_what_of_it_is_used(blazar: Blazar, cloud: RecordingCloud) -> None:
+    told = {"used": 1, "left": 2, "looked_at": "2030-01-01T10:00:03.120000"}
+    nothing = {"used": None, "left": None, "looked_at": None}
+    reservations = [
+        {"id": "r1", "resource_type": "virtual:instance", "units": 3, "use": told},
+        {"id": "r2", "resource_type": "physical:host", "units": 1, "use": nothing},
+    ]
+    cloud.answer(
+        "GET", f"/leases/{samples.LEASE_ID}", 200, {"lease": samples.lease(reservations=reservations)}
+    )
+    shown = blazar(f"lease-show {samples.LEASE_ID} -f value -c use")
+    assert shown.out.splitlines() == [
+        "1 of 3 x virtual:instance used, 2 left (at 2030-01-01 10:00 UTC)",
+        "1 x physical:host: not known",
+    ]
+    assert shown.requests[-1].headers["openstack-api-version"] == "reservation 1.22"
+
+
 USAGE_ROW = {
     "project_id": "p1",
     "user_id": None,

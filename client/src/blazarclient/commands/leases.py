@@ -11,6 +11,7 @@ from blazarclient.commands.base import ListCommand, Row, ShowCommand
 from blazarclient.commands.lease_filters import add_filters, filters_of
 from blazarclient.v1.priority import PRIORITY
 from blazarclient.v1.units import UNITS, units_of
+from blazarclient.v1.use import USE, use_of
 
 CLAIM_BY_FIELDS = frozenset({"claim_by", "claim_by_date"})
 SORTS = tuple(
@@ -86,6 +87,9 @@ class ShowLease(ShowCommand):
         leases = self.reservation.lease
         lease_id = lookup.lease_id(parsed_args.lease, leases)
         # Without these columns the request is that of all versions.
+        if USE in parsed_args.columns:
+            lease = leases.get_since_1_22(lease_id)
+            return self.format_row({**lease, UNITS: units_of(lease), USE: use_of(lease)}, parsed_args)
         if UNITS in parsed_args.columns:
             lease = leases.get_since_1_19(lease_id)
             return self.format_row({**lease, UNITS: units_of(lease)}, parsed_args)

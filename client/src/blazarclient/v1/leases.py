@@ -23,6 +23,7 @@ from blazarclient.v1.priority import MICROVERSION as PRIORITIES
 from blazarclient.v1.priority import version_of, with_displacement, with_priority
 from blazarclient.v1.repetition import KEYS, create_lease
 from blazarclient.v1.units import MICROVERSION as UNITS
+from blazarclient.v1.use import MICROVERSION as USE
 from blazarclient.wire_time import INPUT_FORMAT, OUTPUT_FORMAT
 
 Rows = list[dict[str, Any]]
@@ -143,6 +144,12 @@ class Leases:
         """Return one lease whose reservations have `units`: how many hosts, servers or addresses they have.
         Version 1.19 of the API has them. It returns all that `get_since_1_13` returns, too."""
         return self._lease(self.request_manager.request(f"/leases/{lease_id}", "GET", version=UNITS)[1])
+
+    def get_since_1_22(self, lease_id: str) -> dict[str, Any]:
+        """Return one lease. While it is active, its reservations have `use`: what of them is `used` and
+        `left`, and when that was `looked_at`. Version 1.22 of the API has it. It returns all that
+        `get_since_1_19` does."""
+        return self._lease(self.request_manager.request(f"/leases/{lease_id}", "GET", version=USE)[1])
 
     def get(self, lease_id: str) -> dict[str, Any]:
         """Return one lease."""

@@ -27,17 +27,19 @@ from blazar.api.views.leases import (
     dry_run_reply,
     lease_reply,
     lease_view,
+    used_views,
     waiting_view,
 )
 from blazar.api.waitlist import SINCE as WAITING
 from blazar.api.waitlist import waitlist_of
-from blazar.domain.errors import InvalidInput, NotFound, PolicyNotAuthorized
-from blazar.domain.lease.lease import Lease
+from blazar.domain.errors import CloudUnavailable, InvalidInput, NotFound, PolicyNotAuthorized
+from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.lease.priority import Priority
+from blazar.domain.lease.utilization import Utilization
 from blazar.policies import leases as rules
 from blazar.service.commands import ClaimByWish, PriorityWish, ReservationsChange
 from blazar.service.context import Caller
-from blazar.service.interface import LeasesInterface, Service
+from blazar.service.interface import LeasesInterface, Service, UsageInterface
 from blazar.service.leases import DisplacingPreview
 from blazar.service.ports import ListPage
 from blazar.service.ports.kind import Kinds
@@ -58,6 +60,7 @@ def lease_pages(leases: LeasesInterface, project_id: str | None) -> Iterator[Seq
 CLAIM_BY: Version = (1, 9)
 PRIORITY: Version = (1, 13)
 ALLOCATED: Version = (1, 19)
+USED: Version = (1, 22)
 SINCE: Mapping[str, Version] = {
     "waiting": WAITING,
     "claim_by": CLAIM_BY,
@@ -187,8 +190,13 @@ class LeaseActions:
             return self._reply(request, self._leases(caller).create(command, caller, **keyed), 201)
 
     def show(self, request: Request) -> Answer:
-        """Show a lease."""
-        return self._reply(request, self._visible(request, rules.GET))
+        """Show a lease. While it is active, its reservations tell what of them is used (1.22)."""
+        lease = self._visible(request, rules.GET)
+        answer = self._reply(request, lease)
+        if request.version >= USED and lease.status is LeaseStatus.ACTIVE:
+            shown = answer.body["lease"]
+            shown["reservations"] = used_views(lease, shown, self._used(lease, request.caller))
+        return answer
 
     def update(self, request: Request) -> Answer:
         """Change a lease; what is not sent stays."""
@@ -266,6 +274,15 @@ class LeaseActions:
         if displaces and not self._authorizer.allows(rules.DISPLACE, caller, project_id, user_id):
             raise PolicyNotAuthorized(action=rules.DISPLACE)
         return {"priority": PriorityWish(wanted, displaces)}
+
+    def _used(self, lease: Lease, caller: Caller) -> Sequence[Utilization]:
+        """Return what of an active lease is used. A manager of the version before does not know it, and a
+        lease is shown all the same."""
+        usage: UsageInterface = self._service.called_by(caller).noun("usage")
+        try:
+            return usage.get_of_lease(lease.id)
+        except CloudUnavailable:
+            return ()
 
     def _shown(self, lease: Lease, request: Request) -> Answer:
         return Answer(200, dry_run_reply(lease, request.caller, self._kinds, _added(lease, request)))

@@ -13,6 +13,7 @@ from blazar.api.views.dates import stamp, wire_date
 from blazar.domain.lease.displacement import DisplacedLease
 from blazar.domain.lease.lease import Lease, Reservation
 from blazar.domain.lease.unclaimed import released_from
+from blazar.domain.lease.utilization import Utilization, units_of
 from blazar.domain.time import MINUTE
 from blazar.service.context import Caller
 from blazar.service.documents import DateFormats, lease_document
@@ -31,6 +32,15 @@ class EventView(TypedDict):
     status: Annotated[str, Field(description="`UNDONE`, `IN_PROGRESS`, `DONE` or `ERROR`.")]
     created_at: Annotated[str | None, Field(description="When it was made, in UTC: `2026-11-20 14:58:06`.")]
     updated_at: Annotated[str | None, Field(description="When it was last changed, in UTC; null if never.")]
+
+
+class ReservationUse(TypedDict):
+    """What of an active reservation was used when the cloud was asked last; null where it was not asked yet,
+    or cannot tell."""
+
+    used: Annotated[int | None, Field(description="How many hosts, servers or addresses are used.")]
+    left: Annotated[int | None, Field(description="How many are not.")]
+    looked_at: Annotated[str | None, Field(description="When the cloud was asked, in UTC.")]
 
 
 @with_config(ConfigDict(extra="allow"))
@@ -62,6 +72,12 @@ class ReservationView(TypedDict):
         Annotated[
             list[str],
             Field(description="Since 1.19: their ids, for administrators; not in lists."),
+        ]
+    ]
+    use: NotRequired[
+        Annotated[
+            ReservationUse,
+            Field(description="Since 1.22, where an active lease is shown by itself: what of them is used."),
         ]
     ]
 
@@ -289,8 +305,25 @@ def allocated_views(lease: Lease, caller: Caller, view: LeaseView) -> list[Reser
     ]
 
 
+def used_views(lease: Lease, view: LeaseView, found: Sequence[Utilization]) -> list[ReservationView]:
+    """Return the reservations of an active lease's view, with what of them is used."""
+    known = {each.reservation_id: each for each in found}
+    return [
+        {**shown, "use": _use(each, known.get(each.id))}
+        for shown, each in zip(view["reservations"], lease.reservations, strict=True)
+    ]
+
+
+def _use(reservation: Reservation, known: Utilization | None) -> ReservationUse:
+    if known is None or known.used_now is None or known.looked_at is None:
+        return {"used": None, "left": None, "looked_at": None}
+    units = units_of(reservation)
+    used = min(known.used_now, units)
+    return {"used": used, "left": units - used, "looked_at": wire_date(known.looked_at)}
+
+
 def allocated_view(reservation: Reservation, caller: Caller) -> AllocatedView:
-    found: AllocatedView = {"units": sum(allocation.slots for allocation in reservation.allocations)}
+    found: AllocatedView = {"units": units_of(reservation)}
     if caller.is_admin:
         found["resources"] = sorted({allocation.resource_id for allocation in reservation.allocations})
     return found
