@@ -19,7 +19,7 @@ from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.lease.priority import Priority
 from blazar.domain.planning.displacement import least
 from blazar.service.commands import CreateLease, PriorityWish
-from blazar.service.leases import DisplacementSettings
+from blazar.service.leases import DisplacementSettings, LateBindingSettings
 
 SORTS = 3
 
@@ -150,7 +150,8 @@ def free_without(leases: Sequence[Lease], gone: Sequence[Lease], asked: Wish, wo
 @settings(max_examples=examples(60))
 @given(st.lists(wishes, max_size=8), wishes)
 def test_whole_hosts_are_displaced_as_brute_force_would(before: list[Wish], asked: Wish) -> None:
-    world = World(hosts=HOSTS, displacement=DisplacementSettings(notice=timedelta(minutes=60)))
+    notice = DisplacementSettings(notice=timedelta(minutes=60))
+    world = World(hosts=HOSTS, displacement=notice, late_binding=LateBindingSettings(is_on=False))
     for wish in before:
         try:
             ask(world, wish, displaces=False)

@@ -23,7 +23,7 @@ from blazar.service.commands import (
     ReservationRequest,
 )
 from blazar.service.context import Caller
-from blazar.service.leases import DisplacementSettings
+from blazar.service.leases import DisplacementSettings, LateBindingSettings
 from blazar.service.metrics import NoMetrics
 from blazar.service.ports import Identity, Report, ReportType
 from blazar.service.ports.enforcement import Documents, Proposal, UsageFilter
@@ -87,7 +87,8 @@ def statuses(world: World, *leases: Lease) -> list[LeaseStatus]:
 
 @pytest.fixture
 def world() -> World:
-    return World(hosts=2, metrics=Counted())
+    # Without late binding, which would make room for some of these leases first.
+    return World(hosts=2, metrics=Counted(), late_binding=LateBindingSettings(is_on=False))
 
 
 def counts(world: World) -> tuple[int, int]:

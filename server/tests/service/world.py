@@ -41,7 +41,12 @@ from blazar.service.context import Caller
 from blazar.service.events import Events, HeldClaim
 from blazar.service.explanations import ExplanationUseCases
 from blazar.service.healing import Healing, HealingSettings
-from blazar.service.leases import DisplacementSettings, LeaseSettings, WaitSettings
+from blazar.service.leases import (
+    DisplacementSettings,
+    LateBindingSettings,
+    LeaseSettings,
+    WaitSettings,
+)
 from blazar.service.maintenances import Buffers, Lifetimes, Maintenances
 from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.offer_expiry import OfferExpiry
@@ -143,7 +148,9 @@ class World:
         waiting: WaitSettings | None = None,
         displacement: DisplacementSettings | None = None,
         metrics: Metrics = NO_METRICS,
+        late_binding: LateBindingSettings | None = None,
     ) -> None:
+        self.late_binding_settings = late_binding
         self.displacement_settings = displacement
         self.metrics = metrics
         self.wait_settings = waiting
@@ -205,6 +212,7 @@ class World:
             waiting=self.wait_settings,
             healing=self.healing_settings,
             displacement=self.displacement_settings,
+            late_binding=self.late_binding_settings,
             metrics=self.metrics,
         )
         self.waitlist = use_cases.waitlist

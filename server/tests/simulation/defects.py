@@ -32,7 +32,7 @@ from blazar.kinds.server.departure import Departure
 from blazar.kinds.server.kind import ServerKind
 from blazar.service import admission
 from blazar.service.health import ThreadState
-from blazar.service.leases import displace
+from blazar.service.leases import displace, late_binding
 from blazar.service.waitlist import Waitlist
 
 HOSTS = ("physical:host",)
@@ -116,6 +116,17 @@ def _whoever(may_be_displaced: Any) -> Any:
     return lambda lease, by, since: may_be_displaced(
         replace(lease, priority=Priority.LOW), Priority.HIGH, since
     )
+
+
+def _lost(replanned: Any) -> Any:
+    def lost(lease: Lease, moves: Any, new_id: Any) -> Lease:
+        new = replanned(lease, moves, new_id)
+        first = new.reservations[0]
+        return replace(
+            new, reservations=(replace(first, allocations=first.allocations[1:]), *new.reservations[1:])
+        )
+
+    return lost
 
 
 def _all_well(health: Any) -> Any:
@@ -231,6 +242,9 @@ DEFECTS: Mapping[str, Defect] = {
     ),
     "a lease of any priority gives way": Defect(
         "only a lower lease that has not started gives way", displace, "may_be_displaced", _whoever, seed=3
+    ),
+    "what is planned elsewhere is lost": Defect(
+        "what is planned elsewhere keeps all it had", late_binding, "replanned", _lost, seed=7
     ),
     "what is over keeps its allocations": Defect("what is over has nothing", MemoryLeases, "save", _kept),
     "what leaves a lease is never released": Defect(

@@ -55,6 +55,11 @@ def create_that_may_displace(user: User, random: Random) -> None:
     )
 
 
+def units(lease: Lease) -> Mapping[str, int]:
+    """Return how much each reservation of the lease has."""
+    return {each.id: sum(row.slots for row in each.allocations) for each in lease.reservations}
+
+
 def displaced(changes: Mapping[Key, Written]) -> list[tuple[Lease, Lease]]:
     """Return the leases that lose to a new one by this commit what they had, as they were and as they are."""
     leases = [row for (table, _), row in changes.items() if table == "leases"]

@@ -21,7 +21,7 @@ from blazar.service.ports import Aggregate
 from .database import Key, Written
 from .kinds import KINDS, ON_SSD, overused
 from .maintenances import given_while_away
-from .priorities import displaced
+from .priorities import displaced, units
 from .site import CAPACITY, FAILED_AT_ONCE, HOSTS, SKEW, Site
 
 OVER = (LeaseStatus.TERMINATING, LeaseStatus.TERMINATED, LeaseStatus.DELETING)
@@ -112,11 +112,16 @@ class Rules:
                 self.fail("none waits past its deadline", f"lease {after.id} is promoted {late} too late")
 
     def _require_lower_gives_way(self, changes: Mapping[Key, Written]) -> None:
-        """Nothing is taken from a lease that has started, or for one that is of no higher class."""
+        """Nothing is taken from a lease that has started, or for one that is of no higher class. What keeps
+        its time may be planned elsewhere for any lease, with all it had."""
         new = [row.after for (table, _), row in changes.items() if table == "leases" and row.before is None]
         for before, after in displaced(changes):
             by = max((lease.priority.rank for lease in new if lease is not None), default=0)
-            if before.priority.rank >= by or before.status is not LeaseStatus.PENDING:
+            is_planned_elsewhere = after.status is LeaseStatus.PENDING and before.status is after.status
+            if is_planned_elsewhere and units(before) != units(after):
+                self.fail("what is planned elsewhere keeps all it had", f"lease {before.id} loses something")
+            is_lower = before.priority.rank < by
+            if not (is_lower or is_planned_elsewhere) or before.status is not LeaseStatus.PENDING:
                 self.fail(
                     "only a lower lease that has not started gives way",
                     f"lease {before.id}, {before.priority} and {before.status}, is {after.status}",

@@ -57,6 +57,7 @@ CONF = {
     ("manager", "delete_wait"): 3,
     ("manager", "reconcile_seconds"): 60,
     ("manager", "displacement_notice_minutes"): 1,
+    ("manager", "late_binding_lead_minutes"): 1,
     ("physical:host", "enable_polling_monitor"): True,
     ("physical:host", "polling_interval"): 15,
     ("physical:host", "down_seconds_before_moving"): 20,
@@ -89,6 +90,8 @@ class Site:
         self.threads: dict[str, Callable[[], Sequence[ThreadHealth]]] = {}
         """What the health of each manager that listens says of its threads."""
         self._conf = _conf()
+        # The other seeds are the same as without late binding.
+        self._conf.set_override("late_binding", Random(f"{world.seed}/late").random() < 0.5, "manager")
         self._skews = {name: world.dice.uniform(-SKEW, SKEW) for name in (*MANAGERS, *USERS, "operator")}
         draw = Random(f"{world.seed}/quotas")
         has_quotas = draw.random() < SHARE_OF_QUOTAS

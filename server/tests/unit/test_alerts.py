@@ -50,6 +50,7 @@ METHODS: dict[str, tuple[Any, ...]] = {
     "hosts_seen": (1, 1, True),
     "healed": (1, 1),
     "displaced": (1, 1),
+    "replanned": (1,),
     "lease_released": (),
     "line_seen": (1, 60.0),
     "webhook_sent": ("ok", 0.1),

@@ -102,6 +102,8 @@ class PrometheusMetrics:
         self._displaced = counter(
             "leases_displaced", "Leases that gave way to leases of higher priorities", "effect"
         )
+        self._room = counter("room_made", "Leases that were accepted because others were planned elsewhere")
+        self._replanned = counter("leases_replanned", "Leases that were planned elsewhere to make room")
         self._released = counter("unused_leases_released", "Leases that were released, for they were unused")
         self._waiting = gauge("waiting_leases", "Leases that wait in line for resources")
         self._waiting_longest = gauge("waiting_longest_seconds", "How long the oldest of them has waited")
@@ -189,6 +191,10 @@ class PrometheusMetrics:
     def displaced(self, moved: int, waiting: int) -> None:
         self._displaced.labels("moves").inc(moved)
         self._displaced.labels("waits").inc(waiting)
+
+    def replanned(self, leases: int) -> None:
+        self._room.inc()
+        self._replanned.inc(leases)
 
     def drift_seen(self, differences: Mapping[str, int], at: datetime | None) -> None:
         self._sorts |= differences.keys()  # what is over is shown as 0

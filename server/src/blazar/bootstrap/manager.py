@@ -22,6 +22,7 @@ from blazar.bootstrap.settings import (
     engine_settings,
     feed_settings,
     healing_settings,
+    late_binding_settings,
     lease_settings,
     offer_settings,
     planning_settings,
@@ -177,6 +178,7 @@ class Manager:
             (lambda: authenticating.has_token) if authenticating else (lambda: None),
             displacement_settings(conf),
             feed_settings(conf),
+            late_binding_settings(conf, kinds),
         )
         look = timedelta(seconds=conf.manager.waitlist_look_seconds)
         promoting = Promoting(database, self.use_cases.waitlist, clock, look, metrics)

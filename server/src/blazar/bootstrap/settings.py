@@ -13,7 +13,13 @@ from blazar.engine.loop import EngineSettings
 from blazar.service.admission import PlanningSettings
 from blazar.service.feeds import FeedSettings
 from blazar.service.healing import HealingSettings
-from blazar.service.leases import ClaimBySettings, DisplacementSettings, LeaseSettings, WaitSettings
+from blazar.service.leases import (
+    ClaimBySettings,
+    DisplacementSettings,
+    LateBindingSettings,
+    LeaseSettings,
+    WaitSettings,
+)
 from blazar.service.offers import OfferSettings
 from blazar.service.ports.kind import Kinds
 from blazar.service.subscriptions import SubscriptionSettings
@@ -79,6 +85,22 @@ def wait_settings(conf: cfg.ConfigOpts) -> WaitSettings:
 def displacement_settings(conf: cfg.ConfigOpts) -> DisplacementSettings:
     own = conf.manager
     return DisplacementSettings(own.displacement, timedelta(minutes=own.displacement_notice_minutes))
+
+
+def late_binding_settings(conf: cfg.ConfigOpts, kinds: Kinds) -> LateBindingSettings:
+    """Raises ValueError where an entry is not of an enabled kind, or its time neither a number of minutes nor
+    ``never``."""
+    own, leads = conf.manager, dict[str, timedelta | None]()
+    for entry in own.late_binding_leads:
+        kind, _, lead = entry.partition("=")
+        is_minutes = lead.isdecimal() and 0 < int(lead) <= HORIZON // MINUTE
+        if kind not in kinds or not (is_minutes or lead == "never"):
+            raise ValueError(
+                f"[manager] late_binding_leads: {entry} is not a kind of {', '.join(sorted(kinds))} with the "
+                "number of its minutes or never, such as physical:host=60"
+            )
+        leads[kind] = int(lead) * MINUTE if is_minutes else None
+    return LateBindingSettings(own.late_binding, timedelta(minutes=own.late_binding_lead_minutes), leads)
 
 
 def webhook_settings(conf: cfg.ConfigOpts) -> WebhookSettings:

@@ -167,6 +167,24 @@ OPTIONS = (
         min=1,
         help="Leases that start sooner than this are not displaced.",
     ),
+    cfg.BoolOpt(
+        "late_binding",
+        default=True,
+        help="Whether leases that have not begun may get other resources to make room for a new one that "
+        "would not fit else.",
+    ),
+    cfg.IntOpt(
+        "late_binding_lead_minutes",
+        default=15,
+        min=1,
+        help="Leases that start sooner than this keep the resources on which they are planned.",
+    ),
+    cfg.ListOpt(
+        "late_binding_leads",
+        default=[],
+        help="The same by kind, in minutes, where it is another one: entries such as physical:host=60. With "
+        "virtual:floatingip=never reservations of a kind always keep what they are planned on.",
+    ),
     cfg.IntOpt(
         "waitlist_look_seconds",
         default=5,

@@ -105,6 +105,15 @@ class Allocation:
         return {resource_class: n * self.slots for resource_class, n in self.usage.amounts.items()}
 
 
+@dataclass(frozen=True, slots=True)
+class PlannedMove:
+    """So many slots of an allocation that is only planned go to another resource."""
+
+    allocation: Allocation
+    resource_id: str
+    slots: int
+
+
 def first_generation() -> int:
     """Return a random number of 48 bits, with which the generations of a new registration begin.
 

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Protocol, TypeVar
 
 from blazar.domain.calendar.calendar import Calendar
+from blazar.domain.calendar.snapshot import CalendarSnapshot
 from blazar.domain.errors import (
     BlazarError,
     Busy,
@@ -116,6 +117,10 @@ class Admission:
     def copy(self, pool: Pool) -> Calendar:
         """Return a copy of the pool's calendar, as ``Calendars.copy`` does."""
         return self._calendars.copy(pool)
+
+    def latest(self, pool: Pool) -> CalendarSnapshot:
+        """Return the pool's calendar as it was read last, as ``Calendars.latest`` does."""
+        return self._calendars.latest(pool)
 
     def searching(self, caller: Caller) -> AbstractContextManager[AvailabilitySearch]:
         """Search in the calendars, as ``Calendars.searching`` does."""

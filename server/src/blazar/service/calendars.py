@@ -99,6 +99,11 @@ class Calendars:
         """Return the pool's calendar with everything that was committed before this call."""
         return self._of(pool).refreshed()
 
+    def latest(self, pool: Pool) -> CalendarSnapshot:
+        """Return the pool's calendar as it was read last: for what looks again at what was refused just
+        now."""
+        return self._of(pool).latest()
+
     @contextmanager
     def searching(self, caller: Caller) -> Iterator[AvailabilitySearch]:
         """Search in one snapshot of each pool, in a turn of the caller's project, with one budget for all
@@ -281,6 +286,10 @@ class _Resident:
             done = self._done_in_full if in_full else self._done
             if done <= begun_before:
                 self._refresh(in_full)
+            return self._calendar.snapshot()
+
+    def latest(self) -> CalendarSnapshot:
+        with self._lock:
             return self._calendar.snapshot()
 
     def copy(self, in_full: bool) -> Calendar:

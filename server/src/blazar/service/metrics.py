@@ -59,6 +59,9 @@ class Metrics(Protocol):
     def displaced(self, moved: int, waiting: int) -> None:
         """A lease of a higher priority has moved so many leases to other resources, and so many wait."""
 
+    def replanned(self, leases: int) -> None:
+        """So many leases that have not begun were planned on other resources, to make room for a new one."""
+
     def drift_seen(self, differences: Mapping[str, int], at: datetime | None) -> None:
         """The comparison with the cloud that ended at ``at`` has left so many differences of each sort.
         Without ``at``, another manager has compared since."""
@@ -113,6 +116,8 @@ class NoMetrics:
     def healed(self, moved: int, missed: int) -> None: ...
 
     def displaced(self, moved: int, waiting: int) -> None: ...
+
+    def replanned(self, leases: int) -> None: ...
 
     def drift_seen(self, differences: Mapping[str, int], at: datetime | None) -> None: ...
 

@@ -32,6 +32,11 @@ WARNING_WITHDRAWN = "lease.event.before_end_lease.stop"
 """The warning of the end was given, but the end has moved since: it will be given again."""
 
 
+PLANNED_ELSEWHERE = "It was planned on other resources at {:%Y-%m-%d %H:%M}, to make room."
+"""What a notification tells of a lease that has not begun and is served by other resources. The lease itself
+does not say so: for its user nothing is different."""
+
+
 def event_notification(event_type: EventType) -> str:
     return f"lease.event.{event_type}"
 
@@ -59,6 +64,13 @@ def tell_healing(
         document = payload(replace(new, updated_at=now), kinds) if event_types else {}
         told += [(event_type, document) for event_type in event_types]
     uow.outbox.put_all(told, now)
+
+
+def tell_planned_elsewhere(uow: UnitOfWork, kinds: Kinds, leases: Sequence[Lease], now: datetime) -> None:
+    """Put into the outbox that other resources are planned for these leases."""
+    reason = PLANNED_ELSEWHERE.format(now)
+    told = [replace(each, updated_at=now, status_reason=reason) for each in leases]
+    uow.outbox.put_all([(LEASE_MOVED, payload(each, kinds)) for each in told], now)
 
 
 def _resources(reservation: Reservation) -> frozenset[str]:

@@ -16,7 +16,13 @@ from blazar.service.explanations import ExplanationUseCases
 from blazar.service.feeds import Feeds, FeedSettings
 from blazar.service.healing import HealingSettings
 from blazar.service.health import HealthUseCases, ThreadHealth
-from blazar.service.leases import DisplacementSettings, Leases, LeaseSettings, WaitSettings
+from blazar.service.leases import (
+    DisplacementSettings,
+    LateBindingSettings,
+    Leases,
+    LeaseSettings,
+    WaitSettings,
+)
 from blazar.service.maintenances import Buffers, Lifetimes, Maintenances
 from blazar.service.maintenances.assessor import Assessor
 from blazar.service.metrics import NO_METRICS, Metrics
@@ -68,6 +74,7 @@ class UseCases:
         has_token: Callable[[], bool | None] = lambda: None,
         displacement: DisplacementSettings | None = None,
         feeds: FeedSettings | None = None,
+        late_binding: LateBindingSettings | None = None,
     ) -> None:
         database, cloud = dependencies.database, dependencies.cloud
         kinds, clock = dependencies.kinds, dependencies.clock
@@ -92,6 +99,7 @@ class UseCases:
             quotas,
             waiting or WaitSettings(),
             displacement or DisplacementSettings(),
+            late_binding or LateBindingSettings(),
             metrics,
         )
         offers = offers or OfferSettings()

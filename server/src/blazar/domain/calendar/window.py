@@ -24,9 +24,13 @@ class Window:
         end: int,
         ignore: Collection[str] = (),
         bounds: Mapping[int, tuple[int, int]] | None = None,
+        without: Mask | None = None,
     ) -> None:
+        """Leave out the rows that are marked in ``without``."""
         self.size = columns.size
         rows = occupancy.overlapping(start, end, ignore)
+        if without is not None:
+            rows = rows[~without[rows]]
         if bounds:
             rows = _within(occupancy, rows, bounds)
         indexes = occupancy.index[rows]

@@ -42,9 +42,13 @@ class DisplacedLease:
 def may_be_displaced(lease: Lease, by: Priority, since: datetime) -> bool:
     """Return whether a lease of the class ``by`` may displace it: it is of a lower class, starts at ``since``
     or later, and nothing is under way for it."""
+    return lease.priority.rank < by.rank and is_only_planned(lease, since)
+
+
+def is_only_planned(lease: Lease, since: datetime) -> bool:
+    """Return whether the lease starts at ``since`` or later, and nothing is under way for it."""
     return (
-        lease.priority.rank < by.rank
-        and lease.status is LeaseStatus.PENDING
+        lease.status is LeaseStatus.PENDING
         and lease.interval.start >= since
         and lease.is_understood
         and not lease.leaving

@@ -7,6 +7,7 @@ from blazar.service.leases.create import DisplacingPreview
 from blazar.service.leases.settings import (
     ClaimBySettings,
     DisplacementSettings,
+    LateBindingSettings,
     LeaseSettings,
     WaitSettings,
 )
@@ -16,6 +17,7 @@ __all__ = [
     "ClaimBySettings",
     "DisplacementSettings",
     "DisplacingPreview",
+    "LateBindingSettings",
     "LeaseSettings",
     "Leases",
     "WaitSettings",

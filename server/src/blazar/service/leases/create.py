@@ -22,6 +22,7 @@ from blazar.service.leases.confirm import CONFIRM_WITHIN, LeaseConfirmation
 from blazar.service.leases.dates import moment_of
 from blazar.service.leases.displace import Displacement, LeaseDisplacement
 from blazar.service.leases.drafts import draft_reservation
+from blazar.service.leases.late_binding import LateBinding, RoomMade
 from blazar.service.leases.priority import prioritized
 from blazar.service.leases.settings import LeaseSettings
 from blazar.service.leases.store import LeaseChange, LeaseStore
@@ -57,9 +58,11 @@ class LeaseCreation:
         objections: Objections,
         wait: LeaseWait,
         displacement: LeaseDisplacement,
+        late_binding: LateBinding,
     ) -> None:
         self._wait = wait
         self._displacement = displacement
+        self._late_binding = late_binding
         self._enforcement = enforcement
         self._objections = objections
         self._store = store
@@ -101,11 +104,11 @@ class LeaseCreation:
         displaces = priority is not None and priority.displaces
         if displaces:
             self._displacement.require_allowed(by_duration, task)
-        plan, displacement = self._placement(draft, by_duration, caller, displaces)
+        plan, room = self._placement(draft, by_duration, caller, displaces)
         planned = placed(draft, plan, now)
         self._enforcement.preview(None, planned, caller)
         shown = self._store.preview(None, planned, caller)
-        return DisplacingPreview(shown, displacement.leases if displacement else ())
+        return DisplacingPreview(shown, room.leases if isinstance(room, Displacement) else ())
 
     def create(
         self,
@@ -208,17 +211,18 @@ class LeaseCreation:
 
         def attempt() -> Lease:
             try:
-                plan, displacement = self._placement(lease, by_duration, caller, displaces)
+                plan, room = self._placement(lease, by_duration, caller, displaces)
                 planned = placed(lease, plan, now)
                 events = change.moved_events(draft, plan.interval, None, now, new_id)
                 check.check(None, replace(planned, events=events))
                 decided = LeaseChange(None, planned, plan.generations, key=key, notifications=notifications)
-                if displacement is None:
-                    stored = self._store.commit(decided, caller)
+                stored = self._store.commit(_with_room(decided, room), caller)
+                if room is None:
                     self._admission.committed(plan, stored)
+                elif isinstance(room, Displacement):
+                    self._displacement.tell(room)
                 else:
-                    stored = self._store.commit(_displacing(decided, displacement), caller)
-                    self._displacement.tell(displacement)
+                    self._late_binding.tell(room)
                 return stored
             except (NotEnoughResources, UsageRefused, QuotaExceeded, Stale):
                 # The id or the key is taken, or what is short or too much is what the lease has already: only
@@ -232,11 +236,18 @@ class LeaseCreation:
 
     def _placement(
         self, lease: Lease, by_duration: ByDuration | None, caller: Caller, displaces: bool
-    ) -> tuple[Plan, Displacement | None]:
-        """Return the plan as ``plan`` does. Where there is not enough, others may give way."""
+    ) -> tuple[Plan, RoomMade | Displacement | None]:
+        """Return the plan as ``plan`` does. Where there is not enough, room is made; where that will not do,
+        others may give way."""
         try:
             return self.plan(lease, by_duration, caller), None
         except NotEnoughResources:
+            # A lease that starts as early as can be was planned at all starts.
+            is_dated = by_duration is None or not by_duration.earliest
+            room = self._late_binding.find(lease, caller) if is_dated else None
+            if room is not None:
+                # Where it fits now, something has become free meanwhile.
+                return room.plan, room if room.replanned else None
             # What is short may be what the lease has already, where the request was made before.
             if not displaces or self._store.find(lease.id) is not None:
                 raise
@@ -257,13 +268,15 @@ class LeaseCreation:
         return self._admission.earliest(lease, latest, objections, caller)
 
 
-def _displacing(decided: LeaseChange, displacement: Displacement) -> LeaseChange:
-    return replace(
-        decided,
-        generations=displacement.generations,
-        given_back=displacement.given_back,
-        displaced=displacement.leases,
-    )
+def _with_room(decided: LeaseChange, room: RoomMade | Displacement | None) -> LeaseChange:
+    """Return the change with what is changed for the lease beside it."""
+    if room is None:
+        return decided
+    if isinstance(room, Displacement):
+        return replace(
+            decided, generations=room.generations, given_back=room.given_back, displaced=room.leases
+        )
+    return replace(decided, given_back=room.given_back, replanned=room.replanned)
 
 
 def placed(lease: Lease, plan: Plan, now: datetime) -> Lease:

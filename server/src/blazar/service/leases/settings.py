@@ -31,6 +31,20 @@ class DisplacementSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class LateBindingSettings:
+    """The operator's settings for leases that may get other resources before they begin."""
+
+    is_on: bool = True
+    lead: timedelta = timedelta(minutes=15)
+    """What starts sooner than this keeps its resources."""
+    leads: Mapping[str, timedelta | None] = field(default_factory=dict)
+    """The same by kind, where it is another one; None where a kind always keeps its resources."""
+
+    def lead_of(self, resource_type: str) -> timedelta | None:
+        return self.leads.get(resource_type, self.lead)
+
+
+@dataclass(frozen=True, slots=True)
 class ClaimBySettings:
     """The operator's settings for leases that are unused."""
 

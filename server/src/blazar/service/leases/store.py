@@ -12,7 +12,13 @@ from blazar.domain.lease.lease import Lease
 from blazar.service.cancellations import keep_cancelled
 from blazar.service.commands import RequestKey
 from blazar.service.context import Caller
-from blazar.service.notifications import LEASE_DISPLACED, LEASE_MOVED, payload, payload_of_deleted
+from blazar.service.notifications import (
+    LEASE_DISPLACED,
+    LEASE_MOVED,
+    payload,
+    payload_of_deleted,
+    tell_planned_elsewhere,
+)
 from blazar.service.polling import LEASE_PAUSES, until
 from blazar.service.ports import (
     Clock,
@@ -50,6 +56,8 @@ class LeaseChange:
     """The event types of the notifications that are sent of the stored lease."""
     displaced: Sequence[DisplacedLease] = ()
     """The leases that give way to this one."""
+    replanned: Sequence[tuple[Lease, Lease]] = ()
+    """Leases that get other resources to make room for this one, as they are to be and as they were read."""
 
 
 Settled = Callable[[UnitOfWork, Lease, datetime], Lease]
@@ -147,6 +155,9 @@ class LeaseStore:
                 uow.outbox.put(event_type, told, now)
             for each in change.displaced:
                 self._displace(uow, each, now)
+            if change.replanned:
+                uow.leases.save_all(change.replanned, now)
+                tell_planned_elsewhere(uow, self._kinds, [new for new, _ in change.replanned], now)
             if caller is not None:
                 caller.require_time(self._clock.now())  # as late as possible
             return lease

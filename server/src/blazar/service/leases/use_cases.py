@@ -22,8 +22,14 @@ from blazar.service.leases.confirm import LeaseConfirmation
 from blazar.service.leases.create import DisplacingPreview, LeaseCreation
 from blazar.service.leases.delete import LeaseDeletion
 from blazar.service.leases.displace import LeaseDisplacement
+from blazar.service.leases.late_binding import LateBinding
 from blazar.service.leases.precondition import Precondition
-from blazar.service.leases.settings import DisplacementSettings, LeaseSettings, WaitSettings
+from blazar.service.leases.settings import (
+    DisplacementSettings,
+    LateBindingSettings,
+    LeaseSettings,
+    WaitSettings,
+)
 from blazar.service.leases.store import LeaseStore
 from blazar.service.leases.update import LeaseUpdate
 from blazar.service.leases.wait import LeaseWait
@@ -56,6 +62,7 @@ class Leases:
         quotas: Quotas,
         waiting: WaitSettings,
         displacement: DisplacementSettings,
+        late_binding: LateBindingSettings,
         metrics: Metrics = NO_METRICS,
     ) -> None:
         self.store = LeaseStore(database, kinds, clock, quotas, reports)
@@ -77,6 +84,7 @@ class Leases:
             objections,
             wait,
             LeaseDisplacement(database, admission, clock, displacement, metrics),
+            LateBinding(database, admission, kinds, clock, late_binding, metrics),
         )
         self.changes = LeaseUpdate(self.store, admission, preparation, kinds, clock, nudge, enforcement, wait)
         self.settings = settings

@@ -1,0 +1,753 @@
+"""Make room for a request that does not fit as things are planned, but does in sum: move what is only
+planned.
+
+An allocation of a lease that has not begun is a plan, so another resource may serve it as well. *Movable* is
+what the caller says so of; all else stays. The search has two steps:
+
+1. The gate. A request that does not fit in sum is refused at once: at each instant, what has to be on the
+   resources that suit a demand is counted against what they have.
+2. Chains of moves (ejection chains). The request is laid where only movable allocations are in the way. What
+   it drives out is laid on other resources, where the same may happen, until nothing is in the way. What the
+   search has laid somewhere stays there, so each chain ends.
+
+First only few moves are tried, then twice as many, and so on. Without a bound on the moves the search is
+exact: if there is any way to serve the request and to give each movable reservation as many units as it has,
+the chains lead to it. For take such a way. The request goes where it is there; what that drives out goes
+where it is there; and so on. None of it has to move again, for all that is laid is where it is in that way.
+On a resource that is shared, several sets of allocations may have to go. All are tried of which no part would
+do, for what has to leave in the end includes one of them.
+
+Example: host 1 has no GPU, hosts 2 and 3 have one. A, which needs none, is planned on host 2 from 10 to 12;
+B, which needs one, on host 3 from 9 to 13. A lease with a GPU from 11 to 14 is laid on host 2, and A moves to
+host 1. If C has host 1 from 11 to 15, and would do with host 4 as well, which is in use until 10:30, then A
+moves to host 1 and C to host 4.
+
+The cost is a pass over the allocations in the time that is looked at, some passes over the pool for each
+demand and interval that is laid, and a look at each resource that is tried. The budget bounds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import NamedTuple
+
+import numpy as np
+
+from blazar.domain.calendar.arrays import Ints
+from blazar.domain.calendar.columns import amounts_of
+from blazar.domain.calendar.occupancy import Occupancy
+from blazar.domain.calendar.snapshot import CalendarSnapshot, seconds
+from blazar.domain.calendar.window import Window
+from blazar.domain.planning.budget import Budget, of_array
+from blazar.domain.planning.candidate import Candidate, candidate_for
+from blazar.domain.planning.capacity import Capacity
+from blazar.domain.planning.choice import Preference
+from blazar.domain.planning.demand import Demand, Grouping, PlanRequest
+from blazar.domain.planning.plan import Assignment, Plan
+from blazar.domain.requirement.language import Mask
+from blazar.domain.resource import Allocation, PlannedMove
+from blazar.domain.time import FOREVER, Interval, epoch
+
+ROUNDS = 4
+"""How often the time that is looked at grows by that of the allocations in it."""
+_PASSES = 8
+"""Passes over arrays for the gate, and for the places of one demand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rearrangement:
+    """The plan of a request, and the moves that make room for it.
+
+    The generations of all resources that get something are in those of the plan."""
+
+    plan: Plan
+    moves: tuple[PlannedMove, ...] = ()
+
+
+def movable_ids(
+    calendar: CalendarSnapshot, request: PlanRequest, since: datetime, most: int, budget: Budget
+) -> list[str]:
+    """Return the ids of what may have to be moved: what starts at ``since`` or later, in the time of the
+    request, or in that of what could be moved for it. At most so many, those that are worth a look first.
+    Empty where the request does not fit in sum even so. Raises CutShort."""
+    occupancy, width = calendar.occupancy, seconds(request.cleaning)
+    asked = epoch(request.interval.start) - width, epoch(request.interval.end) + width
+    begin, end = asked
+    rows: Ints = np.zeros(0, np.int64)
+    for _ in range(ROUNDS):
+        rows = occupancy.overlapping(begin, end)
+        budget.spend(of_array(len(rows) + len(occupancy.first), _PASSES))
+        rows = rows[occupancy.start[rows] >= epoch(since)]
+        if not len(rows) or len(np.unique(occupancy.lease[rows])) > most:
+            break
+        begin = min(begin, int(occupancy.start[rows].min()) - width)
+        ends = occupancy.end[rows]
+        end = max(end, int(ends[ends < epoch(FOREVER)].max(initial=end)) + width)
+    if not len(rows) or not _could_fit(calendar, request, rows, budget):
+        return []
+    in_order = rows[_order(calendar, request, rows, asked, budget)]
+    _, firsts = np.unique(occupancy.lease[in_order], return_index=True)
+    found = (occupancy.allocations[int(row)] for row in in_order[np.sort(firsts)][:most].tolist())
+    return [allocation.lease_id for allocation in found if allocation is not None]
+
+
+def _order(
+    calendar: CalendarSnapshot, request: PlanRequest, rows: Ints, asked: tuple[int, int], budget: Budget
+) -> Ints:
+    """Return the order in which it is worth while to look at movable rows: first those in the time of the
+    request, on resources that suit it, where the fewest are in the way; then those nearest in time."""
+    occupancy, size = calendar.occupancy, calendar.columns.size
+    suits: Mask = np.zeros(size, bool)
+    for demand in request.demands:
+        suits |= candidate_for(calendar, demand, budget).matching
+    suits &= calendar.columns.reservable
+    all_rows = occupancy.overlapping(*asked)
+    budget.spend(of_array(len(all_rows) + len(rows) + size, _PASSES))
+    if all(demand.usage.whole for demand in request.demands):
+        suits[occupancy.index[all_rows[~_mask_of(occupancy, rows)[all_rows]]]] = False
+    index, start = occupancy.index[rows], occupancy.start[rows]
+    distance = np.maximum(0, np.maximum(start - asked[1], asked[0] - occupancy.end[rows]) + 1)
+    in_the_way = np.bincount(index[distance == 0], minlength=size)[index]
+    order: Ints = np.lexsort((start, in_the_way, ~suits[index], distance))
+    return order
+
+
+def _could_fit(calendar: CalendarSnapshot, request: PlanRequest, movable: Ints, budget: Budget) -> bool:
+    """Return whether it fits in sum as far as that is known without the leases: what is movable may go
+    anywhere, but where a demand suits all resources, that is nowhere else."""
+    is_movable = _mask_of(calendar.occupancy, movable)
+    for demand in request.demands:
+        candidate = candidate_for(calendar, demand, budget)
+        suits_all = not (calendar.columns.reservable & ~candidate.matching).any()
+        gone = None if suits_all else is_movable
+        if not _fits_in_sum(calendar, candidate, request.interval, gone, is_movable, budget):
+            return False
+    return True
+
+
+def _mask_of(occupancy: Occupancy, rows: Ints) -> Mask:
+    mask: Mask = np.zeros(len(occupancy.start), bool)
+    mask[rows] = True
+    return mask
+
+
+def rearrange(
+    calendar: CalendarSnapshot, request: PlanRequest, movable: Sequence[Demand], budget: Budget
+) -> Rearrangement | None:
+    """Return the plan of a new request, with the minimum of each of its demands, and the moves that make room
+    for it; None where there is none. ``movable`` are reservations that have not begun, with what they have as
+    their ``current`` allocations, as the calendar has them.
+
+    Raises CutShort where the budget is spent before that is known."""
+    search = _Search(calendar, request, movable, budget)
+    return search.run() if search.is_possible() and search.fits_in_sum() else None
+
+
+class _Size(NamedTuple):
+    """What a piece of a demand takes of its resource."""
+
+    amounts: tuple[tuple[str, int], ...] | None
+    """None takes the whole resource."""
+    units: int
+    """So many units are one piece: all of them where they stay together."""
+    is_apart: bool
+
+
+class _Occupant(NamedTuple):
+    """What is on a resource. ``demand`` is the number of the one that it serves; None where it is fixed."""
+
+    start: int
+    end: int
+    amounts: tuple[tuple[str, int], ...] | None
+    """Of one piece; None takes the whole resource."""
+    demand: int | None
+    allocation: Allocation | None
+    pieces: int
+
+
+class _Piece(NamedTuple):
+    """A part of a demand that is laid on one resource."""
+
+    demand: int
+    start: int
+    end: int
+    allocation: Allocation | None = None
+    """What it is a part of; None for a new demand."""
+    home: int = -1
+    """The index that it leaves."""
+    only: int = -1
+    """The one index on which it may be; -1 for any."""
+
+
+Pending = tuple[_Piece, "Pending | None"]
+"""The pieces that are still to be laid: the next one, and the rest."""
+
+
+class _Places(NamedTuple):
+    """Where a piece could be if nothing movable were there, those first where the least is in the way."""
+
+    indexes: Ints
+    least: Ints
+    """By position: at least so many pieces have to go, where the search has laid nothing."""
+    position: Ints
+    """By index; -1 where it cannot be."""
+
+
+class _Search:
+    """The chains of moves of one request. A demand has a number: first come those of the request, then the
+    movable ones. Times are seconds since 1970-01-01 UTC."""
+
+    def __init__(
+        self, calendar: CalendarSnapshot, request: PlanRequest, movable: Sequence[Demand], budget: Budget
+    ) -> None:
+        self._calendar = calendar
+        self._columns = calendar.columns
+        self._request = request
+        self._budget = budget
+        self._width = seconds(request.cleaning)
+        self._preference = Preference(request.order, calendar.rank, request.seed)
+        self._new = len(request.demands)
+        self._candidates = [
+            *(candidate_for(calendar, each, budget) for each in request.demands),
+            *(candidate_for(calendar, _bare(each), budget) for each in movable),
+        ]
+        self._named = {index for each in self._candidates[: self._new] for index in each.needed}
+        self._masks = list({id(each.matching): each.matching for each in self._candidates}.values())
+        self._sizes = [
+            *(_size(each.demand, each.least) for each in self._candidates[: self._new]),
+            *(_size(each, sum(row.slots for row in each.current)) for each in movable),
+        ]
+        self._number = {each.reservation_id: self._new + n for n, each in enumerate(movable)}
+        self._movable = self._read(movable)
+        self._base: dict[int, list[_Occupant]] = {}
+        """By index: what the calendar has there."""
+        self._windows: dict[tuple[int, int], tuple[Window, Window]] = {}
+        self._places: dict[tuple[int, int, int], _Places] = {}
+        self._gone: dict[str, int] = {}
+        """By the id of an allocation: how many of its pieces were driven out."""
+        self._laid: dict[int, list[_Piece]] = {}
+        """By index: what the search has laid there. It stays."""
+        self._last: dict[int, list[int]] = {}
+        """By new demand: the positions at which its pieces were laid, in order."""
+        self._is_bounded = False
+        """Whether something was not tried, for it takes too many moves."""
+
+    def _read(self, movable: Sequence[Demand]) -> Mask:
+        """Keep the rows of the time that the search can touch, by index. Return which ones are movable."""
+        asked, occupancy = self._request.interval, self._calendar.occupancy
+        intervals = [asked, *(row.interval for each in movable for row in each.current)]
+        begin = min(epoch(each.start) for each in intervals) - self._width
+        end = max(epoch(each.end) for each in intervals) + self._width
+        rows = occupancy.overlapping(begin, end)
+        self._budget.spend(of_array(len(rows) + len(occupancy.start), _PASSES) + len(intervals))
+        indexes = occupancy.index[rows]
+        order = np.argsort(indexes, kind="stable")
+        self._rows, self._row_indexes = rows[order], indexes[order]
+        self._occupied: Mask = np.zeros(self._columns.size, bool)
+        self._occupied[indexes] = True
+        may_move = {row.id: row for each in movable for row in _movable_rows(each)}
+        hashes = np.array([hash(each.reservation_id) for each in movable], np.int64)
+        found = []
+        for row in rows[np.isin(occupancy.reservation[rows], hashes)].tolist():
+            stored = occupancy.allocations[row]
+            # What has changed since the leases were read stays.
+            if stored is not None and _is_same(stored, may_move.get(stored.id)):
+                found.append(row)
+        return _mask_of(occupancy, np.array(found, np.int64))
+
+    def is_possible(self) -> bool:
+        """Return whether each new demand has what it asks for by name, and not more than it may have."""
+        return not any(
+            each.unknown
+            or each.least > each.most
+            or (each.demand.grouping is Grouping.TOGETHER and len(each.needed) > 1)
+            for each in self._candidates[: self._new]
+        )
+
+    def fits_in_sum(self) -> bool:
+        """Return whether each new demand fits beside what can only be on resources that suit it."""
+        occupancy = self._calendar.occupancy
+        rows = self._rows[self._movable[self._rows]]
+        numbers = [self._number[self._allocation(row).reservation_id] for row in rows.tolist()]
+        for candidate in self._candidates[: self._new]:
+            elsewhere = self._columns.reservable & ~candidate.matching
+            self._budget.spend(of_array(len(elsewhere), len(self._masks)))
+            leaving = {id(mask) for mask in self._masks if (mask & elsewhere).any()}
+            leaves = np.array([id(self._candidates[n].matching) in leaving for n in numbers], bool)
+            gone = _mask_of(occupancy, rows[leaves])
+            interval = self._request.interval
+            if not _fits_in_sum(self._calendar, candidate, interval, gone, self._movable, self._budget):
+                return False
+        return True
+
+    def _allocation(self, row: int) -> Allocation:
+        allocation = self._calendar.occupancy.allocations[row]
+        assert allocation is not None  # noqa: S101 - free rows overlap nothing
+        return allocation
+
+    def run(self) -> Rearrangement | None:
+        pieces = [piece for number in range(self._new) for piece in self._pieces(number)]
+        limit = self._fewest(pieces)
+        while limit is not None:
+            self._is_bounded = False
+            if self._lay_all(pieces, limit):
+                return self._result()
+            limit = limit * 2 if self._is_bounded else None
+        return None
+
+    def _pieces(self, number: int) -> Iterator[_Piece]:
+        """Yield the pieces of a new demand, first those that must be somewhere."""
+        candidate, interval = self._candidates[number], self._request.interval
+        units = max(self._sizes[number].units, 1)
+        piece = _Piece(number, epoch(interval.start), epoch(interval.end))
+        whole_together = candidate.is_whole and candidate.demand.grouping is Grouping.TOGETHER
+        left = (min(candidate.least, 1) if whole_together else candidate.least) // units
+        for index, slots in candidate.needed.items():
+            for _ in range(-(-slots // units)):
+                yield piece._replace(only=index)
+                left -= 1
+        for _ in range(left):
+            yield piece
+
+    def _fewest(self, pieces: Sequence[_Piece]) -> int | None:
+        """Return a lower bound of the moves; None where a demand cannot be served even if nothing movable
+        were there."""
+        fewest = 1
+        for number in range(self._new):
+            own = [piece for piece in pieces if piece.demand == number]
+            least = self._places_of(own[0]).least if own else ()
+            if own and not len(least):
+                return None
+            if self._sizes[number].amounts is None:
+                if len(least) < len(own):
+                    return None
+                fewest = max(fewest, int(sum(least[: len(own)])))
+        return fewest
+
+    def _lay_all(self, pieces: Sequence[_Piece], limit: int) -> bool:
+        """Try all ways with so many moves, deep ones first, and stop at the first one that serves all.
+
+        A stack of generators stands for the recursion, which would be as deep as there are pieces."""
+        pending: Pending | None = None
+        for piece in reversed(pieces):
+            pending = (piece, pending)
+        if pending is None:
+            return True
+        stack = [self._tries(pending, limit)]
+        while stack:
+            step = next(stack[-1], None)
+            if step is None:
+                stack.pop()
+                continue
+            following, moves = step
+            if following is None:
+                return True
+            stack.append(self._tries(following, moves))
+        return False
+
+    def _tries(self, pending: Pending, moves: int) -> Iterator[tuple[Pending | None, int]]:
+        """Lay the next piece on one resource after another, and take it away again. Yield what is to be laid
+        after it, and how many moves are left: what it drives out comes next, so that a way which leads
+        nowhere ends early."""
+        piece, rest = pending
+        tried: set[object] = set()
+        for index in self._indexes(piece, moves):
+            signature = self._signature(index)
+            if signature is not None and signature in tried:
+                continue  # one that is just like it was tried
+            tried.add(signature)
+            for driven in self._ways(piece, index, moves):
+                self._lay(piece, index, driven)
+                following = rest
+                for each in driven:
+                    following = (each, following)
+                if self._all_fit(index):
+                    yield following, moves - len(driven)
+                self._take_back(piece, index, driven)
+
+    def _lay(self, piece: _Piece, index: int, driven: Sequence[_Piece]) -> None:
+        self._laid.setdefault(index, []).append(piece)
+        if piece.allocation is None and piece.only < 0:
+            position = int(self._places_of(piece).position[index])
+            self._last.setdefault(piece.demand, []).append(position)
+        for each in driven:
+            if each.allocation is not None:
+                self._gone[each.allocation.id] = self._gone.get(each.allocation.id, 0) + 1
+
+    def _take_back(self, piece: _Piece, index: int, driven: Sequence[_Piece]) -> None:
+        self._laid[index].pop()
+        if not self._laid[index]:
+            del self._laid[index]
+        if piece.allocation is None and piece.only < 0:
+            self._last[piece.demand].pop()
+        for each in driven:
+            if each.allocation is not None:
+                self._gone[each.allocation.id] -= 1
+
+    def _indexes(self, piece: _Piece, moves: int) -> Iterator[int]:
+        """Yield the resources to try. The pieces of a new demand are alike, so they are laid in the order of
+        the places: each choice of places is tried once."""
+        places = self._places_of(piece)
+        if piece.only >= 0:
+            if places.position[piece.only] >= 0:
+                yield piece.only
+            return
+        first = (self._last.get(piece.demand) or [0])[-1] if piece.allocation is None else 0
+        # How much is in the way where the search has laid something is not known before it is looked at.
+        touched = sorted((int(places.position[index]), index) for index in self._laid)
+        before = int(np.searchsorted(places.least, moves, side="right"))
+        if before < len(places.indexes):
+            self._is_bounded = True
+        known = (index for position, index in touched if position >= max(first, before))
+        for index in (*known, *places.indexes[first:before].tolist()):
+            if index != piece.home:
+                yield index
+
+    def _places_of(self, piece: _Piece) -> _Places:
+        key = piece.demand, piece.start, piece.end
+        if key not in self._places:
+            self._places[key] = self._find_places(piece)
+        return self._places[key]
+
+    def _find_places(self, piece: _Piece) -> _Places:
+        size = self._sizes[piece.demand]
+        candidate = self._candidates[piece.demand]
+        fixed, full = self._windows_of(piece)
+        self._budget.spend(of_array(self._columns.size + full.rows, _PASSES))
+        indexes = np.flatnonzero(Capacity(self._columns, fixed, [candidate]).alone(0) >= size.units)
+        units = Capacity(self._columns, full, [candidate]).alone(0)
+        if size.amounts is None:
+            movable = full.overlapping[self._movable[full.overlapping]]
+            counted = np.bincount(self._calendar.occupancy.index[movable], minlength=self._columns.size)
+            least = counted[indexes].astype(np.int64)
+        else:
+            least = (units[indexes] < size.units).astype(np.int64)
+        keys = self._preference.keys(indexes, units, full.occupied, size.amounts is None)
+        order = np.lexsort((keys, least))
+        position = np.full(self._columns.size, -1, np.int64)
+        position[indexes[order]] = np.arange(len(indexes))
+        return _Places(indexes[order], least[order], position)
+
+    def _windows_of(self, piece: _Piece) -> tuple[Window, Window]:
+        """Return the time of the piece without what is movable, and with it."""
+        bounds = self._bounds(piece)
+        if bounds not in self._windows:
+            occupancy = self._calendar.occupancy
+            self._windows[bounds] = (
+                Window(self._columns, occupancy, *bounds, without=self._movable),
+                Window(self._columns, occupancy, *bounds),
+            )
+            self._budget.spend(of_array(self._columns.size + len(occupancy.first), _PASSES))
+        return self._windows[bounds]
+
+    def _signature(self, index: int) -> object:
+        """Return what makes an empty resource like another one; None for one that is not empty, or that a
+        demand asks for by its name."""
+        if self._occupied[index] or index in self._laid or index in self._named:
+            return None
+        names = {name for size in self._sizes for name, _ in size.amounts or ()}
+        capacities = tuple(int(self._columns.capacity(name)[index]) for name in sorted(names))
+        return capacities, tuple(bool(mask[index]) for mask in self._masks)
+
+    def _ways(self, piece: _Piece, index: int, moves: int) -> Iterator[tuple[_Piece, ...]]:
+        """Yield what has to go if the piece is laid there: each set of which no part would do."""
+        size = self._sizes[piece.demand]
+        bounds = self._bounds(piece)
+        here = self._beside(piece, self._occupants(index))
+        self._budget.spend(1 + len(here) // 4)
+        if size.is_apart and any(each.demand == piece.demand for each in here):
+            return
+        # The pieces of a demand are alike: one has no reason to drive out another one.
+        stay = [each for each in here if each.allocation is None or each.demand == piece.demand]
+        rest = [each for each in here if each.allocation is not None and each.demand != piece.demand]
+        if stay and (size.amounts is None or any(each.amounts is None for each in stay)):
+            return
+        wholes = [each for each in rest if size.amounts is None or each.amounts is None]
+        going = tuple(_pieces_of(wholes, index))
+        if len(going) > moves:
+            self._is_bounded = True
+        elif size.amounts is None:
+            yield going
+        else:
+            shared = [each for each in rest if each.amounts is not None]
+            for counts in self._least_counts(size, index, stay, shared, bounds, moves - len(going)):
+                leaving = [each._replace(pieces=n) for each, n in zip(shared, counts, strict=True) if n]
+                yield (*going, *_pieces_of(leaving, index))
+
+    def _bounds(self, piece: _Piece) -> tuple[int, int]:
+        """Return the time of the piece with the cleaning time around it."""
+        return piece.start - self._width, piece.end + self._width
+
+    def _beside(self, piece: _Piece, occupants: Iterable[_Occupant]) -> list[_Occupant]:
+        """Return the occupants that overlap the time of the piece. Those of the same request count in all of
+        its cleaning time, for they have the same."""
+        start, end = self._bounds(piece)
+        found = []
+        for each in occupants:
+            if each.demand is not None and self._request_of(each.demand) == self._request_of(piece.demand):
+                found.append(each._replace(start=start, end=end))
+            elif each.start < end and each.end > start:
+                found.append(each)
+        return found
+
+    def _request_of(self, demand: int) -> int:
+        return max(demand, self._new - 1)
+
+    def _all_fit(self, index: int) -> bool:
+        """Return whether what is laid there keeps its cleaning time, also where several allocations came
+        together within it that do not overlap what came last."""
+        if not self._width:
+            return True
+        for piece in self._laid[index]:
+            size = self._sizes[piece.demand]
+            if size.amounts is None:
+                continue
+            others = list(self._occupants(index))
+            others.remove(self._occupant_of(piece))
+            self._budget.spend(1 + len(others) // 4)
+            if not self._fits(size, index, self._beside(piece, others), self._bounds(piece)):
+                return False
+        return True
+
+    def _least_counts(
+        self,
+        size: _Size,
+        index: int,
+        stay: Sequence[_Occupant],
+        shared: Sequence[_Occupant],
+        bounds: tuple[int, int],
+        moves: int,
+    ) -> Iterator[tuple[int, ...]]:
+        """Yield how many pieces of each shared occupant have to go so that the piece fits: the fewest first,
+        and none beside fewer of the same."""
+        if not self._fits(size, index, stay, bounds):
+            return
+        found: list[tuple[int, ...]] = []
+        limits = [each.pieces for each in shared]
+        for total in range(min(sum(limits), moves) + 1):
+            for counts in _sums(limits, total):
+                self._budget.spend(1 + len(shared) // 4)
+                if any(all(map(int.__le__, other, counts)) for other in found):
+                    continue
+                left = [e._replace(pieces=e.pieces - n) for e, n in zip(shared, counts, strict=True)]
+                if self._fits(size, index, [*stay, *left], bounds):
+                    found.append(counts)
+                    yield counts
+            if found and not total:
+                return
+        if sum(limits) > moves:
+            self._is_bounded = True
+
+    def _fits(self, size: _Size, index: int, occupants: Sequence[_Occupant], bounds: tuple[int, int]) -> bool:
+        for name, amount in size.amounts or ():
+            moments = []
+            for each in occupants:
+                taken = each.pieces * sum(n for other, n in each.amounts or () if other == name)
+                moments += [(max(each.start, bounds[0]), taken), (min(each.end, bounds[1]), -taken)]
+            in_use = peak = 0
+            for _, change in sorted(moments):  # of one moment, what ends comes first
+                in_use += change
+                peak = max(peak, in_use)
+            if peak + amount > int(self._columns.capacity(name)[index]):
+                return False
+        return True
+
+    def _occupants(self, index: int) -> Iterator[_Occupant]:
+        """Yield what is on the resource now. What stays in any case has no allocation here."""
+        if index not in self._base:
+            first, last = np.searchsorted(self._row_indexes, [index, index + 1]).tolist()
+            self._base[index] = [self._occupant(row) for row in self._rows[first:last].tolist()]
+        for each in self._base[index]:
+            gone = self._gone.get(each.allocation.id, 0) if each.allocation is not None else 0
+            if not gone:
+                yield each
+            elif gone < each.pieces:
+                yield each._replace(pieces=each.pieces - gone)
+        yield from map(self._occupant_of, self._laid.get(index, ()))
+
+    def _occupant_of(self, piece: _Piece) -> _Occupant:
+        return _Occupant(piece.start, piece.end, self._sizes[piece.demand].amounts, piece.demand, None, 1)
+
+    def _occupant(self, row: int) -> _Occupant:
+        allocation = self._allocation(row)
+        start, end = epoch(allocation.interval.start), epoch(allocation.interval.end)
+        if not self._movable[row]:
+            amounts = allocation.amounts
+            taken = None if amounts is None else tuple(amounts.items())
+            number = self._number.get(allocation.reservation_id)
+            return _Occupant(start, end, taken, number, None, 1)
+        number = self._number[allocation.reservation_id]
+        size = self._sizes[number]
+        return _Occupant(start, end, size.amounts, number, allocation, allocation.slots // size.units)
+
+    def _result(self) -> Rearrangement:
+        rank, plan = self._calendar.rank, []
+        moves: dict[tuple[str, str], PlannedMove] = {}
+        slots: dict[tuple[int, int], int] = {}
+        for index, laid in self._laid.items():
+            resource_id = self._calendar.id_at(index)
+            for piece in laid:
+                units = max(self._sizes[piece.demand].units, 1)
+                if piece.allocation is None:
+                    slots[piece.demand, index] = slots.get((piece.demand, index), 0) + units
+                    continue
+                key = piece.allocation.id, resource_id
+                before = moves[key].slots if key in moves else 0
+                moves[key] = PlannedMove(piece.allocation, resource_id, before + units)
+        for number, index in sorted(slots, key=lambda each: (each[0], int(rank[each[1]]))):
+            demand = self._request.demands[number]
+            plan.append(
+                Assignment(
+                    demand.reservation_id,
+                    self._calendar.id_at(index),
+                    demand.usage,
+                    slots[number, index],
+                )
+            )
+        names = [self._calendar.id_at(index) for index in self._laid]
+        generations = {i: n for i in names if (n := self._calendar.generation_of(i)) is not None}
+        assigned = tuple(plan)
+        return Rearrangement(
+            Plan(self._request.interval, assigned, assigned, generations=generations), tuple(moves.values())
+        )
+
+
+def _bare(demand: Demand) -> Demand:
+    """Return what a movable demand asks of a resource, whatever it has."""
+    return replace(demand, current=(), keep_current=False, must_include=())
+
+
+def _size(demand: Demand, units: int) -> _Size:
+    is_together = demand.grouping is Grouping.TOGETHER and not demand.usage.whole
+    each = units if is_together else 1
+    amounts = None if demand.usage.whole else tuple((n, a * each) for n, a in amounts_of(demand.usage))
+    return _Size(amounts, each, demand.grouping is Grouping.APART)
+
+
+def _movable_rows(demand: Demand) -> Sequence[Allocation]:
+    """Return the allocations that can be moved one by one: not where the user named the resource."""
+    if demand.grouping is Grouping.TOGETHER and len(demand.current) > 1:
+        return ()
+    rows = [row for row in demand.current if row.resource_id not in demand.must_include]
+    return [row for row in rows if row.usage == demand.usage and row.slots > 0]
+
+
+def _is_same(stored: Allocation, known: Allocation | None) -> bool:
+    return known is not None and (stored.resource_id, stored.interval, stored.slots, stored.usage) == (
+        known.resource_id,
+        known.interval,
+        known.slots,
+        known.usage,
+    )
+
+
+def _pieces_of(occupants: Iterable[_Occupant], index: int) -> Iterator[_Piece]:
+    for each in occupants:
+        for _ in range(each.pieces):
+            assert each.demand is not None  # noqa: S101 - what is fixed does not go
+            yield _Piece(each.demand, each.start, each.end, each.allocation, index)
+
+
+def _sums(limits: Sequence[int], total: int) -> Iterator[tuple[int, ...]]:
+    """Yield all numbers up to these limits that have the total as their sum."""
+    if not limits:
+        if not total:
+            yield ()
+        return
+    for first in range(max(0, total - sum(limits[1:])), min(limits[0], total) + 1):
+        for others in _sums(limits[1:], total - first):
+            yield (first, *others)
+
+
+def _fits_in_sum(
+    calendar: CalendarSnapshot,
+    candidate: Candidate,
+    interval: Interval,
+    gone: Mask | None,
+    movable: Mask,
+    budget: Budget,
+) -> bool:
+    """Return whether the demand fits at each instant of the interval beside the rows on resources that suit
+    it, but for those that are ``gone``. What is ``movable`` may be on any of these resources.
+
+    What it counts is never more than what has to be there, so False is a proof."""
+    columns, occupancy = calendar.columns, calendar.occupancy
+    start, end = epoch(interval.start), epoch(interval.end)
+    suited = candidate.matching & columns.reservable
+    rows = occupancy.overlapping(start, end)
+    budget.spend(of_array(len(rows) + columns.size, _PASSES * (1 + len(candidate.amounts))))
+    rows = rows[suited[occupancy.index[rows]]]
+    if gone is not None:
+        rows = rows[~gone[rows]]
+    is_whole, is_fixed = occupancy.whole[rows], ~movable[rows]
+    if candidate.is_whole:
+        busy = _busy(occupancy, rows[is_whole | is_fixed])
+        together = candidate.demand.grouping is Grouping.TOGETHER
+        wanted = min(candidate.least, 1) if together else candidate.least
+        most = _most(busy.begins, busy.ends, np.ones(len(busy.begins), np.int64), start, end)
+        return wanted <= int(suited.sum()) - most
+    # Allocations can be on a resource together that should not, after a maintenance by force or where it has
+    # lost capacity. What is too much there is lacking nowhere else.
+    fixed = _busy(occupancy, rows[is_whole & is_fixed])
+    others = rows[is_whole & ~is_fixed]
+    others = others[~np.isin(occupancy.index[others], fixed.indexes)]
+    moving = _busy(occupancy, others)
+    wholly = np.concatenate((fixed.indexes, moving.indexes))
+    shared = rows[~is_whole]
+    shared = shared[~np.isin(occupancy.index[shared], wholly)]
+    window = Window(columns, occupancy, start, end)
+    begins = np.concatenate((fixed.begins, moving.begins, occupancy.start[shared]))
+    ends = np.concatenate((fixed.ends, moving.ends, occupancy.end[shared]))
+    for name, amount in candidate.amounts:
+        capacity = columns.capacity(name)
+        fits = (window.peak(name) <= capacity)[occupancy.index[shared]]
+        amounts = np.concatenate(
+            (
+                capacity[fixed.indexes],
+                np.full(len(moving.indexes), _least(capacity[suited])),
+                np.where(fits, occupancy.amounts(name, shared), 0),
+            )
+        )
+        if amount * candidate.least > int(capacity[suited].sum()) - _most(begins, ends, amounts, start, end):
+            return False
+    return True
+
+
+class _Busy(NamedTuple):
+    """Times in which resources are in use: those of one resource do not overlap."""
+
+    indexes: Ints
+    begins: Ints
+    ends: Ints
+
+
+def _busy(occupancy: Occupancy, rows: Ints) -> _Busy:
+    """Return the times in which resources have any of the rows."""
+    index, start, end = occupancy.index[rows].astype(np.int64), occupancy.start[rows], occupancy.end[rows]
+    order = np.lexsort((start, index))
+    index, start, end = index[order], start[order], end[order]
+    if not len(rows):
+        return _Busy(index, start, end)
+    # The latest end so far on the same resource: a later resource is always above all before it.
+    offset = index * (int(end.max()) + 1)
+    reached = np.maximum.accumulate(end + offset)
+    is_first = np.ones(len(rows), bool)
+    is_first[1:] = (index[1:] != index[:-1]) | (start[1:] + offset[1:] > reached[:-1])
+    firsts = np.flatnonzero(is_first)
+    lasts = np.append(firsts[1:], len(rows)) - 1
+    return _Busy(index[firsts], start[firsts], reached[lasts] - offset[lasts])
+
+
+def _most(begins: Ints, ends: Ints, amounts: Ints, start: int, end: int) -> int:
+    """Return the largest sum of the amounts at one instant of the time."""
+    if not len(begins):
+        return 0
+    moments = np.concatenate((np.maximum(begins, start), np.minimum(ends, end)))
+    changes = np.concatenate((amounts, -amounts))
+    is_begin = np.concatenate((np.ones(len(begins), bool), np.zeros(len(ends), bool)))
+    return max(0, int(np.cumsum(changes[np.lexsort((is_begin, moments))]).max()))
+
+
+def _least(numbers: Ints) -> int:
+    return int(numbers.min()) if len(numbers) else 0

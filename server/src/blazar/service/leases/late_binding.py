@@ -1,0 +1,136 @@
+"""Late binding: room for a new lease is made by planning others on other resources, of those that have not
+begun."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from blazar.domain.lease.late_binding import may_be_replanned, replanned
+from blazar.domain.lease.lease import Lease
+from blazar.domain.planning.budget import Budget, CutShort
+from blazar.domain.planning.demand import Demand, PlanRequest
+from blazar.domain.planning.plan import Plan
+from blazar.domain.planning.planner import plan_if_it_fits
+from blazar.domain.planning.rearrangement import Rearrangement, movable_ids, rearrange
+from blazar.domain.resource import PlannedMove, Pool
+from blazar.domain.time import floor_minute
+from blazar.service.admission import Admission
+from blazar.service.context import Caller
+from blazar.service.ids import new_id
+from blazar.service.leases.settings import LateBindingSettings
+from blazar.service.metrics import NO_METRICS, Metrics
+from blazar.service.ports import Clock, Database
+from blazar.service.ports.kind import Kinds
+
+LOG = logging.getLogger(__name__)
+STEPS = 12_000
+"""Of planning, to make room: a fifth of a decision, for all that are refused pay for it."""
+MOST_LOOKED_AT = 200
+"""Leases in each pool that may be moved, those that are worth a look first."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoomMade:
+    """The plan of a lease, and the leases that are planned on other resources for it."""
+
+    plan: Plan
+    replanned: Sequence[tuple[Lease, Lease]] = ()
+    """As they are to be, and as they were read."""
+    given_back: Sequence[str] = ()
+    """The ids of resources on which only something becomes free."""
+
+
+class LateBinding:
+    """The story of room that is made. It is part of a creation."""
+
+    def __init__(
+        self,
+        database: Database,
+        admission: Admission,
+        kinds: Kinds,
+        clock: Clock,
+        settings: LateBindingSettings,
+        metrics: Metrics = NO_METRICS,
+    ) -> None:
+        self._database = database
+        self._admission = admission
+        self._kinds = kinds
+        self._clock = clock
+        self._settings = settings
+        self._metrics = metrics
+
+    def find(self, lease: Lease, caller: Caller) -> RoomMade | None:
+        """Return the plan of the lease, which does not fit, and what is planned elsewhere for it; None where
+        there is no room even so, or none is found within the budget. Nothing is written. Raises TooLate."""
+        if not self._settings.is_on:
+            return None
+        try:
+            return self._admission.examine(caller, lambda budget: self._found(lease, budget.part(STEPS)))
+        except CutShort:
+            return None
+
+    def tell(self, room: RoomMade) -> None:
+        """Log and count what was committed."""
+        self._metrics.replanned(len(room.replanned))
+        for new, _ in room.replanned:
+            extra = {"action": "replan", "lease_id": new.id}
+            LOG.info("Lease %s is planned on other resources, to make room", new.id, extra=extra)
+
+    def _found(self, lease: Lease, budget: Budget) -> RoomMade | None:
+        now = self._clock.now()
+        known: dict[str, Lease] = {}
+        plans: list[Plan] = []
+        moves: list[PlannedMove] = []
+        for pool, request in self._admission.requests(lease.reservations, lease.interval).items():
+            found = self._in_pool(pool, request, known, now, budget)
+            if found is None:
+                return None
+            plans.append(found.plan)
+            moves += found.moves
+        by_lease: dict[str, list[PlannedMove]] = {}
+        for move in moves:
+            by_lease.setdefault(move.allocation.lease_id, []).append(move)
+        pairs = [(replanned(known[id_], by_lease[id_], new_id), known[id_]) for id_ in sorted(by_lease)]
+        plan = Plan.joined(plans)
+        left = {move.allocation.resource_id for move in moves} - plan.generations.keys()
+        return RoomMade(plan, pairs, sorted(left))
+
+    def _in_pool(
+        self, pool: Pool, request: PlanRequest, known: dict[str, Lease], now: datetime, budget: Budget
+    ) -> Rearrangement | None:
+        """``known`` gets the leases that are looked at, as they are read first: the commit compares them."""
+        snapshot = self._admission.latest(pool)
+        fits = plan_if_it_fits(snapshot, request, budget)
+        if fits is not None:
+            return Rearrangement(fits)
+        kinds = [kind.resource_type for kind in self._kinds.values() if kind.pool == pool]
+        leads = [lead for each in kinds if (lead := self._settings.lead_of(each)) is not None]
+        if not leads:
+            return None
+        since = floor_minute(now) + min(leads)
+        ids = movable_ids(snapshot, request, since, MOST_LOOKED_AT, budget)
+        unread = [id_ for id_ in ids if id_ not in known]
+        if unread:
+            with self._database.read() as uow:
+                known |= {each.id: each for each in uow.leases.get_many(sorted(unread))}
+        leases = [known[id_] for id_ in ids if id_ in known]
+        return rearrange(snapshot, request, list(self._movable(leases, pool, now)), budget)
+
+    def _movable(self, leases: Iterable[Lease], pool: Pool, now: datetime) -> Iterator[Demand]:
+        """Yield the reservations that may get other resources of the pool."""
+        minute = floor_minute(now)
+        for lease in leases:
+            for reservation in lease.reservations:
+                kind = self._kinds.get(reservation.resource_type)
+                lead = self._settings.lead_of(reservation.resource_type)
+                if (
+                    kind is not None
+                    and kind.pool == pool
+                    and lead is not None
+                    and may_be_replanned(lease, minute + lead)
+                    and reservation.allocations
+                ):
+                    yield kind.demand(reservation)
