@@ -170,6 +170,7 @@ STORY: tuple[tuple[str, str, Any], ...] = (
         None,
     ),
     ("GET", "/v1/timeline?start_date=2030-01-01T00:00&end_date=2030-01-08T00:00&rows=2", None),
+    ("GET", "/v1/usage?start_date=2030-01-01T00:00&end_date=2030-01-08T00:00", None),
     ("GET", "/v1/services", None),
     ("GET", "/v1/os-hosts/allocations", None),
     ("GET", "/v1/os-hosts/{host_id}/allocation", None),
@@ -193,6 +194,7 @@ SINCE = {
     "/v1/subscriptions": "1.16",
     "/v1/subscriptions/{subscription_id}": "1.16",
     "/v1/subscriptions/{subscription_id}/events": "1.16",
+    "/v1/usage": "1.21",
     "/v1/feeds": "1.17",
     "/v1/feeds/{feed_id}": "1.17",
 }

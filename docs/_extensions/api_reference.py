@@ -76,10 +76,12 @@ def _exchange(operation: dict[str, Any]) -> nodes.paragraph:
 
 
 def _of_content(holder: dict[str, Any]) -> list[nodes.Node]:
-    ((media_type, described),) = holder["content"].items()
-    if media_type != "application/json":
-        return [nodes.literal("", media_type)]
-    return [_type(described["schema"])]
+    found: list[nodes.Node] = []
+    for media_type, described in holder["content"].items():
+        is_json = media_type == "application/json"
+        found += [nodes.Text(" or ")] if found else []
+        found += [_type(described["schema"]) if is_json else nodes.literal("", media_type)]
+    return found
 
 
 def _bodies(schemas: dict[str, Any]) -> Iterator[nodes.Node]:
