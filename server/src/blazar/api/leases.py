@@ -22,6 +22,7 @@ from blazar.api.schemas.lists import LEASES, LeasesQuery
 from blazar.api.views.leases import (
     LeaseView,
     allocated_views,
+    bound_views,
     claim_by_view,
     displaced_views,
     dry_run_reply,
@@ -61,6 +62,7 @@ CLAIM_BY: Version = (1, 9)
 PRIORITY: Version = (1, 13)
 ALLOCATED: Version = (1, 19)
 USED: Version = (1, 22)
+BOUND: Version = (1, 23)
 SINCE: Mapping[str, Version] = {
     "waiting": WAITING,
     "claim_by": CLAIM_BY,
@@ -305,6 +307,8 @@ class LeaseActions:
         shown.update(_added(lease, request))  # type: ignore[typeddict-item]  # by name
         if request.version >= ALLOCATED:
             shown["reservations"] = allocated_views(lease, request.caller, shown)
+        if request.version >= BOUND:
+            shown["reservations"] = bound_views(lease, shown)
         if request.version >= WAITING and lease.waiting is not None:
             position = waitlist_of(self._service, request.caller).get_position(lease.id)
             shown["waiting"] = waiting_view(lease, position)

@@ -74,6 +74,15 @@ class ReservationView(TypedDict):
             Field(description="Since 1.19: their ids, for administrators; not in lists."),
         ]
     ]
+    bound: NotRequired[
+        Annotated[
+            bool,
+            Field(
+                description="Since 1.23: whether the cloud serves it from its resources. Until then they are "
+                "planned, and may be others later; not in lists."
+            ),
+        ]
+    ]
     use: NotRequired[
         Annotated[
             ReservationUse,
@@ -301,6 +310,14 @@ def allocated_views(lease: Lease, caller: Caller, view: LeaseView) -> list[Reser
     """Return the reservations of the lease's view, with what they have."""
     return [
         {**shown, **allocated_view(each, caller)}
+        for shown, each in zip(view["reservations"], lease.reservations, strict=True)
+    ]
+
+
+def bound_views(lease: Lease, view: LeaseView) -> list[ReservationView]:
+    """Return the reservations of the lease's view, with whether the cloud serves all that they have."""
+    return [
+        {**shown, "bound": bool(each.allocations) and all(row.bound for row in each.allocations)}
         for shown, each in zip(view["reservations"], lease.reservations, strict=True)
     ]
 
