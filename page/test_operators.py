@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from .conftest import NEWEST, SIZES, Enter, Site
+from .conftest import NEWEST, SIZES, Enter, Site, started
 from .test_calendar import bars
 from .test_drawing import an_hour, drag
 from .test_leases import opened
@@ -60,6 +60,16 @@ def test_health_managers_and_projects_are_told(
         expect(told.get_by_role("row").filter(has_text=re.compile("^althostsnone"))).to_contain_text("none")
     finally:
         site.user("admin").call("DELETE", f"/quotas/{project}")
+
+
+def test_usage_is_told_by_project(enter: Enter, site: Site) -> None:
+    made = site.create("alt", "over soon", "now", 5)
+    started(site, "over soon", "alt")
+    # What it has cost is known as soon as it is over.
+    assert site.user("alt").call("DELETE", f"/leases/{made['id']}").status_code == 204
+    usage = page_of(enter).get_by_role("group", name="Promised")
+    row = usage.get_by_role("row").filter(has_text=re.compile(r"^altHosts[\d.]+$"))
+    expect(row.get_by_role("meter")).to_have_count(1)
 
 
 def test_what_is_reserved_is_told_over_time(enter: Enter) -> None:

@@ -14,7 +14,7 @@ const MOST_NAMES = 20;
 const FINAL = ["TERMINATED", "DELETING", "TERMINATING"];
 const OWN = [
   "id", "lease_id", "resource_id", "resource_type", "status", "status_reason", "missing_resources",
-  "resources_changed", "created_at", "updated_at", "units", "resources",
+  "resources_changed", "created_at", "updated_at", "units", "resources", "use",
 ];
 
 /**
@@ -120,12 +120,20 @@ function reservation(told) {
       ...wishes.flat(),
       element("dt", {}, text("got")),
       element("dd", { "data-reservation": told.id }, [got, units].filter(Boolean).join("; ")),
+      ...use(told.use),
       ...(told.missing_resources ? why("missing") : []),
       ...(told.resources_changed ? why("replaced") : []),
       element("dt", {}, text("id")),
       element("dd", { class: "code" }, told.id),
     ),
   );
+}
+
+/** What of it is used. @param {any} [told] nothing where it is not known */
+function use(told) {
+  if (!told?.looked_at) return [];
+  const { used, left, looked_at: at } = told;
+  return [element("dt", {}, text("use")), element("dd", {}, text("usedAndLeft", { used, left, time: shown(parsed(at)) }))];
 }
 
 /** @param {"missing" | "replaced"} key */

@@ -5,7 +5,7 @@ import { messageOf, section } from "./lease.js";
 import { endMaintenance, openMaintenance } from "./maintenance.js";
 import { DAY, HOUR, MINUTE, parsed, shown, wire } from "./moments.js";
 import { toLease } from "./routes.js";
-import { text } from "./texts.js";
+import { kindName, text } from "./texts.js";
 
 /** The times ahead of which the use is told. @type {[import("./texts.js").Key, number][]} */
 const SPANS = [["day", DAY], ["week", 7 * DAY], ["fourWeeks", 28 * DAY], ["quarter", 91 * DAY], ["year", 365 * DAY]];
@@ -37,6 +37,7 @@ export class OperatorsPage extends HTMLElement {
     this._health = element("div");
     this._managers = element("div");
     this._utilisation = element("div");
+    this._usage = element("div");
     this._projects = element("div");
     this._maintenances = element("div");
     this._content = element(
@@ -49,6 +50,7 @@ export class OperatorsPage extends HTMLElement {
       section("utilisation", labelled(text("timeAhead"), span), this._utilisation),
       section("maintenances", this._maintenances),
       section("projects", this._projects),
+      section("usage", this._usage),
     );
   }
 
@@ -64,7 +66,11 @@ export class OperatorsPage extends HTMLElement {
   async open() {
     document.title = `${text("operators")} · ${text("title")}`;
     this._heading.focus();
-    await Promise.all([this.refresh(), this._tell(this._projects, () => this._readProjects())]);
+    await Promise.all([
+      this.refresh(),
+      this._tell(this._projects, () => this._readProjects()),
+      this._tell(this._usage, () => this._readUsage()),
+    ]);
   }
 
   async refresh() {
@@ -157,6 +163,19 @@ export class OperatorsPage extends HTMLElement {
     );
     const found = rows.length ? wide(["name", "hosts", "starts", "ends", "why", "change"], rows) : element("p", { class: "quiet" }, text("noMaintenance"));
     return [found, make];
+  }
+
+  async _readUsage() {
+    const [{ usage }, names] = await Promise.all([this._api.get("usage"), this._session.projectNames()]);
+    const rows = usage.rows.map((/** @type {any} */ row) => {
+      const { promised_hours: promised, used_hours: used } = row;
+      const kind = kindName([row.resource_type]);
+      const part = element("meter", { min: 0, max: promised || 1, value: used, "aria-label": text("used") });
+      const numbers = [promised, used, row.unused_hours, row.no_shows].map(String);
+      return [names.get(row.project_id) ?? row.project_id, kind, ...numbers, part];
+    });
+    if (!rows.length) return [element("p", { class: "quiet" }, text("noUsage"))];
+    return [wide(["project", "kind", "promised", "used", "unused", "noShows", "usedPart"], rows)];
   }
 
   async _hostNames() {
