@@ -18,6 +18,7 @@ from keystoneauth1.session import Session
 from openstack.config import OpenStackConfig
 from openstack.connection import Connection
 
+from blazar.adapters.clock import SystemClock
 from blazar.adapters.memory.cloud import MemoryCloud
 from blazar.adapters.openstack.cloud import connect
 from blazar.domain.errors import CloudRefused
@@ -70,6 +71,9 @@ class Place(Protocol):
 
     def images(self) -> set[str]:
         """Names of all images."""
+
+    def boot_hinted(self, name: str, flavor: str, hints: dict[str, str]) -> str:
+        """A server of the user's with scheduler hints: its id."""
 
     def add_image(self) -> str:
         """An image that all may boot from: its id."""
@@ -141,6 +145,13 @@ class MemoryPlace:
         self.cloud.boot(name, host)
         self.cloud.state.flavor_of[name] = flavor
         return self.cloud.state.servers[name]
+
+    def boot_hinted(self, name: str, flavor: str, hints: dict[str, str]) -> str:
+        self.cloud.boot(name, self.hosts[0], self.project)
+        self.cloud.state.flavor_of[name] = flavor
+        self.cloud.state.hints[name] = dict(hints)
+        self.cloud.state.changed[name] = SystemClock().now()
+        return name
 
     def add_image(self) -> str:
         image = Image("44444444-4444-4444-8444-444444444444", "dummy", "active")
@@ -232,6 +243,13 @@ class RealPlace:
             return None
         host = self._admin.compute.get_server(server.id).compute_host
         return Server(server.id, name, host, server.status, server.project_id, created=server.created_at)
+
+    def boot_hinted(self, name: str, flavor: str, hints: dict[str, str]) -> str:
+        theirs = Connection(session=self._guests_session(), interface="public")
+        made = theirs.compute.create_server(
+            name=name, image_id=self._image, flavor_id=flavor, networks="none", scheduler_hints=hints
+        )
+        return str(made.id)
 
     def add_image(self) -> str:
         return str(self._image)

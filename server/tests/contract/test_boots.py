@@ -3,11 +3,14 @@ and a real Nova behave the same."""
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
 import pytest
 
+from blazar.adapters.clock import SystemClock
 from blazar.domain.errors import CloudRefused
 from blazar.kinds.slots.actuator import RESERVATION_SPEC
-from blazar.service.ports import Flavor, NewServer
+from blazar.service.ports import Flavor, HintedServer, NewServer
 
 from .places import Place, label, until
 
@@ -74,3 +77,25 @@ def test_images_are_seen_by_their_ids(place: Place) -> None:
     assert theirs.image(image_id).id == image_id
     for nothing in (NOWHERE, "nope", "a/b", ".."):
         assert theirs.image(nothing) is None
+
+
+def test_servers_are_listed_with_their_hints_by_what_has_changed(place: Place) -> None:
+    before = SystemClock().now() - timedelta(minutes=1)
+    name, flavor = label(), place.add_flavor()
+    server_id = place.boot_hinted(name, flavor, {"lease_params": '{"name": "x"}'})
+
+    def listed(since: datetime) -> list[HintedServer]:
+        return [each for each in place.cloud.compute.hinted_servers(since) if each.id == server_id]
+
+    (found,) = until("the server", lambda: listed(before))
+    assert (found.name, found.project_id, found.hints) == (
+        name,
+        place.project,
+        {"lease_params": '{"name": "x"}'},
+    )
+    assert listed(SystemClock().now() + timedelta(hours=1)) == []
+    place.cloud.compute.set_server_metadata(server_id, "blazar_lease", "l")
+    (found,) = listed(before)
+    assert found.metadata == {"blazar_lease": "l"}
+    place.cloud.compute.delete_server(server_id)
+    until("nothing of what is deleted", lambda: not listed(before))

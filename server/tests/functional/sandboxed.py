@@ -90,6 +90,7 @@ class Sandboxed:
         subscriptions: Mapping[str, Any] | None = None,
         feeds: Mapping[str, Any] | None = None,
         nova: Mapping[str, Any] | None = None,
+        lease_hints: Mapping[str, Any] | None = None,
         **manager: Any,
     ) -> None:
         """``manager`` has options of the section of that name, ``monitoring`` those of ``physical:host``."""
@@ -106,6 +107,7 @@ class Sandboxed:
             + section("subscriptions", **(subscriptions or {}))
             + section("feeds", **(feeds or {}))
             + section("nova", **(nova or {}))
+            + section("lease_hints", **(lease_hints or {}))
             + section("physical:host", **(monitoring or {}))
             + section("cloud", interface="public", calls_at_once=calls_at_once, **own)
             + section(

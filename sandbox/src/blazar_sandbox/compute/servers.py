@@ -45,6 +45,7 @@ class NewServer:
     user_data: str | None = None
     config_drive: str = ""
     security_groups: tuple[str, ...] = ("default",)
+    hints: Mapping[str, str | list[str]] = field(default_factory=dict)
 
 
 class Servers:
@@ -95,6 +96,7 @@ class Servers:
             group_id=boot.group.id if boot.group is not None else None,
             pinned_zone=boot.zone,
             security_groups=new.security_groups,
+            hints=new.hints,
         )
         found = self._scheduler.select(boot)
         if isinstance(found, NoValidHost):

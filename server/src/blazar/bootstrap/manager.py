@@ -30,6 +30,7 @@ from blazar.bootstrap.settings import (
     wait_settings,
     webhook_settings,
 )
+from blazar.engine.adopting import Adopting
 from blazar.engine.authenticating import Authenticating
 from blazar.engine.capacity_watching import WatchingCapacity
 from blazar.engine.drift import DriftCheck
@@ -57,6 +58,7 @@ from blazar.service.enabled_kinds import require_kinds
 from blazar.service.events import Events
 from blazar.service.healing import Healing
 from blazar.service.health import ThreadHealth
+from blazar.service.hinted_leases import HintedLeases
 from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.offer_expiry import OfferExpiry
 from blazar.service.ports import Announcements, Clock, Cloud, Database, Notifier
@@ -183,7 +185,9 @@ class Manager:
         look = timedelta(seconds=conf.manager.waitlist_look_seconds)
         promoting = Promoting(database, self.use_cases.waitlist, clock, look, metrics)
         watching = WatchingCapacity(database, self.use_cases.capacity_watch, clock)
-        self._background = (*self._background, promoting, watching)
+        hinted = HintedLeases(self.use_cases.leases, kinds, cloud)
+        adopting = [Adopting(database, hinted, clock, hinted.interval)] if hinted.interval else []
+        self._background = (*self._background, promoting, watching, *adopting)
 
     def _drift_check(
         self,

@@ -246,6 +246,7 @@ def _configuration(arguments: Arguments) -> cfg.ConfigOpts:
             "event_workers": str(EVENT_WORKERS),
             "plugins": ", ".join([*SHIPPED, *TRIED_OUT]),
         },
+        "lease_hints": {"enabled": "true", "look_seconds": "1"},
     }
     written = configparser.RawConfigParser()
     written.read_dict(groups)

@@ -18,7 +18,7 @@ from blazar_sandbox.wsgi.request import Request
 from blazar_sandbox.wsgi.response import Response
 from blazar_sandbox.wsgi.routing import Route
 
-MICROVERSIONS = Microversions("compute", (2, 1), (2, 96), "X-OpenStack-Nova-API-Version")
+MICROVERSIONS = Microversions("compute", (2, 1), (2, 100), "X-OpenStack-Nova-API-Version")
 
 
 def _version(request: Request) -> Json:

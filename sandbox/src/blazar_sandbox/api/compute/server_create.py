@@ -29,7 +29,7 @@ def create(request: Request) -> Response:
     count = fields.integer(
         body, "max_count", default=fields.integer(body, "min_count", default=1, minimum=1), minimum=1
     )
-    new = _new_server(request, body)
+    new = _new_server(request, body, hints)
     servers = request.cloud.compute.servers
     reservation_id = f"r-{uuid.uuid4().hex[:8]}"
     created = []
@@ -131,7 +131,7 @@ def _group(request: Request, hints: dict[str, tuple[str, ...]]) -> ServerGroup |
     return group
 
 
-def _new_server(request: Request, body: Json) -> NewServer:
+def _new_server(request: Request, body: Json, hints: dict[str, tuple[str, ...]]) -> NewServer:
     drive = body.get("config_drive")
     return NewServer(
         name=fields.string(body, "name").strip(),
@@ -147,6 +147,7 @@ def _new_server(request: Request, body: Json) -> NewServer:
         if drive not in (None, "") and fields.parse_boolean(drive, "config_drive")
         else "",
         security_groups=_security_groups(body),
+        hints={key: values[0] if len(values) == 1 else list(values) for key, values in hints.items()},
     )
 
 

@@ -113,6 +113,7 @@ def _descriptive(row: Server, request: Request) -> Json:
         ((2, 73), "locked_reason", None),
         ((2, 90), "OS-EXT-SRV-ATTR:hostname", row.name.lower()),
         ((2, 96), "pinned_availability_zone", row.pinned_zone),
+        ((2, 100), "scheduler_hints", dict(row.hints)),
     )
     return body | {name: value for since, name, value in newer if version >= since}
 

@@ -105,6 +105,10 @@ class CloudState:
     """Nova leaves shelved servers on their hosts."""
     boot_fails: str | None = None
     """Why servers that are booted come into status ERROR; None where they don't."""
+    hints: dict[str, dict[str, object]] = field(default_factory=dict)
+    """By server."""
+    changed: dict[str, datetime] = field(default_factory=dict)
+    """When servers with hints have changed."""
     user_data: dict[str, str | None] = field(default_factory=dict)
     """By server."""
     faults: dict[str, str] = field(default_factory=dict)

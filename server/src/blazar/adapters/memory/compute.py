@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from uuid import UUID
 
 from blazar.adapters.memory.cloud_state import Called, CloudState, MadeImage, Task
@@ -11,6 +12,7 @@ from blazar.domain.errors import CloudRefused, CloudUnavailable, MultipleHostsFo
 from blazar.service.ports import (
     Aggregate,
     Flavor,
+    HintedServer,
     Hypervisor,
     Image,
     NewServer,
@@ -88,6 +90,24 @@ class MemoryCompute:
 
     def _listed(self, server: Server) -> Server:
         return replace(server, metadata=dict(self._state.server_metadata.get(server.id, {})))
+
+    def hinted_servers(self, since: datetime) -> Sequence[HintedServer]:
+        self._called("hinted_servers")
+        state = self._state
+        found = (state.servers.get(i) for i in state.hints if state.changed.get(i, since) >= since)
+        return [
+            HintedServer(
+                server.id,
+                server.name,
+                server.status,
+                str(server.project_id),
+                f"{server.project_id}-user",
+                state.hints[server.id],
+                dict(state.server_metadata.get(server.id, {})),
+            )
+            for server in found
+            if server is not None
+        ]
 
     def boot_server(self, new: NewServer) -> str:
         actor, state = self._called("boot_server"), self._state

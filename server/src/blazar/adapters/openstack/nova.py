@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -14,6 +15,7 @@ from blazar.domain.resource import PropertyValue
 from blazar.service.ports import (
     Aggregate,
     Flavor,
+    HintedServer,
     Hypervisor,
     NewServer,
     Server,
@@ -43,6 +45,8 @@ WITH_SIZES = "2.47"
 """From here on a server is shown with the sizes that it has."""
 WITH_ANY_NETWORK = "2.37"
 """From here on a server is booted with networks that Nova chooses, or with none."""
+WITH_HINTS = "2.100"
+"""From here on a server is shown with its scheduler hints."""
 ONTO_A_HOST = "2.91"
 """From here on a server is unshelved onto a host, and out of the zone that it was in."""
 PAGE = 1000
@@ -139,6 +143,27 @@ class NovaCompute:
             if not answer["servers"] or not answer.get("servers_links"):
                 return
             marker = {"marker": str(answer["servers"][-1]["id"])}
+
+    def hinted_servers(self, since: datetime) -> Sequence[HintedServer]:
+        found: list[HintedServer] = []
+        moment = since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        marker: dict[str, str] = {}
+        while True:
+            # Administrators are shown user data.
+            answer = self._api.get_secret(
+                "/servers/detail",
+                WITH_HINTS,
+                all_tenants=1,
+                limit=PAGE,
+                **{"changes-since": moment},
+                **marker,
+            )
+            page = answer["servers"]
+            # With changes-since Nova lists also what is deleted.
+            found += [_hinted(raw) for raw in page if raw.get("scheduler_hints") and _is_there(raw)]
+            if not page or not answer.get("servers_links"):
+                return found
+            marker = {"marker": str(page[-1]["id"])}
 
     def boot_server(self, new: NewServer) -> str:
         networks = new.networks if isinstance(new.networks, str) else [{"uuid": i} for i in new.networks]
@@ -380,6 +405,22 @@ def _server(raw: Mapping[str, Any]) -> Server:
         project_id=raw.get("tenant_id"),
         is_being_deleted=raw.get("OS-EXT-STS:task_state") == "deleting",
         created=raw.get("created"),
+        metadata=_metadata(raw),
+    )
+
+
+def _is_there(raw: Mapping[str, Any]) -> bool:
+    return raw["status"] not in ("DELETED", "SOFT_DELETED")
+
+
+def _hinted(raw: Mapping[str, Any]) -> HintedServer:
+    return HintedServer(
+        id=str(raw["id"]),
+        name=str(raw["name"]),
+        status=str(raw["status"]),
+        project_id=str(raw["tenant_id"]),
+        user_id=str(raw["user_id"]),
+        hints=dict(raw["scheduler_hints"]),
         metadata=_metadata(raw),
     )
 

@@ -189,6 +189,10 @@ class ServiceApi:
     def get(self, path: str, version: str | None = None, **params: Any) -> Any:
         return self._call("GET", path, version, params=params)
 
+    def get_secret(self, path: str, version: str | None = None, **params: Any) -> Any:
+        """Do as ``get``, but do not log the answer."""
+        return self._call("GET", path, version, params=params, **_unlogged(True))
+
     def find(
         self, path: str, version: str | None = None, is_secret: bool = False, **params: Any
     ) -> Any | None:

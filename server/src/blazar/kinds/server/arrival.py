@@ -51,7 +51,7 @@ class Arrival:
         server = cloud.compute.server(asked.adopted_id)
         if server is None:
             return _gone(asked)
-        outcome = self._put_away(work, cloud, server)
+        outcome = self._put_away(work, cloud, server, asked)
         if isinstance(outcome, Done):
             return Done({**outcome.cloud_state, **_locked(work, cloud, server, asked)})
         return outcome
@@ -90,17 +90,17 @@ class Arrival:
             return self._unshelve(work, cloud, asked, server, host, known)
         elif server.status == SHELVED and has_served:
             return Done(known)
-        outcome = self._put_away(work, cloud, server)
+        outcome = self._put_away(work, cloud, server, asked)
         if isinstance(outcome, NotYet):
             return _waiting(outcome.reason, known)
         return outcome
 
-    def _put_away(self, work: Work, cloud: Cloud, server: ServerDetails) -> Outcome:
+    def _put_away(self, work: Work, cloud: Cloud, server: ServerDetails, asked: ServerParameters) -> Outcome:
         """Mark the server as the reservation's, and have it leave its host."""
         reservation = work.reservation
         if reason := _taken(server, reservation):
             return GiveUp(reason)
-        user = owner_of(work.lease, cloud)
+        user = owner_of(work.lease, cloud, asked.is_hinted)
         if user is None:
             return GiveUp(f"server {server.name} was not shelved: {NO_TRUST}")
         if RESERVATION not in server.metadata:
@@ -163,7 +163,7 @@ def _locked(work: Work, cloud: Cloud, server: ServerDetails, asked: ServerParame
     Return what the reservation remembers of it."""
     if not asked.locked or LOCKED in work.reservation.cloud_state:
         return {}
-    user = owner_of(work.lease, cloud)
+    user = owner_of(work.lease, cloud, asked.is_hinted)
     if user is None:
         return {}
     user.compute.lock_server(server.id)

@@ -53,6 +53,7 @@ class LeavingServer:
     key: str = ENDING
     """Under what the reservation remembers how far its end has come."""
     may_be_shelved: bool = True
+    is_hinted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,8 @@ class Departure:
         wanted = _wanted(work, server, aggregate, asked) if server is not None else frozenset[Step]()
         if server is not None and wanted:
             properties = {RESERVATION: reservation.id}
-            outcome = self.step(work, cloud, LeavingServer(server, wanted, properties))
+            leaving = LeavingServer(server, wanted, properties, is_hinted=asked.is_hinted)
+            outcome = self.step(work, cloud, leaving)
             if outcome is not None:
                 return outcome
         if aggregate is not None:
@@ -106,9 +108,10 @@ class Departure:
 
     def step(self, work: Work, cloud: Cloud, leaving: LeavingServer) -> Outcome | None:
         """Take the next step, or wait for it; None where there is none left."""
-        user, server = owner_of(work.lease, cloud), leaving.server
+        user, server = owner_of(work.lease, cloud, leaving.is_hinted), leaving.server
         # An image that the service made would not be the user's.
-        cannot = frozenset({Step.CREATE_IMAGE}) if user is None else frozenset[Step]()
+        image = frozenset({Step.CREATE_IMAGE})
+        cannot = image if user is None else image & leaving.wanted if leaving.is_hinted else frozenset()
         has_image = user is not None and _has_image(leaving, user)
         ending = self._ending(work, leaving, cannot, has_image)
         if ending is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from oslo_config import cfg, types
@@ -19,7 +19,7 @@ from blazar.kinds.aggregates import AGGREGATE_ID
 from blazar.kinds.fields import described
 from blazar.kinds.registered_hosts import POOL, ZONE, HostsExtension
 from blazar.kinds.registered_hosts.replies import host_view
-from blazar.kinds.server import comparison, schema
+from blazar.kinds.server import comparison, hints, schema
 from blazar.kinds.server.arrival import OFFLOADED, ON_A_HOST, SHELVED, Arrival
 from blazar.kinds.server.departure import Departure, DepartureSettings
 from blazar.kinds.server.errors import (
@@ -38,9 +38,10 @@ from blazar.kinds.slots.needs import needs_of
 from blazar.kinds.slots.source_flavor import SourceFlavor
 from blazar.kinds.slots.visible import visible_flavor
 from blazar.service.ports import Cloud, Difference, Look, MarkedObject
-from blazar.service.ports.kind import Kind, Measure, RequestContext, Work
+from blazar.service.ports.kind import HintedLease, Kind, Measure, RequestContext, Work
 
 GROUP = "instance:server"
+HINTS = "lease_hints"
 RESERVABLE = ON_A_HOST | {SHELVED, OFFLOADED}
 
 
@@ -55,7 +56,7 @@ class ServerKind(Kind[ServerParameters]):
     zone_property = ZONE
     requirement_parameters = (schema.PROPERTIES,)
     parameters_schema: ClassVar[Mapping[str, Any]] = {
-        **described(ServerParameters, (), own=("server",)),
+        **described(ServerParameters, (), own=("server", schema.HINTED)),
         "anyOf": [{"required": [schema.SERVER_ID]}, {"required": list(schema.NEEDED)}],
     }
     later_parameters: ClassVar[Mapping[str, tuple[int, int]]] = dict.fromkeys(schema.TEMPLATE, (1, 20))
@@ -81,7 +82,21 @@ class ServerKind(Kind[ServerParameters]):
                 help="Delete a server that could not be shelved within step_timeout, also where its user did "
                 "not ask for that: its host is promised to others. Without it, their leases wait.",
             ),
-        )
+        ),
+        HINTS: (
+            cfg.BoolOpt(
+                "enabled",
+                default=False,
+                help="Make leases for servers that are booted with the scheduler hint lease_params. Nova has "
+                "to have compute microversion 2.100.",
+            ),
+            cfg.IntOpt(
+                "look_seconds",
+                default=20,
+                min=1,
+                help="How many seconds pass between two looks for servers with the hint.",
+            ),
+        ),
     }
 
     def __init__(
@@ -90,7 +105,9 @@ class ServerKind(Kind[ServerParameters]):
         owner_key: str = "blazar:owner",
         settings: DepartureSettings | None = None,
         preemptibles_make_way: bool = False,
+        look_for_hints: timedelta | None = None,
     ) -> None:
+        self._hints = look_for_hints
         self._on_end = on_end
         self._owner_key = owner_key
         self._arrival = Arrival(owner_key, preemptibles_make_way)
@@ -108,7 +125,8 @@ class ServerKind(Kind[ServerParameters]):
             raise ValueError(f"[{GROUP}] {refusal.message}") from refusal
         patience = timedelta(seconds=own.step_timeout)
         settings = DepartureSettings(conf.nova.image_prefix, patience, own.delete_at_last)
-        return cls(on_end, conf.nova.blazar_owner, settings, conf.nova.end_preemptibles)
+        look = timedelta(seconds=conf[HINTS].look_seconds) if conf[HINTS].enabled else None
+        return cls(on_end, conf.nova.blazar_owner, settings, conf.nova.end_preemptibles, look)
 
     # hooks of the request
 
@@ -139,7 +157,7 @@ class ServerKind(Kind[ServerParameters]):
         is_moved = revised.resource_properties != old.resource_properties
         if is_moved and current.status is ReservationStatus.ACTIVE:
             raise CantUpdateParameter(param=schema.PROPERTIES)
-        return revised.model_copy(update={"server": old.server})
+        return revised.model_copy(update={"server": old.server, schema.HINTED: old.is_hinted})
 
     def render(self, reservation: Reservation) -> dict[str, Any]:
         asked = self.asked(reservation)
@@ -196,7 +214,7 @@ class ServerKind(Kind[ServerParameters]):
 
     def acts_for_user(self, reservation: Reservation) -> bool:
         """The server is the user's, and so are its images."""
-        return True
+        return not self.asked(reservation).is_hinted
 
     def is_made_ready(self, reservation: Reservation) -> bool:
         return not self.asked(reservation).is_template
@@ -230,6 +248,18 @@ class ServerKind(Kind[ServerParameters]):
     def is_used(self, work: Work, cloud: Cloud) -> bool:
         """A host is kept for the server, whether it runs or not."""
         return True
+
+    # hints
+
+    @property
+    def hint_interval(self) -> timedelta | None:
+        return self._hints
+
+    def hinted(self, cloud: Cloud, since: datetime) -> Iterable[HintedLease]:
+        return hints.hinted(cloud, since)
+
+    def answer(self, hinted: HintedLease, outcome: Lease | str, cloud: Cloud) -> None:
+        hints.answer(hinted.subject, outcome, cloud)
 
     # comparison
 

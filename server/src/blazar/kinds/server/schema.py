@@ -28,6 +28,9 @@ CHANGEABLE = (ON_END, PROPERTIES)
 """What an update may change."""
 MOST = 100
 """The largest number of servers of one reservation."""
+HINTED = "is_hinted"
+BY_HINT = object()
+"""The value of ``is_hinted`` where a hint asks for it: nothing that comes over the network is that."""
 LONGEST_TEXT, LONGEST_NAME = 255, 250
 LONGEST_USER_DATA = 65535
 """Characters, as Nova takes them."""
@@ -93,6 +96,8 @@ class ServerParameters(BaseModel):
         json_schema_extra={"writeOnly": True},
     )
     security_groups: tuple[str, ...] = Field((), description="The security groups of new servers, by name.")
+    is_hinted: bool = False
+    """Whether the user asked for it by a hint of the server, so that there is no trust."""
     server: ReservedServer | None = None
     """None until Nova was asked."""
 
@@ -128,7 +133,8 @@ def parse(parameters: Mapping[str, Any], default_on_end: Sequence[Step]) -> Serv
     on_end = parse_on_end(parameters[ON_END]) if ON_END in parameters else tuple(default_on_end)
     common: Mapping[str, Any] = {PROPERTIES: properties, LOCKED: boolean(parameters, LOCKED, False)}
     if not is_template:
-        return ServerParameters(server_id=_id(parameters, SERVER_ID, "a server"), on_end=on_end, **common)
+        server_id, is_hinted = _id(parameters, SERVER_ID, "a server"), parameters.get(HINTED) is BY_HINT
+        return ServerParameters(server_id=server_id, on_end=on_end, is_hinted=is_hinted, **common)
     if ON_END not in parameters:
         on_end = _of_new_servers(on_end)
     _check_of_new_servers(on_end)

@@ -117,6 +117,20 @@ class ServerDetails:
 
 
 @dataclass(frozen=True, slots=True)
+class HintedServer:
+    """A server with the scheduler hints that its user booted it with."""
+
+    id: str
+    name: str
+    status: str
+    project_id: str
+    user_id: str
+    hints: Mapping[str, object]
+    """Each a text or a list of texts, as it was sent."""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Image:
     """A Glance image; ``status`` is such as queued, saving or active."""
 
@@ -169,6 +183,11 @@ class Compute(Protocol):
     def servers_of(self, flavor_id: str) -> Sequence[Server]:
         """Return the servers of all projects that were booted from a flavor; none for a flavor that is not
         there."""
+        ...
+
+    def hinted_servers(self, since: datetime) -> Sequence[HintedServer]:
+        """Return the servers of all projects that have scheduler hints and that Nova has changed since then,
+        without those that are deleted."""
         ...
 
     def boot_server(self, new: NewServer) -> str:

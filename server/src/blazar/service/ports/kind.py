@@ -17,6 +17,7 @@ from blazar.domain.lease.outcome import Done, Outcome
 from blazar.domain.planning.demand import Demand
 from blazar.domain.planning.plan import Shortage
 from blazar.domain.resource import Pool, Registration
+from blazar.service.commands import ByDuration, CreateLease
 from blazar.service.context import Caller
 from blazar.service.ports import Clock, Cloud, Database
 from blazar.service.ports.drift import Difference, Look, MarkedObject, Repair
@@ -79,6 +80,18 @@ class RequestContext:
         if self.caller.token is None or self.caller.project_id != project_id:
             raise InvalidInput(f"This needs a token that is scoped to the lease's project {project_id}.")
         return self.cloud.as_user(self.caller.token)
+
+
+@dataclass(frozen=True, slots=True)
+class HintedLease:
+    """A lease that a user asks for in the cloud itself, by hints."""
+
+    subject: str
+    """The id of what the user said it with."""
+    command: CreateLease
+    caller: Caller
+    """Whom the cloud knows as its owner, without a token."""
+    by_duration: ByDuration | None = None
 
 
 class RequestHooks(ABC, Generic[P]):
@@ -371,6 +384,20 @@ class Kind(RequestHooks[P], EventVerbs):
     @abstractmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
         """Return the kind as the operator configured it."""
+
+    @property
+    def hint_interval(self) -> timedelta | None:
+        """Return the time between two looks for hints; None where the operator wants none."""
+        return None
+
+    def hinted(self, cloud: Cloud, since: datetime) -> Iterable[HintedLease]:
+        """Return what the cloud's users have asked for by hints since then, without what is answered.
+        What is malformed is refused here. Raises CloudUnavailable, CloudRefused."""
+        return ()
+
+    def answer(self, hinted: HintedLease, outcome: Lease | str, cloud: Cloud) -> None:
+        """Tell the user in the cloud what became of the hint: a lease, or the reason why there is none. It is
+        not returned again."""
 
     def differences(self, work: Work, look: Look) -> Iterable[Difference]:
         """Compare an active reservation, all of whose allocations are bound, with the cloud. Return what
