@@ -180,6 +180,8 @@ class History:
             return
         event("created")
         made = Promise(lease, start, end, wanted)
+        # To make room, others may have been planned elsewhere.
+        self.promises = [replace(each, lease=self.service.lease(each.lease)) for each in self.promises]
         self.check_beside(made)
         self.promises.append(made)
         self.check()
