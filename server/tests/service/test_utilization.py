@@ -365,12 +365,37 @@ def test_a_manager_that_is_stopped_gives_the_duty_back() -> None:
     assert len(known(world, lease)) == 1
 
 
-def test_after_a_failure_of_the_cloud_there_is_a_pause() -> None:
+def test_while_one_service_is_away_the_others_are_looked_at() -> None:
+    world = World(floating_ips=9)
+    addresses = started(world, *[floating_ips(amount=1)] * 8, minutes=600)
+    hosts = started(world, whole_hosts(), minutes=600)
+
+    def neutron_is_away(call: str) -> None:
+        if call == "floating_ips":
+            raise CloudUnavailable(service="Neutron", reason="it is away")
+
+    world.advance(minutes=10)
+    world.cloud.before = neutron_is_away
+    before = world.cloud.calls.count("floating_ips")
+    assert duty(world).round() == 60
+    assert world.cloud.calls.count("floating_ips") - before == 6  # of eight
+    assert (len(known(world, hosts)), known(world, addresses)) == (1, [])
+    world.cloud.before = lambda _: None
+    world.advance(minutes=10)
+    assert look(world) == 9
+
+
+def test_while_the_database_is_away_there_is_a_pause() -> None:
     world = World()
-    started(world, *[instances(amount=1)] * 8, minutes=600)
+    started(world, whole_hosts(), minutes=600)
     one = duty(world)
-    world.cloud.before = away
+
+    def away_when_asked(call: str) -> None:
+        raise CloudUnavailable(service="database", reason="it is away")
+
+    world.cloud.before = lambda _: setattr(world.database, "step", lambda: away_when_asked(""))
     assert one.round() == PAUSE
+    world.database.step = lambda: None
     world.cloud.before = lambda _: None
     assert one.round() == 60
     assert one.health().name == "sampling"

@@ -8,6 +8,7 @@ has."""
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ LOG = logging.getLogger(__name__)
 AT_ONCE = 50
 """Leases that are read, looked at and written together."""
 MOST_FAILURES = 5
-"""Questions that may fail one after another because the cloud does not answer."""
+"""Questions about a kind that may fail one after another; then the look asks no more about this kind."""
 DEFAULT_WINDOW = timedelta(days=30)
 LONGEST_WINDOW = timedelta(days=366)
 FORGOTTEN = 1000
@@ -54,19 +55,21 @@ class Sampling:
 
     def look(self, check: Callable[[], None]) -> int:
         """Look once, and return how many reservations could be looked at. ``check`` is called before each
-        request to the cloud, and raises to end the work. Raises CloudUnavailable where the cloud is away."""
+        request to the cloud, and raises to end the work."""
         cloud = self._cloud.fenced(check)
         with self._database.read() as uow:
             ids = uow.leases.ids_with_status([LeaseStatus.ACTIVE])
-        looked, failures = 0, 0
-        for first in range(0, len(ids), AT_ONCE):
-            found, failures = self._look_at(ids[first : first + AT_ONCE], cloud, failures)
-            looked += found
+        failures: Counter[str] = Counter()
+        looked = sum(
+            self._look_at(ids[first : first + AT_ONCE], cloud, failures)
+            for first in range(0, len(ids), AT_ONCE)
+        )
         self._end_left_open()
         return looked
 
-    def _look_at(self, ids: Sequence[str], cloud: Cloud, failures: int) -> tuple[int, int]:
-        """Return how many were looked at, and how many questions have failed since the last that did not."""
+    def _look_at(self, ids: Sequence[str], cloud: Cloud, failures: Counter[str]) -> int:
+        """Return how many could be looked at. ``failures`` are the questions about each kind that have failed
+        since the last one that did not."""
         with self._database.read() as uow:
             leases = [each for each in uow.leases.get_many(ids) if self._is_active(each)]
             works = active_works(uow, self._kinds, leases)
@@ -75,15 +78,15 @@ class Sampling:
         for lease in leases:
             for kind, work in works[lease.id]:
                 old = known.pop(work.reservation.id, None)
+                if failures[kind.resource_type] > MOST_FAILURES:
+                    continue
                 try:
                     used = kind.used(work, cloud)
                 except (CloudUnavailable, CloudRefused) as failure:
-                    failures += 1
+                    failures[kind.resource_type] += isinstance(failure, CloudUnavailable)
                     LOG.warning("It is not known what reservation %s uses: %s", work.reservation.id, failure)
-                    if failures > MOST_FAILURES:
-                        raise
                     continue
-                failures = 0
+                failures[kind.resource_type] = 0
                 changes.append((old, sampled(old, lease, work.reservation, used, self._clock.now())))
         looked = len(changes)
         there = {each.id for each in leases}
@@ -91,7 +94,7 @@ class Sampling:
         changes += [(each, ended(each, each.until)) for each in left]
         with suppress(Stale):  # a lease has ended meanwhile; the others are looked at again soon
             self._database.transact(lambda uow: uow.utilizations.save(changes))
-        return looked, failures
+        return looked
 
     def _is_active(self, lease: Lease) -> bool:
         return lease.status is LeaseStatus.ACTIVE and lease.is_understood and are_enabled(lease, self._kinds)
