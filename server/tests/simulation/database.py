@@ -52,6 +52,7 @@ REPOSITORIES = (
     "quotas",
     "offers",
     "waitlist",
+    "utilizations",
     "maintenances",
     "subscriptions",
     "feeds",
