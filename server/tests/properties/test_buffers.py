@@ -69,6 +69,9 @@ class Promises:
         ]
         return not any(a < end and start < b for a, b in taken)
 
+    def is_away(self, host: str, start: int, end: int) -> bool:
+        return any(each == host and a < end and start < b for each, a, b in self.away)
+
     def free(self, start: int, end: int) -> set[str]:
         return {host for host in IDS if self.is_free(host, start, end)}
 
@@ -95,6 +98,7 @@ def test_no_request_gets_what_is_kept_and_what_is_moved_gets_it_last(
 def _reserve(known: Promises, wish: Wish) -> None:
     world, start, end = known.world, wish.start, wish.start + wish.length
     free = known.free(start, end) - known.kept
+    before = {each.id: world.hosts_of(each) for _, _, each in known.leases}
     try:
         lease = world.create(start=start * HOUR, end=end * HOUR, min=wish.hosts, max=wish.hosts)
     except NotEnoughResources:
@@ -102,7 +106,12 @@ def _reserve(known: Promises, wish: Wish) -> None:
         assert len(free) < wish.hosts
         return
     event("promised")
-    assert world.hosts_of(lease) <= free
+    # To make room, others may have been planned elsewhere: on hosts that are not kept either.
+    for a, b, other in known.leases:
+        came = world.hosts_of(other) - before[other.id]
+        assert not came & known.kept
+        assert not any(known.is_away(host, a, b) for host in came)
+    assert world.hosts_of(lease) <= known.free(start, end) - known.kept
     known.leases.append((start, end, lease))
 
 
