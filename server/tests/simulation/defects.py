@@ -222,7 +222,7 @@ DEFECTS: Mapping[str, Defect] = {
     "a host at which a step failed is taken for done": Defect(
         "the cloud has what the lease says", actuator, "unfinished", _done
     ),
-    "a reserved server stays on its host": Defect("nothing is left behind", Departure, "_step", _nothing),
+    "a reserved server stays on its host": Defect("nothing is left behind", Departure, "step", _nothing),
     "the warning ends the time of a reserved server": Defect(
         "no server is taken from a running lease", ServerKind, "before_end", _ended
     ),
