@@ -149,7 +149,7 @@ class MemoryPlace:
     def boot_hinted(self, name: str, flavor: str, hints: dict[str, str]) -> str:
         self.cloud.boot(name, self.hosts[0], self.project)
         self.cloud.state.flavor_of[name] = flavor
-        self.cloud.state.hints[name] = dict(hints)
+        self.cloud.state.hints[name] = {key: [value] for key, value in hints.items()}
         self.cloud.state.changed[name] = SystemClock().now()
         return name
 

@@ -91,7 +91,7 @@ def test_servers_are_listed_with_their_hints_by_what_has_changed(place: Place) -
     assert (found.name, found.project_id, found.hints) == (
         name,
         place.project,
-        {"lease_params": '{"name": "x"}'},
+        {"lease_params": ['{"name": "x"}']},
     )
     assert listed(SystemClock().now() + timedelta(hours=1)) == []
     place.cloud.compute.set_server_metadata(server_id, "blazar_lease", "l")

@@ -148,8 +148,8 @@ class Server:
     group_id: str | None = None
     pinned_zone: str | None = None
     security_groups: tuple[str, ...] = ()
-    hints: Mapping[str, str | list[str]] = field(default_factory=dict)
-    """The scheduler hints as they were sent."""
+    hints: Mapping[str, list[str]] = field(default_factory=dict)
+    """The scheduler hints. As Nova does, each is kept as a list, also where one text was sent."""
     fault: ServerFault | None = None
     pending: Pending | None = None
     due: float | None = None

@@ -45,7 +45,7 @@ class NewServer:
     user_data: str | None = None
     config_drive: str = ""
     security_groups: tuple[str, ...] = ("default",)
-    hints: Mapping[str, str | list[str]] = field(default_factory=dict)
+    hints: Mapping[str, list[str]] = field(default_factory=dict)
 
 
 class Servers:

@@ -147,7 +147,7 @@ def _new_server(request: Request, body: Json, hints: dict[str, tuple[str, ...]])
         if drive not in (None, "") and fields.parse_boolean(drive, "config_drive")
         else "",
         security_groups=_security_groups(body),
-        hints={key: values[0] if len(values) == 1 else list(values) for key, values in hints.items()},
+        hints={key: list(values) for key, values in hints.items()},
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -105,7 +105,7 @@ class CloudState:
     """Nova leaves shelved servers on their hosts."""
     boot_fails: str | None = None
     """Why servers that are booted come into status ERROR; None where they don't."""
-    hints: dict[str, dict[str, object]] = field(default_factory=dict)
+    hints: dict[str, dict[str, Sequence[str]]] = field(default_factory=dict)
     """By server."""
     changed: dict[str, datetime] = field(default_factory=dict)
     """When servers with hints have changed."""

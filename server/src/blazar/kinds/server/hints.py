@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -97,11 +97,9 @@ def _hinted_lease(server: HintedServer) -> HintedLease:
     )
 
 
-def _decoded(hint: object) -> Mapping[str, Any]:
-    if isinstance(hint, list) and len(hint) == 1:
-        hint = hint[0]
+def _decoded(values: Sequence[str]) -> Mapping[str, Any]:
     try:
-        found = json.loads(hint) if isinstance(hint, str) and len(hint) <= LONGEST_HINT else None
+        found = json.loads(values[0]) if len(values) == 1 and len(values[0]) <= LONGEST_HINT else None
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):

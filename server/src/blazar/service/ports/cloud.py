@@ -125,8 +125,8 @@ class HintedServer:
     status: str
     project_id: str
     user_id: str
-    hints: Mapping[str, object]
-    """Each a text or a list of texts, as it was sent."""
+    hints: Mapping[str, Sequence[str]]
+    """Each with its values: Nova keeps a list also where one text was sent."""
     metadata: Mapping[str, str] = field(default_factory=dict)
 
 
