@@ -23,8 +23,6 @@ LOG = logging.getLogger(__name__)
 DUTY = "drift"
 HELD = timedelta(minutes=5)
 """How long the duty is held without a sign of life: longer than a request to the cloud takes."""
-EXTEND = 30.0
-"""Seconds between two extensions."""
 PACE = 0.05
 """Seconds of rest before each request to the cloud."""
 FIRST_WAIT = 60.0
@@ -98,7 +96,7 @@ class DriftCheck:
             self._metrics.drift_seen({}, None)
 
     def _work(self) -> None:
-        check = self._check()
+        check = self._duty.pacing(self._thread, PACE, self._monotonic)
         work = self._reconciliation.repair if self._repairs else self._reconciliation.compare
         findings = work(check, lambda progress: LOG.debug("Drift: %s", progress))
         left = Counter(finding.difference.sort for finding in findings if not finding.is_repaired)
@@ -107,21 +105,6 @@ class DriftCheck:
         for finding in findings[:MOST_LINES]:
             LOG.warning("%s", finding.sentence, extra={"action": "drift"})
         LOG.info("Compared with the cloud: %d differences", left.total(), extra={"action": "drift"})
-
-    def _check(self) -> Callable[[], None]:
-        extended = self._monotonic()
-
-        def check() -> None:
-            nonlocal extended
-            self._thread.sign()
-            if self._thread.is_stopping:
-                raise ClaimLost(event=DUTY)
-            self._clock.pause(PACE)
-            if self._monotonic() - extended > EXTEND:
-                extended = self._monotonic()
-                self._duty.extend()
-
-        return check
 
     @property
     def _wait(self) -> float:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import uuid4
 
 from blazar.domain.errors import BlazarError, ClaimLost
+from blazar.engine.threads import LongLivedThread
 from blazar.service.ports import Clock, Database
+
+EXTEND = 30.0
+"""Seconds between two extensions of a duty that asks the cloud for much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,27 @@ class Duty:
         until = now + self._held
         if not self._database.transact(lambda u: u.duties.extend(self._name, self._token, now, until)):
             raise ClaimLost(event=self._name)
+
+    def pacing(
+        self, thread: LongLivedThread, rest: float, monotonic: Callable[[], float]
+    ) -> Callable[[], None]:
+        """Return what is to be called before each request to the cloud.
+
+        It rests for so many seconds, gives the thread's sign of life, and holds the duty for longer from time
+        to time. It raises ClaimLost where the thread is to stop, or another manager may have the duty."""
+        extended = monotonic()
+
+        def check() -> None:
+            nonlocal extended
+            thread.sign()
+            if thread.is_stopping:
+                raise ClaimLost(event=self._name)
+            self._clock.pause(rest)
+            if monotonic() - extended > EXTEND:
+                extended = monotonic()
+                self.extend()
+
+        return check
 
     def give_back(self, is_done: bool = True) -> None:
         """Give it back, now or as soon as the database answers."""

@@ -21,8 +21,6 @@ LOG = logging.getLogger(__name__)
 DUTY = "sampling"
 HELD = timedelta(minutes=5)
 """How long the duty is held without a sign of life: longer than a request to the cloud takes."""
-EXTEND = 30.0
-"""Seconds between two extensions."""
 PACE = 0.02
 """Seconds of rest before each request to the cloud."""
 FIRST_WAIT = 20.0
@@ -66,7 +64,7 @@ class SamplingDuty:
             return self._wait
         is_done = True
         try:
-            looked = self._sampling.look(self._check())
+            looked = self._sampling.look(self._duty.pacing(self._thread, PACE, self._monotonic))
             LOG.debug("Looked at what %d reservations use", looked)
         except ClaimLost:
             is_done = False
@@ -78,21 +76,6 @@ class SamplingDuty:
         finally:
             self._duty.give_back(is_done)
         return self._wait
-
-    def _check(self) -> Callable[[], None]:
-        extended = self._monotonic()
-
-        def check() -> None:
-            nonlocal extended
-            self._thread.sign()
-            if self._thread.is_stopping:
-                raise ClaimLost(event=DUTY)
-            self._clock.pause(PACE)
-            if self._monotonic() - extended > EXTEND:
-                extended = self._monotonic()
-                self._duty.extend()
-
-        return check
 
     @property
     def _wait(self) -> float:
