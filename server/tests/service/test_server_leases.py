@@ -353,6 +353,26 @@ class TestMeanwhile:
         assert (stored.status_reason, stored.degraded) == (None, False)
         assert world.cloud.hosts_in(only(lease).id) == (after,)
 
+    def test_a_host_that_fails_while_nova_brings_it_up_there_is_an_administrators_to_leave(self, world):
+        lease = world.reserve(adopted(), start=30)
+        world.advance(minutes=1)
+        before = host_of(world, lease)
+        slow(world)
+        world.advance(minutes=29, seconds=10)
+        world.cloud.set_service(before, is_up=False)
+        for _ in range(10):
+            world.look()
+        after = host_of(world, lease)
+        assert after != before
+        restless(world, seconds=60)
+        assert web(world).host == before
+        assert "has to evacuate it" in world.lease(lease).status_reason
+        assert set(world.cloud.hosts_in(only(lease).id)) == {before, after}
+        world.cloud.state.servers[WEB] = replace(web(world), host=after)
+        world.advance(minutes=2)
+        assert (status(world, lease), world.lease(lease).status_reason) == (LeaseStatus.ACTIVE, None)
+        assert world.cloud.hosts_in(only(lease).id) == (after,)
+
 
 class TestCancel:
     def test_before_the_start_it_stays_shelved(self, world):

@@ -144,7 +144,7 @@ class Arrival:
         self, work: Work, cloud: Cloud, asked: ServerParameters, host: str, server: ServerDetails
     ) -> Aggregate:
         """Have the reservation's aggregate, with the host, and no other but the one where the server is
-        still. Return it as it was before."""
+        still, or where Nova may be bringing it up. Return it as it was before."""
         compute = cloud.compute
         wanted = expected_metadata(work.lease, work.reservation, asked.adopted_id, self._owner_key)
         aggregate = known_aggregate(work.reservation, compute)
@@ -152,7 +152,7 @@ class Arrival:
             aggregate = compute.create_aggregate(work.reservation.id, None, wanted)
         if host not in aggregate.hosts:
             compute.add_host(aggregate.id, host)
-        for other in aggregate.hosts:
+        for other in aggregate.hosts if server.task_state is None else ():
             if other not in (host, server.host):
                 compute.remove_host(aggregate.id, other)
         return aggregate
