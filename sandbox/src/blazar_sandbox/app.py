@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from blazar_sandbox.api import control, image
+from blazar_sandbox.api import control, image, volume
 from blazar_sandbox.api.compute import routes as compute
 from blazar_sandbox.api.identity import auth
 from blazar_sandbox.api.identity import routes as identity
@@ -69,6 +69,10 @@ SERVICES: dict[str, Service] = {
     ),
     "network": Service("network", Router(network.ROUTES), error_bodies.neutron),
     "image": Service("image", Router(image.ROUTES), error_bodies.glance),
+    "volume": Service(
+        "volume", Router(volume.ROUTES), error_bodies.nova, volume.MICROVERSIONS,
+        request_id_headers=("x-openstack-request-id", "x-compute-request-id"),
+    ),
     "sandbox": Service("sandbox", Router(control.ROUTES), error_bodies.keystone, is_cloud=False),
 }  # fmt: skip
 

@@ -19,6 +19,7 @@ from blazar_sandbox.journal import Journal
 from blazar_sandbox.network.state import Network
 from blazar_sandbox.placement.state import Placement
 from blazar_sandbox.table import Table
+from blazar_sandbox.volume.state import Volumes
 from blazarnova import rule
 
 DEFAULT_RESERVATION_URL = "http://127.0.0.1:1234/v1"
@@ -53,6 +54,7 @@ class Cloud:
         self.placement = Placement()
         self.network = Network(self.clock)
         self.images = Images(self.clock)
+        self.volumes = Volumes(self.clock)
         self.compute = Compute(
             self.clock, self.placement, self.network, delays or Delays(), settings or rule.Settings()
         )
@@ -63,12 +65,13 @@ class Cloud:
         initial_content.fill_compute(self.compute)
         initial_content.fill_network(self.network)
         initial_content.fill_images(self.images)
+        initial_content.fill_volumes(self.volumes)
         self.add_hosts(hosts)
 
     @property
     def tables(self) -> Iterator[Table[Any]]:
         """Every table of every service."""
-        for part in (self.identity, self.placement, self.network, self.images, self.compute):
+        for part in (self.identity, self.placement, self.network, self.images, self.volumes, self.compute):
             yield from part.tables
 
     def advance(self) -> None:

@@ -42,7 +42,7 @@ class Fault:
 
     effect: Effect = Effect.ERROR
     service: str = ""
-    """identity, compute, placement, network or image."""
+    """identity, compute, placement, network, image or volume."""
     method: str = ""
     path: str = ""
     """A regular expression, searched in ``path?query`` below the service's prefix."""

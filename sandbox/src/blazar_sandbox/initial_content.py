@@ -31,6 +31,7 @@ from blazar_sandbox.network.state import Network
 from blazar_sandbox.placement.model import CustomName, Inventory, Provider
 from blazar_sandbox.placement.standard_traits import STANDARD_TRAITS
 from blazar_sandbox.placement.state import Placement
+from blazar_sandbox.volume.state import DEFAULT_CLASS, Volumes, VolumeType
 
 CREATED_AT = datetime(2026, 1, 1, tzinfo=UTC)
 REGION = "RegionOne"
@@ -50,6 +51,8 @@ _SERVICES = (
     ("placement", "placement", "/placement"),
     ("neutron", "network", "/network"),
     ("glance", "image", "/image"),
+    ("cinder", "block-storage", "/volume/v3"),
+    ("cinderv3", "volumev3", "/volume/v3"),
 )
 
 
@@ -179,6 +182,14 @@ def fill_images(images: Images) -> None:
             size=21430272, checksum="c8fc807773e5354afe61636071771906",
         )
     )  # fmt: skip
+
+
+def fill_volumes(volumes: Volumes) -> None:
+    """Add the volume types: ``standard``, the default, and ``fast``, of which a project has nothing until its
+    quota is raised."""
+    for name in ("standard", "fast"):
+        volumes.put_type(VolumeType(stable_uuid("volume type", name), name))
+    volumes.set_limits(DEFAULT_CLASS, {"volumes_fast": 0, "gigabytes_fast": 0})
 
 
 def fill_hosts(compute: Compute, placement: Placement, numbers: range, traits: int) -> None:

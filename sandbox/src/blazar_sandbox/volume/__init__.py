@@ -1,0 +1,1 @@
+"""Cinder's state and rules."""

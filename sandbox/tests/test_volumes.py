@@ -1,0 +1,128 @@
+"""Tests of Cinder: volume types, quotas and volumes, through the SDK and bare calls."""
+
+from collections.abc import Callable
+from typing import Any
+
+import openstack
+import pytest
+
+
+def create(caller: Any, size: int = 1, volume_type: str | None = "fast") -> Any:
+    return caller.call("POST", "/volume/v3/volumes", {"volume": {"size": size, "volume_type": volume_type}})
+
+
+def raise_quota(admin: Any, project_id: str, **limits: int) -> Any:
+    return admin.call("PUT", f"/volume/v3/os-quota-sets/{project_id}", {"quota_set": limits})
+
+
+@pytest.fixture
+def project(demo: Any) -> str:
+    return str(demo.token_body["project"]["id"])
+
+
+def test_the_sdk_makes_volumes_within_the_quota(connect: Callable[[str], Any], project: str) -> None:
+    storage, operators = connect("demo").block_storage, connect("admin").block_storage
+    assert [each.name for each in storage.types()] == ["standard", "fast"]
+    with pytest.raises(openstack.exceptions.HttpException, match="quota"):
+        storage.create_volume(size=5, volume_type="fast")
+    operators.update_quota_set(project, gigabytes_fast=10, volumes_fast=2)
+    made = storage.create_volume(name="data", size=5, volume_type="fast")
+    assert storage.wait_for_status(made).status == "available"
+    assert [(each.name, each.size, each.volume_type) for each in storage.volumes()] == [("data", 5, "fast")]
+    used = operators.get_quota_set(project, usage=True)
+    assert used.usage["gigabytes_fast"] == 5
+    storage.delete_volume(made)
+    assert not list(storage.volumes())
+
+
+def test_each_limit_holds(admin: Any, demo: Any, project: str) -> None:
+    raise_quota(admin, project, gigabytes_fast=10, volumes_fast=2)
+    assert (
+        create(demo, 11)
+        .body["overLimit"]["message"]
+        .endswith(
+            "exceeds allowed gigabytes_fast quota. Requested 11G, quota is 10G and 0G has been consumed."
+        )
+    )
+    assert [create(demo, 4).status for _ in range(3)] == [202, 202, 413]
+    assert "'volumes_fast'" in create(demo, 1).body["overLimit"]["message"]
+    raise_quota(admin, project, gigabytes=8)
+    assert "gigabytes quota" in create(demo, 1, None).body["overLimit"]["message"]
+    raise_quota(admin, project, gigabytes=-1)
+    assert create(demo, 5000, None).status == 202
+
+
+def test_a_quota_is_lowered_below_what_is_used(admin: Any, demo: Any, project: str) -> None:
+    raise_quota(admin, project, gigabytes_fast=10, volumes_fast=2)
+    create(demo, 4)
+    raise_quota(admin, project, gigabytes_fast=0)
+    (volume,) = demo.ok("GET", "/volume/v3/volumes/detail")["volumes"]
+    assert (volume["size"], volume["volume_type"]) == (4, "fast")
+    assert create(demo, 1).status == 413
+
+
+def test_limits_of_their_own_go_before_the_defaults(admin: Any, demo: Any, project: str) -> None:
+    path = f"/volume/v3/os-quota-sets/{project}"
+    raise_quota(admin, project, gigabytes_fast=7)
+    admin.ok(
+        "PUT",
+        "/volume/v3/os-quota-class-sets/default",
+        {"quota_class_set": {"gigabytes_fast": 3, "volumes": 4}},
+    )
+    told = demo.ok("GET", path)["quota_set"]
+    assert (told["id"], told["gigabytes_fast"], told["volumes"]) == (project, 7, 4)
+    assert demo.ok("GET", f"{path}/defaults")["quota_set"]["gigabytes_fast"] == 3
+    admin.ok("DELETE", path)
+    assert demo.ok("GET", path)["quota_set"]["gigabytes_fast"] == 3
+
+
+def test_what_is_no_limit_is_refused(admin: Any, demo: Any, project: str) -> None:
+    refused = raise_quota(admin, project, gigabytes_slow=1)
+    assert (refused.status, refused.body["badRequest"]["message"]) == (
+        400,
+        "Bad key(s) in quota set: gigabytes_slow",
+    )
+    assert raise_quota(admin, project, gigabytes_fast=-2).status == 400
+    assert raise_quota(demo, project, gigabytes_fast=5).status == 403
+    assert demo.call("GET", "/volume/v3/os-quota-sets/another").status == 403
+
+
+def test_quotas_follow_the_name_of_a_type(admin: Any, demo: Any, project: str) -> None:
+    made = admin.ok("POST", "/volume/v3/types", {"volume_type": {"name": "slow"}})["volume_type"]
+    raise_quota(admin, project, gigabytes_slow=5)
+    assert admin.call("POST", "/volume/v3/types", {"volume_type": {"name": "slow"}}).status == 409
+    admin.ok("PUT", f"/volume/v3/types/{made['id']}", {"volume_type": {"name": "slower"}})
+    told = demo.ok("GET", f"/volume/v3/os-quota-sets/{project}")["quota_set"]
+    assert told["gigabytes_slower"] == 5
+    assert "gigabytes_slow" not in told
+    volume = create(demo, 5, "slower").body["volume"]
+    assert admin.call("DELETE", f"/volume/v3/types/{made['id']}").status == 400
+    assert demo.call("DELETE", f"/volume/v3/volumes/{volume['id']}").status == 202
+    assert admin.call("DELETE", f"/volume/v3/types/{made['id']}").status == 202
+    assert demo.call("GET", f"/volume/v3/types/{made['id']}").status == 404
+
+
+def test_a_private_type_is_for_administrators(admin: Any, demo: Any) -> None:
+    body = {"volume_type": {"name": "hidden", "os-volume-type-access:is_public": False}}
+    made = admin.ok("POST", "/volume/v3/types", body)["volume_type"]
+    assert demo.call("GET", f"/volume/v3/types/{made['id']}").status == 404
+    assert create(demo, 1, "hidden").status == 404
+    assert made["name"] not in [each["name"] for each in demo.ok("GET", "/volume/v3/types")["volume_types"]]
+
+
+def test_volumes_are_their_project_s(admin: Any, demo: Any, alt: Any, project: str) -> None:
+    volume = create(demo, 1, None).body["volume"]
+    path = f"/volume/v3/volumes/{volume['id']}"
+    assert alt.call("GET", path).status == 404
+    assert alt.call("DELETE", path).status == 404
+    assert alt.ok("GET", "/volume/v3/volumes")["volumes"] == []
+    everyone = admin.ok("GET", f"/volume/v3/{project}/volumes/detail?all_tenants=1")["volumes"]
+    assert [each["os-vol-tenant-attr:tenant_id"] for each in everyone] == [project]
+    assert demo.ok("PUT", path, {"volume": {"name": "new"}})["volume"]["name"] == "new"
+    assert demo.ok("GET", "/volume/v3/limits")["limits"]["absolute"]["totalGigabytesUsed"] == 1
+
+
+def test_the_catalog_has_it_under_both_types(demo: Any) -> None:
+    types = {each["type"] for each in demo.token_body["catalog"]}
+    assert {"block-storage", "volumev3"} <= types
+    assert demo.call("GET", "/volume/v3").body["versions"][0]["min_version"] == "3.0"
