@@ -84,6 +84,9 @@ class Place(Protocol):
     def remove_user(self) -> None:
         """The user is deleted in Keystone."""
 
+    def change_user(self, is_enabled: bool, email: str | None) -> None:
+        """Have Keystone keep these of the user."""
+
     def set_service(self, host: str, is_up: bool = True, is_enabled: bool = True) -> None:
         """Let a host's nova-compute be up or not, and enabled or not, as Nova sees it."""
 
@@ -173,6 +176,12 @@ class MemoryPlace:
 
     def remove_user(self) -> None:
         self.cloud.state.gone_users.add(self.user)
+
+    def change_user(self, is_enabled: bool, email: str | None) -> None:
+        if is_enabled:
+            self.cloud.state.emails[self.user] = email
+        else:
+            self.cloud.state.gone_users.add(self.user)
 
     def set_service(self, host: str, is_up: bool = True, is_enabled: bool = True) -> None:
         self.cloud.set_service(host, is_up, is_enabled)
@@ -266,6 +275,10 @@ class RealPlace:
 
     def remove_user(self) -> None:
         self._admin.identity.delete_user(self.user)
+
+    def change_user(self, is_enabled: bool, email: str | None) -> None:
+        changed = {"user": {"enabled": is_enabled, "email": email}}
+        self._admin.identity.patch(f"/users/{self.user}", json=changed).raise_for_status()
 
     def set_service(self, host: str, is_up: bool = True, is_enabled: bool = True) -> None:
         (service,) = self._admin.compute.services(binary="nova-compute", host=host)

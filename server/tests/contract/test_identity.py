@@ -120,6 +120,25 @@ def test_the_limits_of_a_project_and_those_of_all(place: Place) -> None:
     assert identity.unified_limits().own[place.project] == {own: 7}
 
 
+def test_keystone_knows_the_addresses_of_users(place: Place) -> None:
+    identity = place.cloud.for_request(lambda: 30.0).identity
+    place.change_user(True, None)
+    assert identity.email(place.user) is None
+    place.change_user(True, "anna@example.com")
+    assert identity.email(place.user) == "anna@example.com"
+    for unknown in ("nope", "no/such user"):
+        assert identity.email(unknown) is None
+    place.change_user(False, "anna@example.com")
+    assert identity.email(place.user) is None
+
+
+def test_of_a_user_who_is_gone_there_is_no_address(place: Place) -> None:
+    user = place.user
+    place.change_user(True, "anna@example.com")
+    place.remove_user()
+    assert place.cloud.identity.email(user) is None
+
+
 def test_limits_are_read_in_time_or_not_at_all(place: Place) -> None:
     with pytest.raises(TooLate):
         place.cloud.for_request(lambda: 0.0).identity.unified_limits(place.project)

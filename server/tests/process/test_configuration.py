@@ -126,6 +126,11 @@ def test_a_wsgi_server_ends_with_one_sentence_of_each_worker(
             "[subscriptions]\nallowed_networks = 10.0.0.1/8",
             "[subscriptions] allowed_networks: 10.0.0.1/8 has host bits set",
         ),
+        ("[mail]\nhost = localhost", "[mail] sender: '' is not one address"),
+        (
+            "[mail]\nhost = localhost\nsender = a@b.example\nevents = sold",
+            "Value for option events from LocationInfo",
+        ),
         *(
             (f"[{group}]\n{name} = /nowhere.pem", f"[{group}] {name}: /nowhere.pem is not there, or may not")
             for group, name in FILES

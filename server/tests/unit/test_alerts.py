@@ -55,6 +55,8 @@ METHODS: dict[str, tuple[Any, ...]] = {
     "line_seen": (1, 60.0),
     "webhook_sent": ("ok", 0.1),
     "webhooks_waiting": (1, 1),
+    "mails_settled": ("sent", 1),
+    "mails_waiting": (1,),
     "streams_open": (1,),
     "drift_seen": ({"flavor": 1}, datetime(2030, 1, 1, tzinfo=UTC)),
 }

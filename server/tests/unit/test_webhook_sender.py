@@ -9,17 +9,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from ipaddress import ip_network
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from blazar.adapters.webhooks import MOST_FOUND, AddressLookups, HttpSender, WebhookSettings, networks
 from blazar.domain.errors import InvalidInput, NotDelivered
 from blazar.domain.subscription import Target
+
+from .certificates import make_certificate
 
 LOOPBACK = [ip_network("127.0.0.0/8")]
 BODY = b'{"event": "started"}'
@@ -344,23 +342,7 @@ def test_the_parts_of_an_address() -> None:
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     """Return the files of a certificate of ``localhost``, which is its own authority, and of its key."""
-    folder = tmp_path_factory.mktemp("tls")
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
-    begin = datetime(2020, 1, 1, tzinfo=UTC)
-    made = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(begin)
-        .not_valid_after(begin + timedelta(days=36500))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), False)
-        .add_extension(x509.BasicConstraints(True, None), True)
-        .sign(key, hashes.SHA256())
-    )
-    form = serialization.PrivateFormat.PKCS8
-    secret = key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
-    (folder / "cert.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    (folder / "key.pem").write_bytes(secret)
-    return str(folder / "cert.pem"), str(folder / "key.pem")
+    return make_certificate(tmp_path_factory.mktemp("tls"))
 
 
 def test_the_certificate_must_be_that_of_the_name(

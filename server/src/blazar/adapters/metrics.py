@@ -113,6 +113,8 @@ class PrometheusMetrics:
         self._suspended = gauge(
             "subscriptions_suspended", "Subscriptions whose receiver has failed for too long"
         )
+        self._mails = counter("mailed_events", "Events that need not be told by mail any more", "outcome")
+        self._mails_waiting = gauge("mail_events", "Events that wait to be told by mail")
         self._streams = gauge("streams", "Clients that wait for events now", "livesum")
         gauge("build_info", "Always 1; the label is of interest", "livemax", "version").labels(VERSION).set(1)
 
@@ -217,6 +219,12 @@ class PrometheusMetrics:
     def webhooks_waiting(self, messages: int, suspended: int) -> None:
         self._messages.set(messages)
         self._suspended.set(suspended)
+
+    def mails_settled(self, outcome: str, number: int) -> None:
+        self._mails.labels(outcome).inc(number)
+
+    def mails_waiting(self, number: int) -> None:
+        self._mails_waiting.set(number)
 
     def streams_open(self, number: int) -> None:
         self._streams.set(number)

@@ -16,6 +16,7 @@ from blazar.adapters.metrics import PrometheusMetrics
 from blazar.adapters.notifications import chosen_notifier
 from blazar.adapters.webhooks import HttpSender
 from blazar.bootstrap.cloud import build_cloud
+from blazar.bootstrap.mail import build_mailing, mailed_events
 from blazar.bootstrap.quotas import quota_settings
 from blazar.bootstrap.settings import (
     displacement_settings,
@@ -61,7 +62,7 @@ from blazar.service.health import ThreadHealth
 from blazar.service.hinted_leases import HintedLeases
 from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.offer_expiry import OfferExpiry
-from blazar.service.ports import Announcements, Clock, Cloud, Database, Notifier
+from blazar.service.ports import MOST_FORGOTTEN, Announcements, Clock, Cloud, Database, Notifier
 from blazar.service.ports.kind import Dependencies
 from blazar.service.reconciliation import Reconciliation, ReconciliationSettings
 from blazar.service.short_requests import ShortRequests
@@ -92,6 +93,8 @@ class Manager:
     ) -> None:
         kinds = self._kinds = plugins.kinds
         self._database = database
+        self._clock = clock
+        self._metrics = metrics
         self.codec = Codec(plugins.interfaces)
         self.deliveries = Deliveries(database, clock)
         self._pools = sorted({kind.pool for kind in kinds.values()})
@@ -122,7 +125,8 @@ class Manager:
             metrics,
         )
         self.loop = EventLoop(database, self._events, clock, engine_settings(conf), metrics, tracing)
-        self._relay = Relay(database, notifier, clock, metrics)
+        mailed = mailed_events(conf)
+        self._relay = Relay(database, notifier, clock, metrics, mailed=mailed)
         self._patience = timedelta(seconds=conf.graceful_shutdown_timeout)
         dependencies = Dependencies(database, cloud, kinds, clock)
         healing = Healing(
@@ -131,6 +135,7 @@ class Manager:
         found = (extension.monitor(dependencies) for extension in plugins.extensions)
         monitors = [Monitoring(database, each, healing, clock, metrics) for each in found if each]
         days = conf.database.retention_days
+        self._mail_kept = timedelta(hours=conf.mail.keep_hours)
         self._usage_kept = timedelta(days=conf.database.usage_days)
         notice = timedelta(minutes=conf.manager.minutes_before_start_lease)
         self._background: Sequence[Background] = (
@@ -141,6 +146,7 @@ class Manager:
                     self._see_to_maintenances,
                     self._forget_cancelled,
                     self._forget_usage,
+                    self._forget_mails,
                 ]
             ),
             Expiring(expiry),
@@ -151,7 +157,9 @@ class Manager:
                 clock,
                 timedelta(hours=conf.subscriptions.give_up_hours),
                 metrics,
+                mailed=mailed,
             ),
+            *build_mailing(conf, database, cloud, clock, metrics),
             *([authenticating] if authenticating else ()),
             *([Purge(database, clock, timedelta(days=days))] if days else ()),
             *monitors,
@@ -226,6 +234,15 @@ class Manager:
 
     def _forget_usage(self) -> None:
         self.use_cases.usage.forget(self._usage_kept)
+
+    def _forget_mails(self) -> None:
+        """Forget what has waited for too long to be told by mail, also where mail is no longer sent."""
+        forgotten = MOST_FORGOTTEN
+        while forgotten == MOST_FORGOTTEN:
+            now = self._clock.now()
+            before = now - self._mail_kept
+            forgotten = self._database.transact(lambda uow: uow.mails.forget(before, now))  # noqa: B023 - at once
+            self._metrics.mails_settled("expired", forgotten)
 
     def _thread_health(self) -> list[ThreadHealth]:
         others = (each.health() for each in self._background)

@@ -14,6 +14,7 @@ import cotyledon
 from cotyledon.types import WorkerId
 from oslo_config import cfg
 
+from blazar.bootstrap.mail import require_mail
 from blazar.bootstrap.quotas import quota_settings
 from blazar.bootstrap.settings import webhook_settings
 from blazar.bootstrap.tracing import build_tracing, require_tracing
@@ -43,6 +44,7 @@ FILES = (
     ("cloud", "certfile"),
     ("cloud", "keyfile"),
     ("enforcement", "external_service_cafile"),
+    ("mail", "cafile"),
     ("subscriptions", "cafile"),
 )
 """Options that name a file, or a folder, of certificates."""
@@ -108,6 +110,7 @@ def require_sound(conf: cfg.ConfigOpts) -> None:
         path = _value(conf, group, name)
         if path and not os.access(path, os.R_OK):
             raise ValueError(f"[{group}] {name}: {path} is not there, or may not be read")
+    require_mail(conf)
 
 
 def changes(before: cfg.ConfigOpts, after: cfg.ConfigOpts) -> Iterator[tuple[str, str]]:

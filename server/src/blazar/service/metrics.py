@@ -78,6 +78,13 @@ class Metrics(Protocol):
     def webhooks_waiting(self, messages: int, suspended: int) -> None:
         """So many messages to subscribers wait, and so many subscriptions are suspended."""
 
+    def mails_settled(self, outcome: str, number: int) -> None:
+        """So many events need not be told by mail any more: they were ``sent``, ``refused`` by the server,
+        ``expired``, ``left_out`` of a mail with too many, or their user has ``no_address``."""
+
+    def mails_waiting(self, number: int) -> None:
+        """So many events wait to be told by mail."""
+
     def streams_open(self, number: int) -> None:
         """So many clients wait for events at this process of blazar-api now."""
 
@@ -128,6 +135,10 @@ class NoMetrics:
     def webhook_sent(self, outcome: str, seconds: float) -> None: ...
 
     def webhooks_waiting(self, messages: int, suspended: int) -> None: ...
+
+    def mails_settled(self, outcome: str, number: int) -> None: ...
+
+    def mails_waiting(self, number: int) -> None: ...
 
     def streams_open(self, number: int) -> None: ...
 

@@ -5,13 +5,14 @@ lease waits for it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from blazar.domain.lease.event import EventType
 from blazar.domain.lease.lease import LeaseStatus
 from blazar.domain.subscription import LeaseEvent, Subscription
+from blazar.service.mails import keep_mails
 from blazar.service.notifications import (
     LEASE_CREATE,
     LEASE_DELETE,
@@ -62,8 +63,14 @@ def event_of(notification: Notification) -> LeaseEvent | None:
     return EVENTS.get(notification.event_type) or WORDS.get(notification.event_type)
 
 
-def match(uow: UnitOfWork, notifications: Sequence[Notification], now: datetime) -> int:
+def match(
+    uow: UnitOfWork,
+    notifications: Sequence[Notification],
+    now: datetime,
+    mailed: Collection[LeaseEvent] = (),
+) -> int:
     """Store a message for each subscription that one of these notifications concerns, and return how many.
+    What is ``mailed`` is stored for the users of the leases.
 
     Raises Stale where another manager has done so."""
     new = [each for each in notifications if not each.matched]
@@ -80,6 +87,7 @@ def match(uow: UnitOfWork, notifications: Sequence[Notification], now: datetime)
         if _wants(subscription, notification, event)
     ]
     put(uow, watching, matches, now)
+    keep_mails(uow, told, mailed, now)
     return len(matches)
 
 

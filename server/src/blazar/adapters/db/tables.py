@@ -299,6 +299,31 @@ webhook_messages = _table(
     sqlite_autoincrement=True,
 )
 
+# What users are to be told by mail of their leases, and when the next mail of each of them is due.
+mail_lanes = _table(
+    "mail_lanes",
+    Column("user_id", String(255), primary_key=True),
+    Column("waiting", Integer, nullable=False),  # items
+    Column("left_out", Integer, nullable=False),
+    Column("due", UtcDateTime, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("token", String(64)),  # of the manager that has the mail under way
+    Column("last_item", BigInteger),  # the newest one of the mail that was tried last
+    Index(None, "waiting", "due"),
+)
+mail_items = _table(
+    "mail_items",
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("user_id", String(255), nullable=False),
+    Column("event", String(32), nullable=False),
+    Column("document", Json, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("due", UtcDateTime, nullable=False),  # when it was to be told first
+    Index(None, "user_id", "id"),
+    Index(None, "due"),
+    sqlite_autoincrement=True,
+)
+
 # Calendars of leases, each read at an address with a secret in it, of which only the hash is here.
 feeds = _table(
     "feeds",

@@ -10,6 +10,7 @@ from blazar.adapters.db.events import SqlEvents
 from blazar.adapters.db.feeds import SqlFeeds
 from blazar.adapters.db.imports import SqlImports
 from blazar.adapters.db.leases import SqlLeases
+from blazar.adapters.db.mails import SqlMails
 from blazar.adapters.db.maintenances import SqlMaintenances
 from blazar.adapters.db.offers import SqlOffers
 from blazar.adapters.db.outbox import SqlOutbox
@@ -42,3 +43,4 @@ class SqlUnitOfWork:
         self.feeds = SqlFeeds(connection, self.quotas)
         self.waitlist = SqlWaitlist(connection, self.quotas)
         self.utilizations = SqlUtilizations(connection)
+        self.mails = SqlMails(connection)

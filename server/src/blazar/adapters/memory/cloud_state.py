@@ -143,6 +143,7 @@ class CloudState:
     """Keystone's unified limits."""
     project_limits: dict[str, dict[str, int]] = field(default_factory=dict)
     gone_users: set[str] = field(default_factory=set)
+    emails: dict[str, str | None] = field(default_factory=dict)  # by user
     last_id: int = 0
     lock: threading.RLock = field(default_factory=threading.RLock)
 

@@ -13,6 +13,7 @@ from blazar.adapters.memory.events import MemoryEvents
 from blazar.adapters.memory.feeds import MemoryFeeds
 from blazar.adapters.memory.imports import MemoryImports
 from blazar.adapters.memory.leases import MemoryLeases
+from blazar.adapters.memory.mails import MemoryMails
 from blazar.adapters.memory.maintenances import MemoryMaintenances
 from blazar.adapters.memory.offers import MemoryOffers
 from blazar.adapters.memory.outbox import MemoryOutbox
@@ -49,6 +50,7 @@ class MemoryUnitOfWork:
         self.feeds = MemoryFeeds(state)
         self.waitlist = MemoryWaitlist(state)
         self.utilizations = MemoryUtilizations(state)
+        self.mails = MemoryMails(state)
 
 
 class MemoryDatabase:

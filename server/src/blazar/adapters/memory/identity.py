@@ -53,6 +53,10 @@ class MemoryIdentity:
             dict(self._state.registered_limits), {id_: dict(of) for id_, of in seen.items() if of}
         )
 
+    def email(self, user_id: str) -> str | None:
+        self._called("email")
+        return None if user_id in self._state.gone_users else self._state.emails.get(user_id)
+
     def delete_trust(self, trust_id: str) -> None:
         self._called("delete_trust")
         self._state.trusts.pop(trust_id, None)

@@ -15,7 +15,7 @@ from blazar.domain.lease.utilization import Utilization
 from blazar.domain.quota import Use
 from blazar.domain.resource import Allocation, Registration
 from blazar.domain.subscription import Subscription
-from blazar.service.ports import KeptKey, Notification, Presence, PropertyRecord, Report
+from blazar.service.ports import KeptKey, MailItem, Notification, Presence, PropertyRecord, Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,26 @@ class HeldMessage:
     created_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class HeldItem:
+    """An event that a user is to be told by mail, and when this was due first."""
+
+    item: MailItem
+    due: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class MailLane:
+    """When the mail of a user is due, and which manager has it under way."""
+
+    due: datetime
+    attempts: int = 0
+    left_out: int = 0
+    token: str | None = None
+    last: int | None = None
+    """The newest item of the mail that was tried last."""
+
+
 @dataclass
 class State:
     """All rows, as values that are never changed but replaced; so a shallow copy is a snapshot."""
@@ -109,6 +129,9 @@ class State:
     feeds: dict[str, HeldFeed] = field(default_factory=dict)  # by id
     cancelled: dict[str, CancelledLease] = field(default_factory=dict)  # deleted leases by id
     utilizations: dict[str, Utilization] = field(default_factory=dict)  # by reservation
+    mail_lanes: dict[str, MailLane] = field(default_factory=dict)  # by user
+    mails: dict[int, HeldItem] = field(default_factory=dict)  # by id
+    last_mail: int = 0
 
     def leases_and_offers(self) -> Iterator[Lease]:
         """Return the leases, and those that offers would become."""
@@ -157,4 +180,7 @@ class State:
             feeds=dict(self.feeds),
             cancelled=dict(self.cancelled),
             utilizations=dict(self.utilizations),
+            mail_lanes=dict(self.mail_lanes),
+            mails=dict(self.mails),
+            last_mail=self.last_mail,
         )

@@ -7,6 +7,7 @@ import random
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import quote
 
 from keystoneauth1 import exceptions as ks_exceptions
 from keystoneauth1.session import Session
@@ -90,6 +91,12 @@ class KeystoneIdentity:
                 own.setdefault(limit["project_id"], {})[limit["resource_name"]] = limit["resource_limit"]
         found = {limit["resource_name"]: limit["default_limit"] for limit in self._of_region(registered)}
         return UnifiedLimits(found, own)
+
+    def email(self, user_id: str) -> str | None:
+        found = self._api.find(f"/users/{quote(user_id, safe='')}")
+        if found is None or not found["user"].get("enabled", True):
+            return None
+        return str(found["user"].get("email") or "") or None
 
     def _of_region(self, limits: Sequence[Any]) -> list[Any]:
         """Return the limits of all regions, then those of ours, which count more."""

@@ -56,6 +56,15 @@ from blazar.service.ports.database import (
 from blazar.service.ports.drift import Difference, Look, MarkedObject, Repair, is_reservation_id
 from blazar.service.ports.feeds import FeedRepository, LeaseRevision
 from blazar.service.ports.lease_lists import LeasePage, LeasePlace, LeaseQuery, LeaseSort, ListPage
+from blazar.service.ports.mails import (
+    LONGEST_MAIL_DELAY,
+    MOST_FORGOTTEN,
+    MailBatch,
+    MailItem,
+    MailRepository,
+    MailSender,
+    OutgoingMail,
+)
 from blazar.service.ports.maintenances import MaintenanceRepository
 from blazar.service.ports.offers import OfferRepository
 from blazar.service.ports.quotas import QuotaRepository
@@ -77,7 +86,9 @@ from blazar.service.ports.waitlist import PlaceInLine, WaitlistRepository
 __all__ = [
     "ANY_NUMBER",
     "LONGEST_DELAY",
+    "LONGEST_MAIL_DELAY",
     "LONGEST_TEXT",
+    "MOST_FORGOTTEN",
     "Aggregate",
     "Announcements",
     "CallRepository",
@@ -113,6 +124,10 @@ __all__ = [
     "LeaseSort",
     "ListPage",
     "Look",
+    "MailBatch",
+    "MailItem",
+    "MailRepository",
+    "MailSender",
     "MaintenanceRepository",
     "MarkedObject",
     "Match",
@@ -123,6 +138,7 @@ __all__ = [
     "Nudge",
     "OfferRepository",
     "Outbox",
+    "OutgoingMail",
     "PlaceInLine",
     "Placement",
     "Presence",

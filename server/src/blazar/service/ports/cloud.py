@@ -505,6 +505,11 @@ class Identity(Protocol):
         no role in the system scope."""
         ...
 
+    def email(self, user_id: str) -> str | None:
+        """Return the address that Keystone has of a user, as it is written there; None where there is none,
+        or the user is disabled or gone. Raises CloudRefused where the service may not read users."""
+        ...
+
     def delete_trust(self, trust_id: str) -> None:
         """Delete a trust; one that is gone already, or dead, is no error."""
         ...

@@ -16,6 +16,7 @@ from blazar.domain.resource import Allocation, Pool, Registration
 from blazar.domain.time import Interval
 from blazar.service.ports.feeds import FeedRepository
 from blazar.service.ports.lease_lists import LeasePage, LeaseQuery, ListPage
+from blazar.service.ports.mails import MailRepository
 from blazar.service.ports.maintenances import MaintenanceRepository
 from blazar.service.ports.offers import OfferRepository
 from blazar.service.ports.quotas import QuotaRepository
@@ -635,6 +636,8 @@ class UnitOfWork(Protocol):
     def waitlist(self) -> WaitlistRepository: ...
     @property
     def utilizations(self) -> UtilizationRepository: ...
+    @property
+    def mails(self) -> MailRepository: ...
 
 
 class Database(Protocol):

@@ -1,0 +1,115 @@
+"""Users get mail of their leases where the operator has named an SMTP server, and only there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from oslo_config import cfg
+from smtp_server import MailServer
+
+from blazar.adapters.clock import SystemClock
+from blazar.adapters.metrics import PrometheusMetrics
+from blazar.bootstrap.mail import build_mailing
+from blazar.domain.subscription import LeaseEvent
+from blazar.engine.upkeep import Upkeep
+from blazar.service.metrics import NO_METRICS
+from blazar.service.ports import MailItem
+
+from .conftest import House, configured
+from .sandboxed import until
+from .wishes import HOST
+
+BODY = {
+    "name": "=?utf-8?q?training=0D=0ABcc:_all@example.com?=",
+    "start_date": "2050-01-01 10:00",
+    "end_date": "2050-01-01 12:00",
+    "reservations": [HOST],
+    "events": [],
+}
+
+
+@pytest.fixture
+def server() -> Iterator[MailServer]:
+    with MailServer().running() as server:
+        yield server
+
+
+def house_with(directory: Path, options: str) -> tuple[House, cfg.ConfigOpts]:
+    database = f"[database]\nconnection = sqlite:///{directory}/blazar.db\n"
+    conf = configured(directory, database + options)
+    return House(conf, hosts=1), conf
+
+
+def test_from_a_request_to_a_mail(tmp_path: Path, server: MailServer) -> None:
+    options = (
+        f"[mail]\nhost = localhost\nport = {server.port}\nencryption = none\nsender = b@example.com\n"
+        "dashboard_url = https://cloud.example.com/dashboard\n"
+    )
+    house, conf = house_with(tmp_path, options)
+    house.cloud.state.emails["u1"] = "anna@example.com"
+    house.manager.start()
+    try:
+        house.register("compute-1")
+        made = house.send("POST", "/v1/leases", "member", json=BODY)
+        assert made.status_code == 201
+        (mailing,) = build_mailing(conf, house.database, house.cloud, SystemClock(), NO_METRICS)
+
+        def has_mail() -> bool:
+            mailing.round()
+            return bool(server.messages)
+
+        assert until(has_mail)
+        (message,) = server.messages
+        assert message["To"] == "anna@example.com"
+        assert message["Subject"] == "Lease = ?utf-8?q?training=0D=0ABcc:_all@example.com?= was created"
+        assert message["Bcc"] is None
+        assert f"https://cloud.example.com/dashboard/#/leases/{made.json['lease']['id']}" in (
+            message.get_content()
+        )
+        assert "mailing" in [each.name for each in house.manager.use_cases.health.read().threads]
+    finally:
+        house.manager.stop()
+
+
+def test_without_a_server_nothing_is_kept_and_no_thread_runs(tmp_path: Path) -> None:
+    house, _ = house_with(tmp_path, "")
+    house.manager.start()
+    try:
+        house.register("compute-1")
+        assert house.send("POST", "/v1/leases", "member", json=BODY).status_code == 201
+
+        def is_compared() -> bool:
+            with house.database.read() as uow:
+                return not uow.outbox.unmatched(1)
+
+        assert until(is_compared)
+        with house.database.read() as uow:
+            assert uow.mails.count() == 0
+        assert "mailing" not in [each.name for each in house.manager.use_cases.health.read().threads]
+    finally:
+        house.manager.stop()
+
+
+def test_what_is_too_old_is_forgotten_also_where_mail_was_switched_off(tmp_path: Path) -> None:
+    house, _ = house_with(tmp_path, "[mail]\nkeep_hours = 2\n")
+    now = SystemClock().now()
+    item = MailItem("u1", LeaseEvent.CREATED, {}, now)
+    for age in (1, 3):
+        due = now - timedelta(hours=age)
+        house.database.transact(lambda u, due=due: u.mails.put("u1", [item], 0, due))
+    (upkeep,) = (each for each in house.manager._background if isinstance(each, Upkeep))
+    upkeep.round()
+    with house.database.read() as uow:
+        assert uow.mails.count() == 1
+
+
+def test_operators_see_what_waits_and_what_became_of_it() -> None:
+    metrics = PrometheusMetrics()
+    metrics.mails_waiting(3)
+    metrics.mails_settled("sent", 2)
+    text = metrics.exposition()[1].decode()
+    assert "blazar_mail_events 3.0" in text
+    assert 'blazar_mailed_events_total{outcome="sent"} 2.0' in text
