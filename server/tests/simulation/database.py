@@ -22,7 +22,7 @@ from .scheduler import SECOND, Process, Task
 from .world import World, unforeseen
 
 T = TypeVar("T")
-COUNTERS = ("last_notice", "last_report", "last_message")
+COUNTERS = tuple(field.name for field in fields(State) if field.name.startswith("last_"))
 TABLES = tuple(field.name for field in fields(State) if field.name not in COUNTERS)
 ROW_OF = {
     "claims": "leases",

@@ -80,7 +80,9 @@ def _evacuate_all(site: Site) -> None:
                 for each in lease.reservations:
                     if each.resource_type == TYPE and each.allocations:
                         host = site.host_of(each.allocations[0].resource_id)
-                        _evacuate(site, each.parameters["server_id"], host)
+                        # Nova's scheduler lets it onto no other host than one that is kept for it.
+                        if host in site.cloud.hosts_in(each.id):
+                            _evacuate(site, each.parameters["server_id"], host)
 
 
 def _evacuate(site: Site, server_id: str, host: str) -> None:
