@@ -947,6 +947,42 @@ def test_feeds_are_listed_and_deleted(blazar: Blazar, cloud: RecordingCloud) -> 
     assert deleted.requests[-1].headers["openstack-api-version"] == "reservation 1.17"
 
 
+MAIL = {"enabled": True, "events": ["end_soon"], "chosen": True, "daily": False, "daily_hour": 6}
+
+
+def test_what_you_are_told_by_mail_is_shown(blazar: Blazar, cloud: RecordingCloud) -> None:
+    cloud.answer("GET", "/mail", 200, {"mail": MAIL})
+    ran = blazar("mail-show -f value -c enabled -c events")
+    assert ran.out == "True\nend_soon\n"
+    assert ran.requests[-1].headers["openstack-api-version"] == "reservation 1.24"
+
+
+@pytest.mark.parametrize(
+    ("options", "body"),
+    [
+        ("--event end_soon --event ended", {"events": ["end_soon", "ended"]}),
+        ("--none", {"events": []}),
+        ("--usual", {"events": None}),
+        ("--daily", {"daily": True}),
+        ("--at-once --usual", {"events": None, "daily": False}),
+    ],
+)
+def test_you_choose_what_you_are_told_by_mail(
+    blazar: Blazar, cloud: RecordingCloud, options: str, body: dict[str, Any]
+) -> None:
+    cloud.answer("PUT", "/mail", 200, {"mail": MAIL})
+    ran = blazar(f"mail-set {options} -f value -c daily")
+    assert ran.out == "False\n"
+    assert ran.requests[-1].headers["openstack-api-version"] == "reservation 1.24"
+    assert ran.requests[-1].body == body
+
+
+@pytest.mark.parametrize("options", ["", "--none --usual", "--daily --at-once"])
+def test_a_choice_that_says_nothing_is_not_sent(blazar: Blazar, cloud: RecordingCloud, options: str) -> None:
+    ran = blazar(f"mail-set {options}")
+    assert (ran.code, ran.requests) == (2, [])
+
+
 def test_a_lease_shows_what_of_it_is_used(blazar: Blazar, cloud: RecordingCloud) -> None:
     told = {"used": 1, "left": 2, "looked_at": "2030-01-01T10:00:03.120000"}
     nothing = {"used": None, "left": None, "looked_at": None}

@@ -159,6 +159,8 @@ STORY: tuple[tuple[str, str, Any], ...] = (
     ("GET", "/v1/feeds", None),
     ("GET", "/v1/feeds/{feed_secret}.ics", None),
     ("DELETE", "/v1/feeds/{feed_id}", None),
+    ("PUT", "/v1/mail", {"events": ["end_soon", "degraded"], "daily": True}),
+    ("GET", "/v1/mail", None),
     ("PUT", "/v1/quotas/{project_id}", {"limits": {"leases": 100, "hosts": 4}}),
     ("GET", "/v1/quotas", None),
     ("GET", "/v1/quotas/{project_id}", None),
@@ -195,6 +197,7 @@ SINCE = {
     "/v1/subscriptions/{subscription_id}": "1.16",
     "/v1/subscriptions/{subscription_id}/events": "1.16",
     "/v1/usage": "1.21",
+    "/v1/mail": "1.24",
     "/v1/feeds": "1.17",
     "/v1/feeds/{feed_id}": "1.17",
 }

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
+import pytest
 from sqlalchemy import insert
 
 from blazar.adapters.db import SqlDatabase
 from blazar.adapters.db.tables import mail_items
+from blazar.domain.mail import MailChoice
 from blazar.domain.subscription import LeaseEvent
 from blazar.service.ports import LONGEST_MAIL_DELAY, Database, MailBatch, MailItem
 
@@ -152,6 +154,54 @@ def test_a_mail_whose_events_are_forgotten_is_followed_by_the_next(database: Dat
     database.transact(lambda u: u.mails.put_off(batch, NOW, 1))
     database.transact(lambda u: u.mails.forget(NOW - hours(1), NOW))
     assert leases(taken(database, "u1")) == ["b"]
+
+
+CHOSEN = MailChoice((LeaseEvent.ENDED,), True)
+
+
+def choices(database: Database, *users: str) -> dict[str, MailChoice]:
+    with database.read() as u:
+        return dict(u.mails.choices(users))
+
+
+def choose(database: Database, choice: MailChoice, *unwanted: LeaseEvent, due: datetime = NOW) -> None:
+    database.transact(lambda u: u.mails.choose("u1", choice, unwanted, due))
+
+
+@pytest.mark.parametrize(
+    "choice", [CHOSEN, MailChoice(()), MailChoice(None, True), MailChoice(tuple(LeaseEvent))]
+)
+def test_a_choice_is_kept_until_it_is_the_usual_one(database: Database, choice: MailChoice) -> None:
+    assert choices(database, "u1") == {}
+    for each in (CHOSEN, choice):
+        choose(database, each)
+    assert choices(database, "u1", "u2") == {"u1": choice}
+    choose(database, MailChoice())
+    assert choices(database, "u1") == {}
+
+
+def test_what_is_not_wanted_any_more_is_not_told(database: Database) -> None:
+    put(database, "u1", "a", "b")
+    put(database, "u2", "c")
+    ended = MailItem("u1", LeaseEvent.ENDED, {"lease_id": "d"}, NOW)
+    database.transact(lambda u: u.mails.put("u1", [ended], 0, NOW))
+    choose(database, CHOSEN, LeaseEvent.CREATED, due=NOW + hours(3))
+    assert ready(database) == ["u2"]
+    batch = taken(database, "u1", NOW + hours(3))
+    assert leases(batch) == ["d"]
+    choose(database, MailChoice(()), *LeaseEvent, due=NOW)  # while it is under way
+    assert ready(database, NOW + hours(4)) == ["u2"]
+    settle(database, batch, NOW + hours(3))
+    with database.read() as u:
+        assert u.mails.waiting(["u1"]) == {"u1": 0}
+
+
+def test_a_choice_hurries_no_mail_that_has_failed(database: Database) -> None:
+    put(database, "u1", "a")
+    batch = taken(database, "u1")
+    database.transact(lambda u: u.mails.put_off(batch, NOW + hours(1), 1))
+    choose(database, MailChoice(None, False), due=NOW)
+    assert ready(database) == []
 
 
 def test_what_a_clock_that_was_ahead_has_put_off_is_due(database: Database) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from oslo_config import cfg
@@ -13,6 +14,7 @@ from smtp_server import MailServer
 from blazar.adapters.clock import SystemClock
 from blazar.adapters.metrics import PrometheusMetrics
 from blazar.bootstrap.mail import build_mailing
+from blazar.conf.mail import EVENTS
 from blazar.domain.subscription import LeaseEvent
 from blazar.engine.upkeep import Upkeep
 from blazar.service.metrics import NO_METRICS
@@ -104,6 +106,49 @@ def test_what_is_too_old_is_forgotten_also_where_mail_was_switched_off(tmp_path:
     upkeep.round()
     with house.database.read() as uow:
         assert uow.mails.count() == 1
+
+
+def ask(house: House, method: str, persona: str = "member", version: str = "1.24", **more: Any) -> Any:
+    headers = {"OpenStack-API-Version": f"reservation {version}"}
+    return house.send(method, "/v1/mail", persona, headers=headers, **more)
+
+
+def test_a_user_chooses_what_is_told(house: House) -> None:
+    usual = ask(house, "GET").json["mail"]
+    assert usual == {
+        "enabled": False,
+        "events": [each for each in LeaseEvent if each in EVENTS],
+        "chosen": False,
+        "daily": False,
+        "daily_hour": 6,
+    }
+    chosen = ask(house, "PUT", json={"events": ["ended", "end_soon", "ended"], "other": 1}).json["mail"]
+    assert chosen == {**usual, "events": ["end_soon", "ended"], "chosen": True}
+    assert ask(house, "PUT", json={"daily": True}).json["mail"] == {**chosen, "daily": True}
+    assert ask(house, "GET").json["mail"] == {**chosen, "daily": True}
+    assert ask(house, "GET", "colleague").json["mail"] == usual
+    assert ask(house, "PUT", json={"events": []}).json["mail"]["events"] == []
+    assert ask(house, "PUT", json={"events": None, "daily": False}).json["mail"] == usual
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ({"events": "ended"}, "The events are a list of words, or null: created, "),
+        ({"events": [1]}, "The events are a list of words, or null: created, "),
+        ({"events": ["sold"]}, "There is no such event. The events are created, "),
+        ({"daily": 1}, "daily"),
+        ({"daily": None}, "daily"),
+    ],
+)
+def test_a_choice_that_makes_no_sense_is_refused(house: House, body: Any, told: str) -> None:
+    refused = ask(house, "PUT", json=body)
+    assert refused.status_code == 400
+    assert told in refused.json["error_message"]
+
+
+def test_the_version_before_has_no_mail(house: House) -> None:
+    assert ask(house, "GET", version="1.23").status_code == 404
 
 
 def test_operators_see_what_waits_and_what_became_of_it() -> None:

@@ -120,6 +120,9 @@ DELETE /v1/feeds/{feed_id}                    absent 401  403  403  404  404  40
 GET    /v1/feeds/{feed_secret}.ics            there  200  200  200  200  200  200  200  200  200  200  200
 GET    /v1/feeds/{feed_secret}.ics            absent 404  404  404  404  404  404  404  404  404  404  404
 
+GET    /v1/mail                               -      401  403  403  403  200  200  200  200  200  200  200
+PUT    /v1/mail                               -      401  403  403  403  200  200  200  200  200  200  200
+
 GET    /v1/capacity                           -      401  403  403  403  200  200  200  200  200  200  200
 GET    /v1/usage                              -      401  403  403  403  200  200  200  200  200  200  200
 GET    /v1/services                           -      401  403  403  403  403  403  403  403  403  200  200
@@ -204,6 +207,7 @@ SINCE_LATER = (
     "/v1/subscriptions/{subscription_id}/events",
     "/v1/feeds",
     "/v1/feeds/{feed_id}",
+    "/v1/mail",
 )
 """Paths that API 1.0 has not."""
 SPOOFED = {
@@ -283,6 +287,7 @@ class Scene:
             },
             ("POST", "/v1/subscriptions"): SUBSCRIPTION,
             ("POST", "/v1/feeds"): {},
+            ("PUT", "/v1/mail"): {"daily": True},
             ("PUT", "/v1/subscriptions/{subscription_id}"): {"name": "changed"},
             ("POST", "/v1/maintenances"): {
                 **AWAY,

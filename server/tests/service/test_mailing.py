@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +14,8 @@ from smtp_server import MailServer
 
 from blazar.adapters.mail import MailSettings, SmtpSender, templates
 from blazar.adapters.memory import MemoryDatabase
-from blazar.domain.errors import CloudRefused, CloudUnavailable
+from blazar.domain.errors import CloudRefused, CloudUnavailable, TooLate
+from blazar.domain.mail import MailChoice
 from blazar.domain.subscription import LeaseEvent
 from blazar.engine.mailing import (
     AWAY,
@@ -30,8 +31,11 @@ from blazar.engine.mailing import (
 )
 from blazar.engine.relay import Relay
 from blazar.engine.webhooks import Webhooks
+from blazar.service.commands import UpdateMail
+from blazar.service.context import Caller
+from blazar.service.mail_choices import MailChoices, OwnMail
 from blazar.service.mail_texts import MailTexts
-from blazar.service.mails import MOST_WAITING
+from blazar.service.mails import MOST_WAITING, MailPlan
 from blazar.service.metrics import NoMetrics
 
 from .test_webhooks import Receivers
@@ -46,7 +50,7 @@ LEASE = {
     "trust_id": "t",
     "reservations": [{"resource_type": "physical:host"}],
 }
-MAILED = frozenset(LeaseEvent) - {LeaseEvent.UPDATED}
+MAILED = MailPlan(True, frozenset(LeaseEvent) - {LeaseEvent.UPDATED})
 
 
 class Counted(NoMetrics):
@@ -88,6 +92,7 @@ class Site:
             MailTexts(templates(None)),
             self.address,
             self.clock,
+            MAILED,
             self.metrics,
             monotonic=lambda: 0.0,
             processor=lambda: self.used,
@@ -103,9 +108,15 @@ class Site:
         self.database.transact(lambda u: u.outbox.put(event, payload, self.clock.now()))
 
     def match(self) -> None:
-        webhooks = Webhooks(self.database, Receivers(), self.clock, mailed=MAILED)
+        webhooks = Webhooks(self.database, Receivers(), self.clock, mail=MAILED)
         while webhooks.match():
             pass
+
+    def choose(self, user: str = "u1", **command: Any) -> OwnMail:
+        use_cases = MailChoices(self.database, self.clock, MAILED)
+        chosen = use_cases.update(UpdateMail(**command), Caller(user, "p1"))
+        assert use_cases.get(user) == chosen
+        return chosen
 
     def round(self, manager: Mailing | None = None) -> float:
         self.match()
@@ -149,7 +160,7 @@ def test_the_user_of_a_lease_is_told_once(site: Site) -> None:
 
 def test_the_relay_keeps_what_is_mailed_before_it_delivers(site: Site) -> None:
     site.happens()
-    Relay(site.database, Notifier(), site.clock, mailed=MAILED).deliver()
+    Relay(site.database, Notifier(), site.clock, mail=MAILED).deliver()
     site.match()
     assert site.waiting() == 1
     site.round()
@@ -348,3 +359,88 @@ def test_a_lease_without_a_user_is_told_to_none(site: Site) -> None:
     site.happens(user="")
     site.round()
     assert (site.subjects, site.waiting()) == ([], 0)
+
+
+def test_each_user_is_told_what_this_user_wants(site: Site) -> None:
+    site.choose("u1", events=(LeaseEvent.ENDED, LeaseEvent.UPDATED))
+    site.choose("u2", events=())
+    for user in ("u1", "u2", "u3"):
+        site.happens(user)
+        site.happens(user, "lease.update")
+    site.round()
+    assert site.subjects == [
+        ("u1@example.com", "Lease training was changed"),
+        ("u3@example.com", "Lease training was created"),
+    ]
+
+
+def test_a_choice_is_changed_bit_by_bit_and_given_up(site: Site) -> None:
+    assert site.choose(is_daily=True).choice == MailChoice(None, True)
+    assert site.choose(events=(LeaseEvent.ENDED,)).choice == MailChoice((LeaseEvent.ENDED,), True)
+    assert site.choose(is_daily=False).choice == MailChoice((LeaseEvent.ENDED,), False)
+    own = site.choose(events=None)
+    assert own.choice == MailChoice()
+    assert (own.is_sent, set(own.usual)) == (True, MAILED.events)
+
+
+def test_a_user_who_wants_no_mail_gets_none_of_what_waits(site: Site) -> None:
+    site.happens()
+    site.match()
+    site.choose(events=())
+    site.round()
+    assert (site.subjects, site.waiting()) == ([], 0)
+
+
+def test_a_choice_that_comes_too_late_is_not_made(site: Site) -> None:
+    use_cases = MailChoices(site.database, site.clock, MAILED)
+    with pytest.raises(TooLate):
+        use_cases.update(UpdateMail(events=()), Caller("u1", "p1", deadline=site.clock.now()))
+    assert use_cases.get("u1").choice == MailChoice()
+
+
+def test_a_user_who_wants_one_mail_a_day_gets_it_at_the_hour(site: Site) -> None:
+    site.choose(is_daily=True)
+    hour = timedelta(hours=1)
+    mails: list[datetime] = []
+    for number in range(60):
+        if number in (0, 1, 2, 30):
+            site.happens(lease=f"l{number}", name=f"n{number}")
+        site.round()
+        if len(site.server.messages) > len(mails):
+            mails.append(site.clock.now())
+        site.passes(hour)
+    assert [subject for _, subject in site.subjects] == ["3 changes of your leases", "Lease n30 was created"]
+    assert [each.hour for each in mails] == [MAILED.daily_hour] * 2
+    assert site.metrics.settled == {"sent": 4}
+
+
+def test_who_wants_each_mail_again_gets_at_once_what_waits(site: Site) -> None:
+    site.choose(is_daily=True)
+    site.happens()
+    site.round()
+    assert site.subjects == []
+    site.choose(is_daily=False)
+    site.round()
+    assert len(site.subjects) == 1
+
+
+def test_what_happens_while_the_daily_mail_is_sent_waits_for_the_next(site: Site) -> None:
+    site.choose(is_daily=True)
+    site.happens()
+    site.match()
+    site.passes(timedelta(days=1))
+    asked = site.address
+
+    def meanwhile(user_id: str) -> str | None:
+        site.happens(lease="l2", name="later")
+        site.match()
+        return asked(user_id)
+
+    site.mailing._addresses = Addresses(meanwhile, site.clock)
+    site.round()
+    site.passes(timedelta(hours=1))
+    site.round()
+    assert [subject for _, subject in site.subjects] == ["Lease training was created"]
+    site.passes(timedelta(days=1))
+    site.round()
+    assert site.subjects[1][1] == "Lease later was created"

@@ -109,6 +109,22 @@ def test_a_sender_has_to_be_an_address(server: MailServer) -> None:
         SmtpSender(settings(server, sender="nonsense"))
 
 
+@pytest.mark.parametrize("url", ["https://cloud.example.com/how?to=choose#mail", "mailto:help@example.com"])
+def test_mail_programs_are_told_where_to_choose(server: MailServer, url: str) -> None:
+    sender = SmtpSender(settings(server, choice_url=url))
+    assert sender.send(MAIL)
+    sender.rest()
+    assert server.messages[0]["List-Unsubscribe"] == f"<{url}>"
+    footer = MailTexts(templates(None), "", url).write(MailBatch("u1", [item()], 0, 0, "t")).body
+    assert footer.endswith(f"mail set --help\n{url}\n")
+
+
+@pytest.mark.parametrize("url", ["ftp://a", "https://a>b", "https://a b", "script:x", "https://a\r\nTo: x"])
+def test_an_address_where_to_choose_is_one(server: MailServer, url: str) -> None:
+    with pytest.raises(ValueError, match=r"\[mail\] choice_url"):
+        SmtpSender(settings(server, choice_url=url))
+
+
 def test_what_the_server_refuses_for_good_and_for_now(server: MailServer) -> None:
     sender = SmtpSender(settings(server))
     server.answers = {"gone@example.com": "550 no such user", "full@example.com": "452 full"}

@@ -15,6 +15,7 @@ from blazarclient.v1.availability import AvailabilityManager
 from blazarclient.v1.capacity import Capacity
 from blazarclient.v1.feeds import Feeds
 from blazarclient.v1.leases import Leases
+from blazarclient.v1.mail import Mail
 from blazarclient.v1.maintenances import Maintenances
 from blazarclient.v1.offers import Offers
 from blazarclient.v1.quotas import Quotas
@@ -31,7 +32,7 @@ _LOG = logging.getLogger(__name__)
 
 class Client:
     """The calls of the API, in groups: `lease`, `allocation`, `capacity`, `availability`, `offer`,
-    `waitlist`, `maintenance`, `subscription`, `feed`, `quota`, `service`, `usage`, and those of the
+    `waitlist`, `maintenance`, `subscription`, `feed`, `mail`, `quota`, `service`, `usage`, and those of the
     installed kinds.
 
     The client takes a keystoneauth `session`; further arguments (`interface`, `region_name`,
@@ -66,6 +67,7 @@ class Client:
         self.maintenance = Maintenances(transport)
         self.subscription = Subscriptions(transport)
         self.feed = Feeds(transport)
+        self.mail = Mail(transport)
         self.service = Services(transport)
         self.usage = Usage(transport)
 

@@ -91,6 +91,7 @@ _NOUNS = (
     "waitlist",
     "subscription",
     "feed",
+    "mail",
     "quota",
     "usage",
     "service",

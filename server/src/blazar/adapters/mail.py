@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 import smtplib
 import socket
 import ssl
@@ -24,6 +25,7 @@ SERVICE = "The mail server"
 CLOSING = 421
 """What a server answers that is about to close the connection, whatever it was asked."""
 
+LINK = re.compile(r"(?:https?://|mailto:)[!-;=?-~]+")
 ENCODED = "=?"
 """What begins an encoded word. The standard library decodes them in what it is given, and writes a line's end
 that was hidden in one into the header."""
@@ -43,10 +45,12 @@ class MailSettings:
     timeout: float = 10.0
     """Seconds within which each answer of the server has to come."""
     cafile: str | None = None
+    choice_url: str = ""
+    """Where users read how to be told less."""
 
 
 class SmtpSender:
-    """The MailSender over SMTP. Raises ValueError where ``sender`` is no address."""
+    """The MailSender over SMTP. Raises ValueError where ``sender`` or ``choice_url`` is no address."""
 
     def __init__(self, settings: MailSettings) -> None:
         self._settings = settings
@@ -54,6 +58,8 @@ class SmtpSender:
         parsed = _address(address)
         if parsed is None:
             raise ValueError(f"[mail] sender: '{settings.sender}' is not one address")
+        if settings.choice_url and not LINK.fullmatch(settings.choice_url):
+            raise ValueError(f"[mail] choice_url: '{settings.choice_url}' is no address of https: or mailto:")
         self._from = Address(name, addr_spec=parsed.addr_spec)
         self._tls = ssl.create_default_context(cafile=settings.cafile)
         self._connection: smtplib.SMTP | None = None
@@ -134,6 +140,8 @@ class SmtpSender:
         message["Message-ID"] = f"<{_token(mail.name)}@{domain}>"
         if mail.thread is not None:
             message["References"] = f"<{_token(mail.thread)}@{domain}>"
+        if self._settings.choice_url:
+            message["List-Unsubscribe"] = f"<{self._settings.choice_url}>"
         message["Auto-Submitted"] = "auto-generated"
         message.set_content(mail.body, cte="quoted-printable")
         return message

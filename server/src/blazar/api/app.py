@@ -31,6 +31,8 @@ from blazar.api.idempotency import IDEMPOTENCY_KEY
 from blazar.api.lease_deletions import SINCE as SINCE_DELETIONS
 from blazar.api.lease_deletions import LeaseDeletions
 from blazar.api.leases import LeaseActions
+from blazar.api.mail import SINCE as SINCE_MAIL
+from blazar.api.mail import MailActions
 from blazar.api.maintenances import MaintenanceActions
 from blazar.api.metrics import Exposition, with_metrics
 from blazar.api.offers import OfferActions
@@ -45,6 +47,7 @@ from blazar.api.schemas.capacity import CapacityQuery
 from blazar.api.schemas.feeds import FeedCreate
 from blazar.api.schemas.leases import CREATE, UPDATE, LeaseCreate, LeaseUpdate
 from blazar.api.schemas.lists import FeedsQuery, LeasesQueryByPriority, LeasesToDelete, SubscriptionsQuery
+from blazar.api.schemas.mail import MailUpdate
 from blazar.api.schemas.maintenances import MaintenanceCreate
 from blazar.api.schemas.offers import OfferCreate
 from blazar.api.schemas.quotas import QuotaUpdate
@@ -60,6 +63,7 @@ from blazar.api.usage import SINCE as SINCE_USAGE
 from blazar.api.views import capacity as capacity_views
 from blazar.api.views import feeds as feed_views
 from blazar.api.views import leases as lease_views
+from blazar.api.views import mail as mail_views
 from blazar.api.views import maintenances as maintenance_views
 from blazar.api.views import quotas as quota_views
 from blazar.api.views import subscriptions as subscription_views
@@ -101,6 +105,7 @@ SUBSCRIPTION = TypeAdapter(subscription_views.SubscriptionReply)
 SUBSCRIPTIONS = TypeAdapter(subscription_views.SubscriptionsReply)
 EVENTS = TypeAdapter(str)
 FEED_REPLY = TypeAdapter(feed_views.FeedReply)
+MAIL = TypeAdapter(mail_views.MailReply)
 FEEDS = TypeAdapter(feed_views.FeedsReply)
 CALENDAR_FILE = TypeAdapter(str)
 SERVICES = TypeAdapter(ServicesReply)
@@ -126,6 +131,7 @@ def routes(
     offers = OfferActions(service, kinds, authorizer, explanations)
     maintenances = MaintenanceActions(service, authorizer)
     subscriptions = SubscriptionActions(service, authorizer, streams)
+    mail = MailActions(service, authorizer)
     feeds = FeedActions(service, authorizer, has_dashboard)
     ask = AvailabilityActions(service, kinds, authorizer, tells_shortages).ask
     # fmt: off
@@ -182,6 +188,9 @@ def routes(
         Route("DELETE", "/v1/feeds/{feed_id}", feeds.delete, 204, since=(1, 17)),
         Route("GET",    FEED, feeds.read, reply=CALENDAR_FILE, headers=(IF_FEED_HAS_CHANGED,),
               media_type=CALENDAR, public=True),
+
+        Route("GET", "/v1/mail", mail.show, reply=MAIL, since=SINCE_MAIL),
+        Route("PUT", "/v1/mail", mail.update, body=MailUpdate, reply=MAIL, since=SINCE_MAIL),
 
         Route("GET",    "/v1/quotas", quotas.list, reply=QUOTAS),
         Route("GET",    "/v1/quotas/{project_id}", quotas.show, reply=QUOTA),

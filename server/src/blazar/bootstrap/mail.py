@@ -10,13 +10,14 @@ from blazar.adapters.mail import MailSettings, SmtpSender, templates
 from blazar.domain.subscription import LeaseEvent
 from blazar.engine.mailing import CALL_SECONDS, Mailing
 from blazar.service.mail_texts import MailTexts
+from blazar.service.mails import MailPlan
 from blazar.service.metrics import Metrics
 from blazar.service.ports import Clock, Cloud, Database
 
 
-def mailed_events(conf: cfg.ConfigOpts) -> frozenset[LeaseEvent]:
-    """Return the events of which users are told by mail."""
-    return frozenset(LeaseEvent(each) for each in conf.mail.events) if conf.mail.host else frozenset()
+def mail_plan(conf: cfg.ConfigOpts) -> MailPlan:
+    events = frozenset(LeaseEvent(each) for each in conf.mail.events)
+    return MailPlan(bool(conf.mail.host), events, conf.mail.daily_hour)
 
 
 def build_mailing(
@@ -27,7 +28,7 @@ def build_mailing(
         return ()
     sender, texts = mail_sender(conf), mail_texts(conf)
     ask = cloud.for_request(lambda: CALL_SECONDS).identity.email
-    return (Mailing(database, sender, texts, ask, clock, metrics),)
+    return (Mailing(database, sender, texts, ask, clock, mail_plan(conf), metrics),)
 
 
 def require_mail(conf: cfg.ConfigOpts) -> None:
@@ -48,9 +49,10 @@ def mail_sender(conf: cfg.ConfigOpts) -> SmtpSender:
         own.password,
         own.timeout,
         own.cafile,
+        own.choice_url,
     )
     return SmtpSender(settings)
 
 
 def mail_texts(conf: cfg.ConfigOpts) -> MailTexts:
-    return MailTexts(templates(conf.mail.templates), conf.mail.dashboard_url)
+    return MailTexts(templates(conf.mail.templates), conf.mail.dashboard_url, conf.mail.choice_url)

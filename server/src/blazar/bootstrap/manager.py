@@ -16,7 +16,7 @@ from blazar.adapters.metrics import PrometheusMetrics
 from blazar.adapters.notifications import chosen_notifier
 from blazar.adapters.webhooks import HttpSender
 from blazar.bootstrap.cloud import build_cloud
-from blazar.bootstrap.mail import build_mailing, mailed_events
+from blazar.bootstrap.mail import build_mailing, mail_plan
 from blazar.bootstrap.quotas import quota_settings
 from blazar.bootstrap.settings import (
     displacement_settings,
@@ -125,8 +125,8 @@ class Manager:
             metrics,
         )
         self.loop = EventLoop(database, self._events, clock, engine_settings(conf), metrics, tracing)
-        mailed = mailed_events(conf)
-        self._relay = Relay(database, notifier, clock, metrics, mailed=mailed)
+        mail = mail_plan(conf)
+        self._relay = Relay(database, notifier, clock, metrics, mail=mail)
         self._patience = timedelta(seconds=conf.graceful_shutdown_timeout)
         dependencies = Dependencies(database, cloud, kinds, clock)
         healing = Healing(
@@ -157,7 +157,7 @@ class Manager:
                 clock,
                 timedelta(hours=conf.subscriptions.give_up_hours),
                 metrics,
-                mailed=mailed,
+                mail=mail,
             ),
             *build_mailing(conf, database, cloud, clock, metrics),
             *([authenticating] if authenticating else ()),
@@ -189,6 +189,7 @@ class Manager:
             displacement_settings(conf),
             feed_settings(conf),
             late_binding_settings(conf, kinds),
+            mail,
         )
         look = timedelta(seconds=conf.manager.waitlist_look_seconds)
         promoting = Promoting(database, self.use_cases.waitlist, clock, look, metrics)

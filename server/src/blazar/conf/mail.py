@@ -50,8 +50,15 @@ OPTIONS = (
         "events",
         item_type=types.String(choices=[each.value for each in LeaseEvent]),
         default=list(EVENTS),
-        help="What users are told of their own leases: words that subscriptions have, such as created or "
-        "end_soon.",
+        help="What users are told of their own leases who have not chosen anything else: words that "
+        "subscriptions have, such as created or end_soon.",
+    ),
+    cfg.IntOpt(
+        "daily_hour",
+        default=6,
+        min=0,
+        max=23,
+        help="When the mails of users go out who want one a day: the hour, in UTC.",
     ),
     cfg.StrOpt(
         "templates",
@@ -63,6 +70,12 @@ OPTIONS = (
         help="The address of the calendar page for users, such as "
         "https://reservation.example.com/dashboard. Mails then have links to leases, by which they can be "
         "extended.",
+    ),
+    cfg.StrOpt(
+        "choice_url",
+        default="",
+        help="Where users read how to choose what they are told, or whom they may ask: an address of a page, "
+        "or mailto: with an address of mail. Mail programs offer it as a way to unsubscribe.",
     ),
     cfg.FloatOpt(
         "timeout",

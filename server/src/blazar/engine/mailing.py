@@ -19,8 +19,9 @@ from blazar.engine.threads import LongLivedThread
 from blazar.engine.webhooks import Pace
 from blazar.service.health import ThreadHealth
 from blazar.service.mail_texts import MailTexts
+from blazar.service.mails import USUAL, MailPlan
 from blazar.service.metrics import NO_METRICS, Metrics
-from blazar.service.ports import Clock, Database, MailBatch, MailSender, OutgoingMail
+from blazar.service.ports import Clock, Database, MailBatch, MailSender, OutgoingMail, UnitOfWork
 
 LOG = logging.getLogger(__name__)
 USERS = 20
@@ -81,6 +82,7 @@ class Mailing:
         texts: MailTexts,
         ask: Callable[[str], str | None],
         clock: Clock,
+        plan: MailPlan,
         metrics: Metrics = NO_METRICS,
         interval: timedelta = timedelta(seconds=5),
         monotonic: Callable[[], float] = time.monotonic,
@@ -93,6 +95,7 @@ class Mailing:
         self._texts = texts
         self._addresses = Addresses(ask, clock)
         self._clock = clock
+        self._plan = plan
         self._metrics = metrics
         self._interval = interval.total_seconds()
         self._processor = processor
@@ -164,8 +167,13 @@ class Mailing:
         return "sent" if self._sender.send(mail) else "refused"
 
     def _settle(self, batch: MailBatch, outcome: str) -> None:
-        due = self._clock.now() + BETWEEN
-        self._database.transact(lambda uow: uow.mails.settle(batch, due))
+        user_id, then = batch.user_id, self._clock.now() + BETWEEN
+
+        def work(uow: UnitOfWork) -> None:
+            choice = uow.mails.choices([user_id]).get(user_id, USUAL)
+            uow.mails.settle(batch, choice.due(then, self._plan.daily_hour))
+
+        self._database.transact(work)
         self._metrics.mails_settled(outcome, len(batch.items))
         if batch.left_out:
             self._metrics.mails_settled("left_out", batch.left_out)

@@ -3,13 +3,13 @@ delivered."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from blazar.domain.errors import Stale
-from blazar.domain.subscription import LeaseEvent
 from blazar.engine.threads import LongLivedThread
 from blazar.service.health import ThreadHealth
+from blazar.service.mails import NO_MAIL, MailPlan
 from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.ports import Clock, Database, Notification, Notifier, UnitOfWork
 from blazar.service.webhooks import match
@@ -30,14 +30,14 @@ class Relay:
         clock: Clock,
         metrics: Metrics = NO_METRICS,
         interval: timedelta = timedelta(seconds=1),
-        mailed: Collection[LeaseEvent] = (),
+        mail: MailPlan = NO_MAIL,
     ) -> None:
         self._database = database
         self._notifier = notifier
         self._clock = clock
         self._metrics = metrics
         self._interval = interval.total_seconds()
-        self._mailed = mailed
+        self._mail = mail
         self._thread = LongLivedThread("relay", self._drain, first_wait=self._interval)
 
     def start(self) -> None:
@@ -79,7 +79,7 @@ class Relay:
         taken = uow.outbox.take(BATCH, now, now + HOLD)
         if taken:
             # What is delivered is gone, so it is compared with the subscriptions before.
-            match(uow, taken, now, self._mailed)
+            match(uow, taken, now, self._mail)
         return taken
 
     def _record(self, delivered: Sequence[int], waiting: Sequence[int]) -> None:

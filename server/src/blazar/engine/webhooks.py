@@ -11,16 +11,16 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
 from uuid import uuid4
 
 from blazar.domain.errors import BlazarError, NotDelivered, Stale
-from blazar.domain.subscription import LeaseEvent
 from blazar.engine.threads import LongLivedThread
 from blazar.service.health import ThreadHealth
+from blazar.service.mails import NO_MAIL, MailPlan
 from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.ports import (
     Clock,
@@ -119,7 +119,7 @@ class Webhooks:
         interval: timedelta = timedelta(seconds=1),
         monotonic: Callable[[], float] = time.monotonic,
         processor: Callable[[], float] = time.thread_time,
-        mailed: Collection[LeaseEvent] = (),
+        mail: MailPlan = NO_MAIL,
     ) -> None:
         """``processor`` tells the seconds of processor time of this thread."""
         self._database = database
@@ -128,7 +128,7 @@ class Webhooks:
         self._gives_up_after = gives_up_after
         self._metrics = metrics
         self._interval = interval.total_seconds()
-        self._mailed = mailed
+        self._mail = mail
         self._monotonic = monotonic
         self._processor = processor
         self._pace = Pace(SHARE, BURST, monotonic)
@@ -174,7 +174,7 @@ class Webhooks:
 
         def work(uow: UnitOfWork) -> int:
             found = uow.outbox.unmatched(BATCH)
-            match(uow, found, now, self._mailed)
+            match(uow, found, now, self._mail)
             return len(found)
 
         return self._database.transact(work)

@@ -125,6 +125,14 @@ class CreateFeed:
 
 
 @dataclass(frozen=True, slots=True)
+class UpdateMail:
+    """What the caller wants to be told by mail; without events, what the operator has told."""
+
+    events: tuple[LeaseEvent, ...] | Unset | None = UNSET
+    is_daily: bool | Unset = UNSET
+
+
+@dataclass(frozen=True, slots=True)
 class ByDuration:
     """The dates of a new lease by how long it lasts: its end is not looked at."""
 

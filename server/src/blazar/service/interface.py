@@ -31,6 +31,7 @@ from blazar.service.commands import (
     ReservationsChange,
     SetLifetime,
     UpdateLease,
+    UpdateMail,
     UpdateSubscription,
 )
 from blazar.service.context import Caller
@@ -38,6 +39,7 @@ from blazar.service.explanations import Explanation
 from blazar.service.feeds import FeedContent
 from blazar.service.health import ManagerHealth
 from blazar.service.leases import DisplacingPreview
+from blazar.service.mail_choices import OwnMail
 from blazar.service.maintenances import LifetimeDecision, MaintenanceDecision
 from blazar.service.pages import ResourcePage
 from blazar.service.ports import LeasePage, LeaseQuery, ListPage
@@ -402,6 +404,17 @@ class FeedsInterface(Protocol):
         ...
 
 
+class MailInterface(Protocol):
+    def get(self, user_id: str) -> OwnMail:
+        """Return what a user is told by mail."""
+        ...
+
+    @call_options(once=True)
+    def update(self, command: UpdateMail, caller: Caller) -> OwnMail:
+        """Store what the caller wants to be told by mail."""
+        ...
+
+
 class HealthInterface(Protocol):
     @call_options(patience=3.0)
     def read(self) -> ManagerHealth:
@@ -499,6 +512,7 @@ INTERFACES: Mapping[str, type] = {
     "buffers": BuffersInterface,
     "subscriptions": SubscriptionsInterface,
     "feeds": FeedsInterface,
+    "mail": MailInterface,
     "quotas": QuotasInterface,
     "capacity": CapacityInterface,
     "timeline": TimelineInterface,

@@ -25,7 +25,7 @@ OF_LEASE = frozenset({"name", "id", "project", "resources", "start", "end", "sta
 VALUES: Mapping[str, frozenset[str]] = {
     **{each.value: OF_LEASE | {DETAILS, FOOTER} for each in LeaseEvent},
     DETAILS: OF_LEASE,
-    FOOTER: frozenset({"dashboard"}),
+    FOOTER: frozenset({"dashboard", "choice"}),
     DIGEST: frozenset({"number", "entries", "left_out", FOOTER}),
 }
 """The values of each template."""
@@ -44,15 +44,17 @@ class MailText:
 class MailTexts:
     """Writes mails from templates, whose texts are given by name."""
 
-    def __init__(self, templates: Mapping[str, str], dashboard: str = "") -> None:
-        """``dashboard`` is the address of the calendar page, where there is one. Raises ValueError where a
-        template has a value that is not known, or no subject."""
+    def __init__(self, templates: Mapping[str, str], dashboard: str = "", choice: str = "") -> None:
+        """``dashboard`` is the address of the calendar page, ``choice`` the one where users read how to
+        choose what they are told. Raises ValueError where a template has a value that is not known, or no
+        subject."""
         self._templates = {name: _checked(name, templates[name]) for name in TEMPLATES}
         self._dashboard = dashboard.rstrip("/")
+        self._choice = choice
 
     def write(self, batch: MailBatch) -> MailText:
         """Return the mail that tells all of a batch."""
-        footer = _filled(self._templates[FOOTER], {"dashboard": self._dashboard})
+        footer = _filled(self._templates[FOOTER], {"dashboard": self._dashboard, "choice": self._choice})
         if len(batch.items) == 1 and not batch.left_out:
             return self._of_one(batch.items[0], footer)
         values = {

@@ -23,6 +23,8 @@ from blazar.service.leases import (
     LeaseSettings,
     WaitSettings,
 )
+from blazar.service.mail_choices import MailChoices
+from blazar.service.mails import NO_MAIL, MailPlan
 from blazar.service.maintenances import Buffers, Lifetimes, Maintenances
 from blazar.service.maintenances.assessor import Assessor
 from blazar.service.metrics import NO_METRICS, Metrics
@@ -75,6 +77,7 @@ class UseCases:
         displacement: DisplacementSettings | None = None,
         feeds: FeedSettings | None = None,
         late_binding: LateBindingSettings | None = None,
+        mail: MailPlan = NO_MAIL,
     ) -> None:
         database, cloud = dependencies.database, dependencies.cloud
         kinds, clock = dependencies.kinds, dependencies.clock
@@ -150,6 +153,7 @@ class UseCases:
                 database, kinds, clock, subscriptions or SubscriptionSettings(), capacity.get
             ),
             "feeds": self.feeds,
+            "mail": MailChoices(database, clock, mail),
             "services": Services(database, clock),
             "usage": self.usage,
             "availability": availability,

@@ -5,14 +5,14 @@ lease waits for it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from blazar.domain.lease.event import EventType
 from blazar.domain.lease.lease import LeaseStatus
 from blazar.domain.subscription import LeaseEvent, Subscription
-from blazar.service.mails import keep_mails
+from blazar.service.mails import NO_MAIL, MailPlan, keep_mails
 from blazar.service.notifications import (
     LEASE_CREATE,
     LEASE_DELETE,
@@ -67,10 +67,10 @@ def match(
     uow: UnitOfWork,
     notifications: Sequence[Notification],
     now: datetime,
-    mailed: Collection[LeaseEvent] = (),
+    mail: MailPlan = NO_MAIL,
 ) -> int:
     """Store a message for each subscription that one of these notifications concerns, and return how many.
-    What is ``mailed`` is stored for the users of the leases.
+    What is told by ``mail`` is stored for the users of the leases.
 
     Raises Stale where another manager has done so."""
     new = [each for each in notifications if not each.matched]
@@ -87,7 +87,7 @@ def match(
         if _wants(subscription, notification, event)
     ]
     put(uow, watching, matches, now)
-    keep_mails(uow, told, mailed, now)
+    keep_mails(uow, told, mail, now)
     return len(matches)
 
 

@@ -8,17 +8,19 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Insert, Row, and_, case, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, Insert, Row, Table, and_, case, delete, func, insert, or_, select, update
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.sql.elements import ColumnElement
 
 from blazar.adapters.db.selections import chunks
-from blazar.adapters.db.tables import mail_items, mail_lanes
+from blazar.adapters.db.tables import mail_choices, mail_items, mail_lanes
+from blazar.domain.mail import MailChoice
 from blazar.domain.subscription import LeaseEvent
 from blazar.service.ports import LONGEST_MAIL_DELAY, MOST_FORGOTTEN, MailBatch, MailItem
 
 L = mail_lanes.c
 M = mail_items.c
+C = mail_choices.c
 EVENTS = frozenset(each.value for each in LeaseEvent)
 
 
@@ -35,7 +37,13 @@ class SqlMails:
     def put(self, user_id: str, items: Sequence[MailItem], left_out: int, due: datetime) -> None:
         # The row is locked from here on: the items of a user are committed in the order of their ids.
         lane = {"user_id": user_id, "waiting": len(items), "left_out": left_out, "due": due, "attempts": 0}
-        self._connection.execute(_added(self._connection.dialect.name, lane))
+        # MySQL goes by this order: the first one has to see what waited before.
+        more = [
+            ("due", case((and_(L.waiting <= 0, L.due < due), due), else_=L.due)),
+            ("waiting", L.waiting + len(items)),
+            ("left_out", L.left_out + left_out),
+        ]
+        self._connection.execute(_put(self._connection.dialect.name, mail_lanes, lane, more))
         rows = [
             {
                 "user_id": user_id,
@@ -85,6 +93,24 @@ class SqlMails:
     def put_off(self, batch: MailBatch, due: datetime, attempts: int) -> None:
         self._update(batch.user_id, L.token == batch.token, token=None, due=due, attempts=attempts)
 
+    def choices(self, user_ids: Collection[str]) -> Mapping[str, MailChoice]:
+        found = select(mail_choices).where(C.user_id.in_(sorted(user_ids)))
+        return {row.user_id: _choice(row) for row in self._connection.execute(found)}
+
+    def choose(
+        self, user_id: str, choice: MailChoice, unwanted: Collection[LeaseEvent], due: datetime
+    ) -> None:
+        if choice == MailChoice():
+            self._connection.execute(delete(mail_choices).where(C.user_id == user_id))
+        else:
+            events = None if choice.events is None else [each.value for each in choice.events]
+            row = {"user_id": user_id, "events": events, "is_daily": choice.is_daily}
+            self._connection.execute(_put(self._connection.dialect.name, mail_choices, row, [*row.items()]))
+        words = [each.value for each in unwanted]
+        gone = delete(mail_items).where(M.user_id == user_id, M.event.in_(words))
+        self._update(user_id, waiting=L.waiting - self._connection.execute(gone).rowcount)
+        self._update(user_id, L.token.is_(None), L.attempts == 0, L.waiting > 0, due=due)
+
     def count(self) -> int:
         return self._connection.scalar(select(func.count()).select_from(mail_items)) or 0
 
@@ -111,18 +137,18 @@ def _item(row: Row[Any]) -> MailItem:
     return MailItem(row.user_id, LeaseEvent(row.event), row.document, row.created_at, row.id)
 
 
-def _added(dialect: str, lane: Mapping[str, Any]) -> Insert:
-    """Return what adds to the row of a user, whether it is there or not."""
-    # MySQL goes by this order: the first one has to see what waited before.
-    more = [
-        ("due", case((and_(L.waiting <= 0, L.due < lane["due"]), lane["due"]), else_=L.due)),
-        ("waiting", L.waiting + lane["waiting"]),
-        ("left_out", L.left_out + lane["left_out"]),
-    ]
+def _choice(row: Row[Any]) -> MailChoice:
+    # What a newer version may have written is for that version to tell.
+    events = None if row.events is None else tuple(LeaseEvent(each) for each in row.events if each in EVENTS)
+    return MailChoice(events, row.is_daily)
+
+
+def _put(dialect: str, table: Table, row: Mapping[str, Any], changes: Sequence[tuple[str, Any]]) -> Insert:
+    """Return what makes the row of a user, or changes it where it is there."""
     if dialect == "postgresql":
-        added = postgresql.insert(mail_lanes).values(**lane)
-        return added.on_conflict_do_update(index_elements=["user_id"], set_=dict(more))
+        added = postgresql.insert(table).values(**row)
+        return added.on_conflict_do_update(index_elements=["user_id"], set_=dict(changes))
     if dialect == "sqlite":
-        here = sqlite.insert(mail_lanes).values(**lane)
-        return here.on_conflict_do_update(index_elements=["user_id"], set_=dict(more))
-    return mysql.insert(mail_lanes).values(**lane).on_duplicate_key_update(more)
+        here = sqlite.insert(table).values(**row)
+        return here.on_conflict_do_update(index_elements=["user_id"], set_=dict(changes))
+    return mysql.insert(table).values(**row).on_duplicate_key_update(list(changes))

@@ -324,6 +324,14 @@ mail_items = _table(
     sqlite_autoincrement=True,
 )
 
+# What users want to be told by mail, of those who have chosen.
+mail_choices = _table(
+    "mail_choices",
+    Column("user_id", String(255), primary_key=True),
+    Column("events", Json),  # NULL for what the operator has told
+    Column("is_daily", Boolean, nullable=False),
+)
+
 # Calendars of leases, each read at an address with a secret in it, of which only the hash is here.
 feeds = _table(
     "feeds",

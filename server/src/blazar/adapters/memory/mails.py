@@ -8,6 +8,8 @@ from datetime import datetime
 
 from blazar.adapters.memory.state import HeldItem, MailLane, State
 from blazar.adapters.stored import through_json
+from blazar.domain.mail import MailChoice
+from blazar.domain.subscription import LeaseEvent
 from blazar.service.ports import LONGEST_MAIL_DELAY, MOST_FORGOTTEN, MailBatch, MailItem
 
 
@@ -57,6 +59,24 @@ class MemoryMails:
         lane = self._state.mail_lanes.get(batch.user_id)
         if lane is not None and lane.token == batch.token:
             self._state.mail_lanes[batch.user_id] = replace(lane, token=None, due=due, attempts=attempts)
+
+    def choices(self, user_ids: Collection[str]) -> Mapping[str, MailChoice]:
+        chosen = self._state.mail_choices
+        return {user_id: chosen[user_id] for user_id in user_ids if user_id in chosen}
+
+    def choose(
+        self, user_id: str, choice: MailChoice, unwanted: Collection[LeaseEvent], due: datetime
+    ) -> None:
+        if choice == MailChoice():
+            self._state.mail_choices.pop(user_id, None)
+        else:
+            self._state.mail_choices[user_id] = choice
+        for each in self._of(user_id):
+            if each.event in unwanted:
+                del self._state.mails[each.id]
+        lane = self._state.mail_lanes.get(user_id)
+        if lane is not None and lane.token is None and not lane.attempts and self._of(user_id):
+            self._state.mail_lanes[user_id] = replace(lane, due=due)
 
     def count(self) -> int:
         return len(self._state.mails)

@@ -12,6 +12,7 @@ from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.lease.maintenance import Maintenance
 from blazar.domain.lease.offer import Offer
 from blazar.domain.lease.utilization import Utilization
+from blazar.domain.mail import MailChoice
 from blazar.domain.quota import Use
 from blazar.domain.resource import Allocation, Registration
 from blazar.domain.subscription import Subscription
@@ -132,6 +133,7 @@ class State:
     mail_lanes: dict[str, MailLane] = field(default_factory=dict)  # by user
     mails: dict[int, HeldItem] = field(default_factory=dict)  # by id
     last_mail: int = 0
+    mail_choices: dict[str, MailChoice] = field(default_factory=dict)  # by user
 
     def leases_and_offers(self) -> Iterator[Lease]:
         """Return the leases, and those that offers would become."""
@@ -183,4 +185,5 @@ class State:
             mail_lanes=dict(self.mail_lanes),
             mails=dict(self.mails),
             last_mail=self.last_mail,
+            mail_choices=dict(self.mail_choices),
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
+from blazar.domain.mail import MailChoice
 from blazar.domain.subscription import LeaseEvent
 
 LONGEST_MAIL_DELAY = timedelta(hours=25)
@@ -83,6 +84,17 @@ class MailRepository(Protocol):
     def put_off(self, batch: MailBatch, due: datetime, attempts: int) -> None:
         """Give back what was taken, to be tried again at ``due``. Nothing is written where another manager
         has it."""
+        ...
+
+    def choices(self, user_ids: Collection[str]) -> Mapping[str, MailChoice]:
+        """Return the choices of these users. Those who have not chosen are left out."""
+        ...
+
+    def choose(
+        self, user_id: str, choice: MailChoice, unwanted: Collection[LeaseEvent], due: datetime
+    ) -> None:
+        """Store the choice of a user, remove what waits of unwanted events, and let the rest be due at
+        ``due``, unless a manager has it under way."""
         ...
 
     def count(self) -> int:
