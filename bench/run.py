@@ -10,6 +10,7 @@
 ``punctuality``  how late leases start and end on an idle machine (takes 13 minutes)
 ``planning``     planning alone, in memory
 ``capacity``     curves of the capacity alone, in memory
+``late-binding`` how much of what is possible is granted, against an exact solver: needs ortools
 ``dashboard``    the calendar page in Chromium, with 10,000 hosts and 100,000 reservations
 ``fairness``     a neighbour's creates while another project asks for the worst plans that it can
 ``beside``       upstream Blazar beside us, with tables and plots of its own: needs MariaDB, RabbitMQ and
@@ -36,6 +37,7 @@ import beside
 import capacity
 import dashboard
 import fairness
+import late_binding
 import planning
 import starts
 from seed import seed
@@ -156,6 +158,10 @@ def capacity_table(scratch: Path) -> list[Row]:
     return capacity.table()
 
 
+def late_binding_table(scratch: Path) -> list[Row]:
+    return late_binding.table()
+
+
 def fairness_table(scratch: Path) -> list[Row]:
     return [tuple(row) for row in fairness.table(scratch)]
 
@@ -183,6 +189,7 @@ def _markdown(rows: Sequence[Row]) -> str:
 TABLES: Mapping[str, Callable[[Path], list[Row]]] = {
     "planning": planning_table,
     "capacity": capacity_table,
+    "late-binding": late_binding_table,
     "dashboard": dashboard_table,
     "fairness": fairness_table,
     "requests": requests_table,

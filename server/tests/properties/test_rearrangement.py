@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from blazar.domain.planning.budget import Budget, CutShort
 from blazar.domain.planning.demand import Demand, Grouping, Order, PlanRequest
+from blazar.domain.planning.movable import Rearrangement
 from blazar.domain.planning.planner import plan_if_it_fits
-from blazar.domain.planning.rearrangement import Rearrangement, movable_ids, rearrange
+from blazar.domain.planning.rearrangement import movable_ids, rearrange
 from blazar.domain.resource import WHOLE, Allocation, Inventory, Pool, Resource, Usage
 from blazar.domain.time import Interval
 
@@ -48,8 +49,8 @@ class Puzzle:
     def world(self) -> World:
         return World(self.resources, self.allocations, self.request)
 
-    def rearranged(self, steps: int = STEPS) -> Rearrangement | None:
-        return rearrange(self.world.calendar.snapshot(), self.request, self.movable, Budget(steps))
+    def rearranged(self, chains: int | None = None) -> Rearrangement | None:
+        return rearrange(self.world.calendar.snapshot(), self.request, self.movable, Budget(STEPS), chains)
 
 
 def allocated(demand: Demand, places: dict[str, int], puzzle_interval: PlanRequest) -> tuple[Allocation, ...]:
@@ -312,6 +313,57 @@ def test_in_a_full_pool_room_is_made_if_and_only_if_there_is_any(seed: int) -> N
 @given(puzzles())
 def test_shared_hosts_are_found_if_and_only_if_there_are_any(puzzle: Puzzle) -> None:
     judge(puzzle)
+
+
+@settings(max_examples=examples(500), suppress_health_check=list(HealthCheck), deadline=None)
+@given(st.one_of(puzzles(wholes_only=True), st.integers(0, 2**32).map(in_the_way)))
+def test_what_is_planned_anew_is_sound(puzzle: Puzzle) -> None:
+    found = planned_anew(puzzle)
+    if found is not None:
+        check(puzzle, found)
+    event("not found" if found is None else f"{len(found.moves)} moves")
+
+
+@settings(max_examples=examples(500), suppress_health_check=list(HealthCheck), deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from((timedelta(0), HOUR)))
+def test_on_hosts_that_are_alike_all_that_fits_in_sum_is_planned(seed: int, cleaning: timedelta) -> None:
+    puzzle = alike(Random(seed), cleaning)
+    rows = [(row.interval.start, row.interval.end + cleaning, row.slots) for row in puzzle.allocations]
+    asked, (new,) = puzzle.request.interval, puzzle.request.demands
+    rows.append((asked.start, asked.end + cleaning, new.minimum))
+    peak = max(sum(n for start, end, n in rows if start <= moment < end) for moment, _, _ in rows)
+    found = planned_anew(puzzle)
+    assert (found is not None) == (peak <= len(puzzle.resources))
+    if found is not None:
+        check(puzzle, found)
+
+
+def planned_anew(puzzle: Puzzle) -> Rearrangement | None:
+    """Return what is found without chains of moves."""
+    try:
+        return puzzle.rearranged(chains=0)
+    except CutShort:
+        return None
+
+
+def alike(random: Random, cleaning: timedelta) -> Puzzle:
+    """Hosts of which any serves as well as another, and leases that lie anywhere on them."""
+    pool = tuple(Resource(str(n), Pool("host"), generation=n) for n in range(random.choice((2, 3, 5, 8))))
+    taken: list[Allocation] = []
+    movable: list[Demand] = []
+    for number in range(random.randint(1, 12)):
+        start, units = random.randint(0, 8), random.randint(1, 3)
+        asked = Demand(f"movable-{number}", units, units)
+        interval = span(start, start + random.randint(1, 5))
+        request = PlanRequest(interval, (asked,), cleaning, Order.RANDOM, random.getrandbits(16))
+        found = plan_if_it_fits(World(pool, tuple(taken), request).calendar.snapshot(), request, Budget())
+        if found is not None:
+            has = allocated(asked, {a.resource_id: a.slots for a in found.assignments}, request)
+            taken += has
+            movable.append(replace(asked, current=has))
+    start, units = random.randint(0, 8), random.randint(1, 3)
+    interval = span(start, start + random.randint(1, 5))
+    return Puzzle(pool, (), tuple(movable), PlanRequest(interval, (Demand("own", units, units),), cleaning))
 
 
 def test_an_empty_host_that_another_demand_names_is_not_like_the_others() -> None:

@@ -28,7 +28,6 @@ demand and interval that is laid, and a look at each resource that is tried. The
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -36,15 +35,16 @@ import numpy as np
 
 from blazar.domain.calendar.arrays import Ints
 from blazar.domain.calendar.columns import amounts_of
-from blazar.domain.calendar.occupancy import Occupancy
 from blazar.domain.calendar.snapshot import CalendarSnapshot, seconds
 from blazar.domain.calendar.window import Window
-from blazar.domain.planning.budget import Budget, of_array
+from blazar.domain.planning.budget import Budget, CutShort, of_array
 from blazar.domain.planning.candidate import Candidate, candidate_for
 from blazar.domain.planning.capacity import Capacity
 from blazar.domain.planning.choice import Preference
 from blazar.domain.planning.demand import Demand, Grouping, PlanRequest
-from blazar.domain.planning.plan import Assignment, Plan
+from blazar.domain.planning.movable import Movables, Rearrangement, in_use, mask_of, rearrangement
+from blazar.domain.planning.plan import Assignment
+from blazar.domain.planning.repacking import repacked
 from blazar.domain.requirement.language import Mask
 from blazar.domain.resource import Allocation, PlannedMove
 from blazar.domain.time import FOREVER, Interval, epoch
@@ -53,16 +53,6 @@ ROUNDS = 4
 """How often the time that is looked at grows by that of the allocations in it."""
 _PASSES = 8
 """Passes over arrays for the gate, and for the places of one demand."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rearrangement:
-    """The plan of a request, and the moves that make room for it.
-
-    The generations of all resources that get something are in those of the plan."""
-
-    plan: Plan
-    moves: tuple[PlannedMove, ...] = ()
 
 
 def movable_ids(
@@ -105,7 +95,7 @@ def _order(
     all_rows = occupancy.overlapping(*asked)
     budget.spend(of_array(len(all_rows) + len(rows) + size, _PASSES))
     if all(demand.usage.whole for demand in request.demands):
-        suits[occupancy.index[all_rows[~_mask_of(occupancy, rows)[all_rows]]]] = False
+        suits[occupancy.index[all_rows[~mask_of(occupancy, rows)[all_rows]]]] = False
     index, start = occupancy.index[rows], occupancy.start[rows]
     distance = np.maximum(0, np.maximum(start - asked[1], asked[0] - occupancy.end[rows]) + 1)
     in_the_way = np.bincount(index[distance == 0], minlength=size)[index]
@@ -116,7 +106,7 @@ def _order(
 def _could_fit(calendar: CalendarSnapshot, request: PlanRequest, movable: Ints, budget: Budget) -> bool:
     """Return whether it fits in sum as far as that is known without the leases: what is movable may go
     anywhere, but where a demand suits all resources, that is nowhere else."""
-    is_movable = _mask_of(calendar.occupancy, movable)
+    is_movable = mask_of(calendar.occupancy, movable)
     for demand in request.demands:
         candidate = candidate_for(calendar, demand, budget)
         suits_all = not (calendar.columns.reservable & ~candidate.matching).any()
@@ -126,22 +116,30 @@ def _could_fit(calendar: CalendarSnapshot, request: PlanRequest, movable: Ints, 
     return True
 
 
-def _mask_of(occupancy: Occupancy, rows: Ints) -> Mask:
-    mask: Mask = np.zeros(len(occupancy.start), bool)
-    mask[rows] = True
-    return mask
-
-
 def rearrange(
-    calendar: CalendarSnapshot, request: PlanRequest, movable: Sequence[Demand], budget: Budget
+    calendar: CalendarSnapshot,
+    request: PlanRequest,
+    movable: Sequence[Demand],
+    budget: Budget,
+    chains: int | None = None,
 ) -> Rearrangement | None:
     """Return the plan of a new request, with the minimum of each of its demands, and the moves that make room
     for it; None where there is none. ``movable`` are reservations that have not begun, with what they have as
     their ``current`` allocations, as the calendar has them.
 
-    Raises CutShort where the budget is spent before that is known."""
-    search = _Search(calendar, request, movable, budget)
-    return search.run() if search.is_possible() and search.fits_in_sum() else None
+    Where ``chains`` steps do not tell by chains of moves, all that is movable is planned anew. Raises
+    CutShort where it is not known then, or where the budget is spent before."""
+    movables = Movables(calendar, request, movable, budget)
+    search = _Search(movables, budget)
+    if not search.is_possible() or not search.fits_in_sum():
+        return None
+    try:
+        return search.run(budget if chains is None else budget.part(chains))
+    except CutShort:
+        found = repacked(movables, budget)
+        if found is None:
+            raise
+        return found
 
 
 class _Size(NamedTuple):
@@ -198,28 +196,25 @@ class _Search:
     """The chains of moves of one request. A demand has a number: first come those of the request, then the
     movable ones. Times are seconds since 1970-01-01 UTC."""
 
-    def __init__(
-        self, calendar: CalendarSnapshot, request: PlanRequest, movable: Sequence[Demand], budget: Budget
-    ) -> None:
-        self._calendar = calendar
-        self._columns = calendar.columns
-        self._request = request
+    def __init__(self, movables: Movables, budget: Budget) -> None:
+        self._movables = movables
+        self._calendar = movables.calendar
+        self._columns = movables.calendar.columns
+        self._request = movables.request
         self._budget = budget
-        self._width = seconds(request.cleaning)
-        self._preference = Preference(request.order, calendar.rank, request.seed)
-        self._new = len(request.demands)
-        self._candidates = [
-            *(candidate_for(calendar, each, budget) for each in request.demands),
-            *(candidate_for(calendar, _bare(each), budget) for each in movable),
-        ]
+        self._width = movables.width
+        self._preference = Preference(self._request.order, self._calendar.rank, self._request.seed)
+        self._new = movables.new
+        self._candidates = movables.candidates
         self._named = {index for each in self._candidates[: self._new] for index in each.needed}
         self._masks = list({id(each.matching): each.matching for each in self._candidates}.values())
         self._sizes = [
-            *(_size(each.demand, each.least) for each in self._candidates[: self._new]),
-            *(_size(each, sum(row.slots for row in each.current)) for each in movable),
+            _size(demand, candidate.least if number < self._new else sum(row.slots for row in demand.current))
+            for number, (demand, candidate) in enumerate(zip(movables.demands, self._candidates, strict=True))
         ]
-        self._number = {each.reservation_id: self._new + n for n, each in enumerate(movable)}
-        self._movable = self._read(movable)
+        self._rows, self._row_indexes, self._movable = movables.rows, movables.indexes, movables.is_movable
+        self._occupied: Mask = np.zeros(self._columns.size, bool)
+        self._occupied[self._row_indexes] = True
         self._base: dict[int, list[_Occupant]] = {}
         """By index: what the calendar has there."""
         self._windows: dict[tuple[int, int], tuple[Window, Window]] = {}
@@ -232,29 +227,6 @@ class _Search:
         """By new demand: the positions at which its pieces were laid, in order."""
         self._is_bounded = False
         """Whether something was not tried, for it takes too many moves."""
-
-    def _read(self, movable: Sequence[Demand]) -> Mask:
-        """Keep the rows of the time that the search can touch, by index. Return which ones are movable."""
-        asked, occupancy = self._request.interval, self._calendar.occupancy
-        intervals = [asked, *(row.interval for each in movable for row in each.current)]
-        begin = min(epoch(each.start) for each in intervals) - self._width
-        end = max(epoch(each.end) for each in intervals) + self._width
-        rows = occupancy.overlapping(begin, end)
-        self._budget.spend(of_array(len(rows) + len(occupancy.start), _PASSES) + len(intervals))
-        indexes = occupancy.index[rows]
-        order = np.argsort(indexes, kind="stable")
-        self._rows, self._row_indexes = rows[order], indexes[order]
-        self._occupied: Mask = np.zeros(self._columns.size, bool)
-        self._occupied[indexes] = True
-        may_move = {row.id: row for each in movable for row in _movable_rows(each)}
-        hashes = np.array([hash(each.reservation_id) for each in movable], np.int64)
-        found = []
-        for row in rows[np.isin(occupancy.reservation[rows], hashes)].tolist():
-            stored = occupancy.allocations[row]
-            # What has changed since the leases were read stays.
-            if stored is not None and _is_same(stored, may_move.get(stored.id)):
-                found.append(row)
-        return _mask_of(occupancy, np.array(found, np.int64))
 
     def is_possible(self) -> bool:
         """Return whether each new demand has what it asks for by name, and not more than it may have."""
@@ -269,24 +241,23 @@ class _Search:
         """Return whether each new demand fits beside what can only be on resources that suit it."""
         occupancy = self._calendar.occupancy
         rows = self._rows[self._movable[self._rows]]
-        numbers = [self._number[self._allocation(row).reservation_id] for row in rows.tolist()]
+        numbers = [self._movables.number_of(self._movables.allocation(row)) for row in rows.tolist()]
         for candidate in self._candidates[: self._new]:
             elsewhere = self._columns.reservable & ~candidate.matching
             self._budget.spend(of_array(len(elsewhere), len(self._masks)))
             leaving = {id(mask) for mask in self._masks if (mask & elsewhere).any()}
-            leaves = np.array([id(self._candidates[n].matching) in leaving for n in numbers], bool)
-            gone = _mask_of(occupancy, rows[leaves])
+            leaves = np.array(
+                [n is not None and id(self._candidates[n].matching) in leaving for n in numbers]
+            )
+            leaves = leaves.astype(bool)
+            gone = mask_of(occupancy, rows[leaves])
             interval = self._request.interval
             if not _fits_in_sum(self._calendar, candidate, interval, gone, self._movable, self._budget):
                 return False
         return True
 
-    def _allocation(self, row: int) -> Allocation:
-        allocation = self._calendar.occupancy.allocations[row]
-        assert allocation is not None  # noqa: S101 - free rows overlap nothing
-        return allocation
-
-    def run(self) -> Rearrangement | None:
+    def run(self, budget: Budget) -> Rearrangement | None:
+        self._budget = budget
         pieces = [piece for number in range(self._new) for piece in self._pieces(number)]
         limit = self._fewest(pieces)
         while limit is not None:
@@ -570,19 +541,18 @@ class _Search:
         return _Occupant(piece.start, piece.end, self._sizes[piece.demand].amounts, piece.demand, None, 1)
 
     def _occupant(self, row: int) -> _Occupant:
-        allocation = self._allocation(row)
+        allocation = self._movables.allocation(row)
         start, end = epoch(allocation.interval.start), epoch(allocation.interval.end)
-        if not self._movable[row]:
+        number = self._movables.number_of(allocation)
+        if number is None or not self._movable[row]:
             amounts = allocation.amounts
             taken = None if amounts is None else tuple(amounts.items())
-            number = self._number.get(allocation.reservation_id)
             return _Occupant(start, end, taken, number, None, 1)
-        number = self._number[allocation.reservation_id]
         size = self._sizes[number]
         return _Occupant(start, end, size.amounts, number, allocation, allocation.slots // size.units)
 
     def _result(self) -> Rearrangement:
-        rank, plan = self._calendar.rank, []
+        rank = self._calendar.rank
         moves: dict[tuple[str, str], PlannedMove] = {}
         slots: dict[tuple[int, int], int] = {}
         for index, laid in self._laid.items():
@@ -595,27 +565,12 @@ class _Search:
                 key = piece.allocation.id, resource_id
                 before = moves[key].slots if key in moves else 0
                 moves[key] = PlannedMove(piece.allocation, resource_id, before + units)
-        for number, index in sorted(slots, key=lambda each: (each[0], int(rank[each[1]]))):
-            demand = self._request.demands[number]
-            plan.append(
-                Assignment(
-                    demand.reservation_id,
-                    self._calendar.id_at(index),
-                    demand.usage,
-                    slots[number, index],
-                )
-            )
-        names = [self._calendar.id_at(index) for index in self._laid]
-        generations = {i: n for i in names if (n := self._calendar.generation_of(i)) is not None}
-        assigned = tuple(plan)
-        return Rearrangement(
-            Plan(self._request.interval, assigned, assigned, generations=generations), tuple(moves.values())
-        )
-
-
-def _bare(demand: Demand) -> Demand:
-    """Return what a movable demand asks of a resource, whatever it has."""
-    return replace(demand, current=(), keep_current=False, must_include=())
+        assigned = [
+            Assignment(demand.reservation_id, self._calendar.id_at(index), demand.usage, slots[number, index])
+            for number, index in sorted(slots, key=lambda each: (each[0], int(rank[each[1]])))
+            for demand in (self._request.demands[number],)
+        ]
+        return rearrangement(self._calendar, self._request.interval, assigned, list(moves.values()))
 
 
 def _size(demand: Demand, units: int) -> _Size:
@@ -623,23 +578,6 @@ def _size(demand: Demand, units: int) -> _Size:
     each = units if is_together else 1
     amounts = None if demand.usage.whole else tuple((n, a * each) for n, a in amounts_of(demand.usage))
     return _Size(amounts, each, demand.grouping is Grouping.APART)
-
-
-def _movable_rows(demand: Demand) -> Sequence[Allocation]:
-    """Return the allocations that can be moved one by one: not where the user named the resource."""
-    if demand.grouping is Grouping.TOGETHER and len(demand.current) > 1:
-        return ()
-    rows = [row for row in demand.current if row.resource_id not in demand.must_include]
-    return [row for row in rows if row.usage == demand.usage and row.slots > 0]
-
-
-def _is_same(stored: Allocation, known: Allocation | None) -> bool:
-    return known is not None and (stored.resource_id, stored.interval, stored.slots, stored.usage) == (
-        known.resource_id,
-        known.interval,
-        known.slots,
-        known.usage,
-    )
 
 
 def _pieces_of(occupants: Iterable[_Occupant], index: int) -> Iterator[_Piece]:
@@ -682,17 +620,17 @@ def _fits_in_sum(
         rows = rows[~gone[rows]]
     is_whole, is_fixed = occupancy.whole[rows], ~movable[rows]
     if candidate.is_whole:
-        busy = _busy(occupancy, rows[is_whole | is_fixed])
+        busy = in_use(occupancy, rows[is_whole | is_fixed])
         together = candidate.demand.grouping is Grouping.TOGETHER
         wanted = min(candidate.least, 1) if together else candidate.least
         most = _most(busy.begins, busy.ends, np.ones(len(busy.begins), np.int64), start, end)
         return wanted <= int(suited.sum()) - most
     # Allocations can be on a resource together that should not, after a maintenance by force or where it has
     # lost capacity. What is too much there is lacking nowhere else.
-    fixed = _busy(occupancy, rows[is_whole & is_fixed])
+    fixed = in_use(occupancy, rows[is_whole & is_fixed])
     others = rows[is_whole & ~is_fixed]
     others = others[~np.isin(occupancy.index[others], fixed.indexes)]
-    moving = _busy(occupancy, others)
+    moving = in_use(occupancy, others)
     wholly = np.concatenate((fixed.indexes, moving.indexes))
     shared = rows[~is_whole]
     shared = shared[~np.isin(occupancy.index[shared], wholly)]
@@ -712,31 +650,6 @@ def _fits_in_sum(
         if amount * candidate.least > int(capacity[suited].sum()) - _most(begins, ends, amounts, start, end):
             return False
     return True
-
-
-class _Busy(NamedTuple):
-    """Times in which resources are in use: those of one resource do not overlap."""
-
-    indexes: Ints
-    begins: Ints
-    ends: Ints
-
-
-def _busy(occupancy: Occupancy, rows: Ints) -> _Busy:
-    """Return the times in which resources have any of the rows."""
-    index, start, end = occupancy.index[rows].astype(np.int64), occupancy.start[rows], occupancy.end[rows]
-    order = np.lexsort((start, index))
-    index, start, end = index[order], start[order], end[order]
-    if not len(rows):
-        return _Busy(index, start, end)
-    # The latest end so far on the same resource: a later resource is always above all before it.
-    offset = index * (int(end.max()) + 1)
-    reached = np.maximum.accumulate(end + offset)
-    is_first = np.ones(len(rows), bool)
-    is_first[1:] = (index[1:] != index[:-1]) | (start[1:] + offset[1:] > reached[:-1])
-    firsts = np.flatnonzero(is_first)
-    lasts = np.append(firsts[1:], len(rows)) - 1
-    return _Busy(index[firsts], start[firsts], reached[lasts] - offset[lasts])
 
 
 def _most(begins: Ints, ends: Ints, amounts: Ints, start: int, end: int) -> int:

@@ -12,9 +12,10 @@ from blazar.domain.lease.late_binding import may_be_replanned, replanned
 from blazar.domain.lease.lease import Lease
 from blazar.domain.planning.budget import Budget, CutShort
 from blazar.domain.planning.demand import Demand, PlanRequest
+from blazar.domain.planning.movable import Rearrangement
 from blazar.domain.planning.plan import Plan
 from blazar.domain.planning.planner import plan_if_it_fits
-from blazar.domain.planning.rearrangement import Rearrangement, movable_ids, rearrange
+from blazar.domain.planning.rearrangement import movable_ids, rearrange
 from blazar.domain.resource import PlannedMove, Pool
 from blazar.domain.time import floor_minute
 from blazar.service.admission import Admission
@@ -28,6 +29,8 @@ from blazar.service.ports.kind import Kinds
 LOG = logging.getLogger(__name__)
 STEPS = 12_000
 """Of planning, to make room: a fifth of a decision, for all that are refused pay for it."""
+CHAINS = 1_500
+"""Of these, to find few moves. Then all that may move is planned anew."""
 MOST_LOOKED_AT = 200
 """Leases in each pool that may be moved, those that are worth a look first."""
 
@@ -117,7 +120,7 @@ class LateBinding:
             with self._database.read() as uow:
                 known |= {each.id: each for each in uow.leases.get_many(sorted(unread))}
         leases = [known[id_] for id_ in ids if id_ in known]
-        return rearrange(snapshot, request, list(self._movable(leases, pool, now)), budget)
+        return rearrange(snapshot, request, list(self._movable(leases, pool, now)), budget, CHAINS)
 
     def _movable(self, leases: Iterable[Lease], pool: Pool, now: datetime) -> Iterator[Demand]:
         """Yield the reservations that may get other resources of the pool."""
