@@ -16,7 +16,7 @@ PATIENCE = 10_000
 # Of what is expected to appear: the machine may be busy with other tests.
 expect.set_options(timeout=PATIENCE)
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-NEWEST = {"OpenStack-API-Version": "reservation 1.22"}
+NEWEST = {"OpenStack-API-Version": "reservation 1.24"}
 WIDE = {"width": 1280, "height": 800}
 NARROW = {"width": 390, "height": 844}
 SIZES = [pytest.param(WIDE, id="wide"), pytest.param(NARROW, id="narrow")]

@@ -52,6 +52,11 @@ def operators(page: Page, enter: Enter, site: Site) -> None:
     expect(page.get_by_text("Limits are set by a command")).to_be_visible()
 
 
+def mail(page: Page, enter: Enter, site: Site) -> None:
+    enter("demo").get_by_role("link", name="Mail").click()
+    expect(page.get_by_role("button", name="Save")).to_be_visible()
+
+
 def maintenance(page: Page, enter: Enter, site: Site) -> None:
     operators(page, enter, site)
     page.get_by_role("button", name="New maintenance").click()
@@ -59,7 +64,9 @@ def maintenance(page: Page, enter: Enter, site: Site) -> None:
     expect(page.get_by_role("dialog").get_by_role("status")).to_contain_text("Leases that move")
 
 
-@pytest.mark.parametrize("scene", [signing_in, calendar, lease, lease_page, creation, operators, maintenance])
+@pytest.mark.parametrize(
+    "scene", [signing_in, calendar, lease, lease_page, creation, operators, mail, maintenance]
+)
 def test_axe_finds_nothing(page: Page, enter: Enter, site: Site, scene: Callable[..., None]) -> None:
     scene(page, enter, site)
     for look, (size, media) in LOOKS.items():

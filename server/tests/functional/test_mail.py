@@ -68,6 +68,7 @@ def test_from_a_request_to_a_mail(tmp_path: Path, server: MailServer) -> None:
         assert message["To"] == "anna@example.com"
         assert message["Subject"] == "Lease = ?utf-8?q?training=0D=0ABcc:_all@example.com?= was created"
         assert message["Bcc"] is None
+        assert message["List-Unsubscribe"] == "<https://cloud.example.com/dashboard/#/mail>"
         assert f"https://cloud.example.com/dashboard/#/leases/{made.json['lease']['id']}" in (
             message.get_content()
         )

@@ -49,10 +49,17 @@ def mail_sender(conf: cfg.ConfigOpts) -> SmtpSender:
         own.password,
         own.timeout,
         own.cafile,
-        own.choice_url,
+        choice_url(conf),
     )
     return SmtpSender(settings)
 
 
 def mail_texts(conf: cfg.ConfigOpts) -> MailTexts:
-    return MailTexts(templates(conf.mail.templates), conf.mail.dashboard_url, conf.mail.choice_url)
+    return MailTexts(templates(conf.mail.templates), conf.mail.dashboard_url, choice_url(conf))
+
+
+def choice_url(conf: cfg.ConfigOpts) -> str:
+    """Return where users choose what they are told: on the calendar page, unless the operator says
+    otherwise."""
+    dashboard = str(conf.mail.dashboard_url).rstrip("/")
+    return str(conf.mail.choice_url) or (f"{dashboard}/#/mail" if dashboard else "")

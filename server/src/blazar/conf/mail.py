@@ -74,8 +74,9 @@ OPTIONS = (
     cfg.StrOpt(
         "choice_url",
         default="",
-        help="Where users read how to choose what they are told, or whom they may ask: an address of a page, "
-        "or mailto: with an address of mail. Mail programs offer it as a way to unsubscribe.",
+        help="Where users choose what they are told, or whom they may ask: an address of a page, or mailto: "
+        "with an address of mail. By default it is that page of dashboard_url. Mail programs offer it as a "
+        "way to unsubscribe.",
     ),
     cfg.FloatOpt(
         "timeout",

@@ -11,8 +11,9 @@ import { offerName, openOffer } from "./held.js";
 import { messageOf, openLease } from "./lease.js";
 import { OperatorsPage } from "./operators.js";
 import { LeasePage } from "./lease-page.js";
+import { MailPage } from "./mail-page.js";
 import { DAY, HOUR, clock, date, shown } from "./moments.js";
-import { OPERATORS, leaseIn } from "./routes.js";
+import { MAIL, OPERATORS, leaseIn } from "./routes.js";
 import { LEASE_GROUPS, LeaseRows, ResourceRows } from "./rows.js";
 import { SPANS, Scale } from "./scale.js";
 import "./timeline.js";
@@ -59,6 +60,7 @@ export class Calendar extends HTMLElement {
     this._names = new Map();
     this._page = new LeasePage(this._api, (...said) => this._changed(...said));
     this._operators = new OperatorsPage(this._api, session, (...said) => this._changed(...said));
+    this._mail = new MailPage(this._api, (...said) => this._changed(...said));
     this._toOperators = element("a", { href: OPERATORS, hidden: true }, text("operators"));
     this._main = element("main");
     this._span = element("select");
@@ -85,17 +87,20 @@ export class Calendar extends HTMLElement {
     this._narrow.onchange = null;
   }
 
-  /** Show what the address says: the page of a lease, that of operators, or the calendar. */
+  /** Show what the address says: the page of a lease, that of operators, that of mail, or the calendar. */
   _route = () => {
     for (const dialog of document.querySelectorAll("dialog")) dialog.close();
     const id = leaseIn(location.hash);
     const isOperators = location.hash === OPERATORS;
-    for (const each of [this._nav, this._main]) each.hidden = Boolean(id) || isOperators;
+    const isMail = location.hash === MAIL;
+    for (const each of [this._nav, this._main]) each.hidden = Boolean(id) || isOperators || isMail;
     this._page.hidden = !id;
     this._operators.hidden = !isOperators;
+    this._mail.hidden = !isMail;
     document.title = text("title");
     if (id) this._page.open(id);
     else if (isOperators) this._operators.open();
+    else if (isMail) this._mail.open();
     else if (this._rows.isKnown) this._show();
   };
 
@@ -142,6 +147,7 @@ export class Calendar extends HTMLElement {
         { class: "top" },
         element("h1", {}, text("title")),
         this._toOperators,
+        element("a", { href: MAIL }, text("mail")),
         this._projects,
         button(text("newLease"), () => this._create(soonIn(this._scale)), {
           class: "primary",
@@ -152,6 +158,7 @@ export class Calendar extends HTMLElement {
       this._main,
       this._page,
       this._operators,
+      this._mail,
       this._told,
     );
     this._offerProjects();

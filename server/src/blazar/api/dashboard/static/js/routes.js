@@ -1,6 +1,7 @@
 /** Addresses within the page: what stands after the `#`, which is never sent to a server. */
 
 export const OPERATORS = "#/operators";
+export const MAIL = "#/mail";
 const LEASE = /^#\/leases\/([\w-]+)$/;
 
 /** @param {string} id @returns {string} the address of a lease's own page */

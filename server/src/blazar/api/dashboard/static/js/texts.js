@@ -176,6 +176,15 @@ const ENGLISH = {
   goTo: "Go to",
   datesMissing: "Give both dates.",
   operators: "For operators",
+  mail: "Mail",
+  mailMeans: "You are told by mail what becomes of the leases that you have made, in all projects.",
+  mailOff: "The operator of this cloud has no mail sent. What you choose here counts as soon as this changes.",
+  mailEvents: "What you are told",
+  mailWhen: "When",
+  mailDaily: "Once a day, at {hour}, all in one mail",
+  mailUsual: "What the operator has told",
+  save: "Save",
+  mailChosen: "Your mail is chosen.",
   health: "Health",
   lateness: "Lateness of events",
   seconds: "{seconds} s",
@@ -289,6 +298,33 @@ const PARAMETERS = {
  */
 export function parameterName(name) {
   return PARAMETERS[name] ?? name.replaceAll("_", " ");
+}
+
+/** @type {Record<string, string>} */
+const MAILS = {
+  created: "It is made",
+  updated: "It is changed",
+  deleted: "It is deleted",
+  waitlisted: "It waits in line",
+  promoted: "It has what it waited for",
+  expired: "It has waited in vain",
+  offered: "What it needs is held for you",
+  start_soon: "It starts soon",
+  started: "It has started",
+  failed: "It could not be started",
+  end_soon: "It ends soon",
+  ended: "It has ended",
+  degraded: "It has less than it reserves",
+  moved: "Other resources serve it",
+  displaced: "It has given way to another lease",
+};
+
+/** The events of a lease that mail may tell. */
+export const MAILED = Object.keys(MAILS);
+
+/** @param {string} word an event that mail tells @returns {string} */
+export function mailedName(word) {
+  return MAILS[word] ?? statusName(word);
 }
 
 /** @type {Record<string, string>} */
