@@ -157,7 +157,8 @@ class Mailing:
         text, items = self._texts.write(batch), batch.items
         leases = {each.document.get("lease_id") for each in items}
         mail = OutgoingMail(
-            name=f"event-{items[-1].id}-of-{len(items)}",
+            # With the time: another database would begin with the same ids.
+            name=f"event-{items[-1].id}-of-{len(items)}-at-{items[-1].created_at.isoformat()}",
             recipient=address,
             subject=text.subject,
             body=text.body,

@@ -112,7 +112,7 @@ class SqlMails:
         self._update(user_id, L.token.is_(None), L.attempts == 0, L.waiting > 0, due=due)
 
     def count(self) -> int:
-        return self._connection.scalar(select(func.count()).select_from(mail_items)) or 0
+        return int(self._connection.scalar(select(func.sum(L.waiting)).where(L.waiting > 0)) or 0)
 
     def forget(self, before: datetime, now: datetime) -> int:
         old = select(M.id, M.user_id).where(M.due <= before).order_by(M.due, M.id)

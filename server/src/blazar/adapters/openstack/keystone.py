@@ -93,7 +93,7 @@ class KeystoneIdentity:
         return UnifiedLimits(found, own)
 
     def email(self, user_id: str) -> str | None:
-        found = self._api.find(f"/users/{quote(user_id, safe='')}")
+        found = self._api.find(f"/users/{quote(user_id, safe='')}", is_secret=True)
         if found is None or not found["user"].get("enabled", True):
             return None
         return str(found["user"].get("email") or "") or None
