@@ -10,7 +10,7 @@ all begins anew, some times (squeaky wheel optimisation).
 Then the resources themselves are given out, in the order of the starts. What is movable has not begun, so a
 resource that is free at a start is free until something begins on it that stays: as long as there is nothing
 of that kind, numbers that fit can always be given out (a colouring of an interval graph). Each demand keeps
-the resources that it has, as far as it can; else it takes those that nobody else has at that time.
+the resources that it has, as far as it can; else it takes those that no other has at that time.
 
 Example: hosts 1 and 2 have no GPU, host 3 has one. A, which needs none, is on host 3 from 10 to 12, B on
 host 1 from 9 to 11, C on host 2 from 11 to 13. D needs a GPU from 10 to 13. D comes first and gets host 3. A,
