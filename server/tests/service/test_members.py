@@ -10,6 +10,7 @@ import pytest
 
 from blazar.domain.errors import (
     BlazarError,
+    CloudRefused,
     CloudUnavailable,
     InvalidInput,
     InvalidStatus,
@@ -329,6 +330,29 @@ def test_a_group_that_could_not_be_made_leaves_nothing():
         add(world, lease, instances(amount=1, affinity=True))
     world.cloud.before = lambda call: None
     assert world.lease(lease).reservations == lease.reservations
+    world.reconcile_all()
+    world.run_due()
+    assert world.lease(lease).is_settled
+    assert not world.cloud.state.groups
+
+
+@pytest.mark.parametrize("start", [0, 10])
+def test_a_group_that_cannot_be_removed_after_a_refusal_goes_later(start):
+    world = World()
+    lease = world.reserve(whole_hosts(min=1, max=1), start=start, end=600)
+    world.run_due()
+
+    def refuse(call: str) -> None:
+        if "group" in call and world.cloud.state.groups:
+            raise CloudRefused(service="Nova", reason="403")
+
+    world.cloud.before = refuse
+    with pytest.raises(CloudUnavailable, match="403.*removed later"):
+        add(world, lease, *[instances(amount=1, affinity=True)] * 2)
+    world.cloud.before = lambda call: None
+    assert len(world.cloud.state.groups) == 1
+    assert [r.resource_type for r in world.lease(lease).reservations] == ["physical:host"]
+    world.advance(minutes=start)
     world.reconcile_all()
     world.run_due()
     assert world.lease(lease).is_settled

@@ -75,7 +75,7 @@ def _a_warning_binds(settled: Any) -> Any:
     return broken
 
 
-def _discarded(commit: Callable[[], Any], discard: Callable[[], None]) -> Any:
+def _discarded(commit: Callable[[], Any], discard: Callable[[], object]) -> Any:
     """Discard what was made wherever the commit ends in an error, whatever became of it."""
     try:
         return commit()

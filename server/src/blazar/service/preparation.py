@@ -122,7 +122,9 @@ class Preparation:
                 _require_roles(caller)
 
     def make(self, lease: Lease, task: Task, caller: Caller) -> Lease:
-        """Return the lease with what was made for it. What was made before a failure is removed again."""
+        """Return the lease with what was made for it. What was made before a failure is removed again.
+
+        Raises CloudUnavailable also where that is not possible now."""
         request = self._request(caller)
         ready = lease
         try:
@@ -135,16 +137,20 @@ class Preparation:
                 ready = replace(ready, trust_id=_trust(lease, request))
             elif task.trust is TrustStep.DROP:
                 ready = replace(ready, trust_id=None)
-        except BlazarError:
-            self.discard(ready, lease)
-            raise
+        except BlazarError as failure:
+            if self.discard(ready, lease):
+                raise
+            reason = f"{failure.message} What was made until then is removed later."
+            raise CloudUnavailable(service="The cloud", reason=reason) from failure
         return ready
 
-    def discard(self, lease: Lease, kept: Lease) -> None:
-        """Remove what was made for ``lease`` and is not part of ``kept``.
+    def discard(self, lease: Lease, kept: Lease) -> bool:
+        """Remove what was made for ``lease`` and is not part of ``kept``. Return whether nothing of it is
+        left.
 
         What cannot be removed now is found when the reservation is released; a trust expires."""
         cloud = for_undo(self._cloud)
+        is_gone = True
         for reservation in lease.reservations:
             other = kept.remembered(reservation.id)
             stays = other.cloud_state if other else {}
@@ -156,8 +162,10 @@ class Preparation:
                     self._kinds[reservation.resource_type].withdraw(gone, cloud)
                 except BlazarError as failure:
                     LOG.warning("Reservation %s keeps %s for now: %s", reservation.id, sorted(gone), failure)
+                    is_gone = False
         if lease.trust_id not in (None, kept.trust_id):
             release_trust(lease, cloud)
+        return is_gone
 
 
 def release_trust(lease: Lease, cloud: Cloud) -> bool:

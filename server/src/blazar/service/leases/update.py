@@ -402,9 +402,9 @@ class LeaseUpdate:
             # Stored all the same where the outcome of the commit was not known at first: the next attempt
             # finds it.
             stored = self._store.find(old.id) or before
-            self._preparation.discard(ready, stored)
-            self._preparation.discard(old, stored)
-            self._forget(stored, joining, failure)
+            is_gone = [self._preparation.discard(each, stored) for each in (ready, old)]
+            if all(is_gone):
+                self._forget(stored, joining, failure)
             raise
         self._preparation.discard(old, lease)
         self._withdraw_removed(old, lease)
