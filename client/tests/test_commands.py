@@ -487,6 +487,24 @@ def test_floating_ips_go_by_address_too(blazar: Blazar) -> None:
     assert blazar("floatingip-delete 172.24.4.10").out == "Deleted floatingip: 172.24.4.10\n"
 
 
+def test_volume_types_go_by_name_too(blazar: Blazar) -> None:
+    assert bodies(blazar, "volumetype-create fast 10000 200") == [
+        {"volume_type": "fast", "gigabytes": 10000, "volumes": 200}
+    ]
+    assert bodies(blazar, "volumetype-set fast --volumes 300") == [{"gigabytes": 10000, "volumes": 300}]
+    assert bodies(blazar, "volumetype-set fast --gigabytes 1") == [{"gigabytes": 1, "volumes": 200}]
+    assert blazar("volumetype-show fast -f value -c id").out == f"{samples.VOLUME_TYPE_ID}\n"
+    assert blazar("volumetype-list -f value -c name -c gigabytes").out == "fast 10000\n"
+    assert blazar("volumetype-delete fast").out == "Deleted volumetype: fast\n"
+
+
+def test_what_can_be_done_where_a_volume_type_is_unknown(blazar: Blazar, cloud: RecordingCloud) -> None:
+    cloud.answer("POST", "/leases", 400, samples.error(400, "Failed to find volume type nope"))
+    wish = "resource_type=storage:volume,volume_type=nope,gigabytes=1"
+    ran = blazar(f"lease-create x --duration 1h --reservation {wish}")
+    assert "See the volume types with `openstack volume type list`." in ran.err
+
+
 def test_a_service_without_floating_ips_says_so(blazar: Blazar, cloud: RecordingCloud) -> None:
     del cloud.answers["GET", "/floatingips"]
     ran = blazar("floatingip-list")

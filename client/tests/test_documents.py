@@ -36,7 +36,14 @@ def fresh_environment() -> Iterator[MutableMapping[str, str]]:
 
 @pytest.mark.parametrize(
     "name",
-    ["guide.md", "../user/promise.md", "../user/feeds.md", "../user/mail.md", "../user/kinds/server.md"],
+    [
+        "guide.md",
+        "../user/promise.md",
+        "../user/feeds.md",
+        "../user/mail.md",
+        "../user/kinds/server.md",
+        "../user/kinds/volume.md",
+    ],
 )
 def test_the_sessions_of_a_document_are_what_happens(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh_environment: MutableMapping[str, str]

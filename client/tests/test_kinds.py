@@ -104,6 +104,10 @@ INSTANCE = {"resource_type": "virtual:instance", "vcpus": 1, "memory_mb": 512, "
             },
         ),
         (
+            "resource_type=storage:volume,volume_type=fast,gigabytes=500",
+            {"resource_type": "storage:volume", "volume_type": "fast", "gigabytes": 500, "volumes": 1},
+        ),
+        (
             "resource_type=quantum:link,lanes=4,name=x",
             {"resource_type": "quantum:link", "lanes": 4, "name": "x"},
         ),

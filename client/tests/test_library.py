@@ -72,6 +72,11 @@ SIGNATURES = {
     "floatingip.get": "(floatingip_id)",
     "floatingip.delete": "(floatingip_id)",
     "floatingip.list": "(sort_by=None)",
+    "volumetype.create": "(volume_type, gigabytes, volumes)",
+    "volumetype.get": "(volumetype_id)",
+    "volumetype.update": "(volumetype_id, gigabytes, volumes)",
+    "volumetype.delete": "(volumetype_id)",
+    "volumetype.list": "(sort_by=None)",
     "allocation.get": "(resource, resource_id)",
     "allocation.list": "(resource, sort_by=None)",
     "capacity.show": "(start_date=None, end_date=None, **query)",
@@ -95,6 +100,17 @@ def test_signatures(name: str, library: Client) -> None:
         for parameter in inspect.signature(function).parameters.values()
     ]
     assert str(inspect.Signature(bare)) == SIGNATURES[name]
+
+
+def test_volume_types(library: Client, cloud: RecordingCloud) -> None:
+    assert library.volumetype.create("fast", 10000, 200) == samples.volume_type()
+    assert last_body(cloud) == {"volume_type": "fast", "gigabytes": 10000, "volumes": 200}
+    assert library.volumetype.update(samples.VOLUME_TYPE_ID, 12000, 200) == samples.volume_type()
+    assert last_body(cloud) == {"gigabytes": 12000, "volumes": 200}
+    assert library.volumetype.get(samples.VOLUME_TYPE_ID) == samples.volume_type()
+    assert library.volumetype.list(sort_by="name") == [samples.volume_type()]
+    assert library.volumetype.delete(samples.VOLUME_TYPE_ID) is None
+    assert {each.headers["openstack-api-version"] for each in cloud.requests} == {"reservation 1.25"}
 
 
 def test_leases(library: Client, cloud: RecordingCloud) -> None:

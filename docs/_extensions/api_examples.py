@@ -23,14 +23,17 @@ from blazar.api.app import make_app
 from blazar.api.microversion import HEADER
 from blazar.bootstrap.api import health_of
 from blazar.bootstrap.manager import Manager
+from blazar.conf.manager import SHIPPED
 from blazar.plugins import load_plugins
 from blazar.policies import make_enforcer
-from blazar.service.ports import Subnet
+from blazar.service.ports import Subnet, VolumeType
 
 NOW = datetime(2030, 1, 1, 8, 0, tzinfo=UTC)
 TOKEN, USER, PROJECT = "token", "4b7e1d90a2c54f38", "9d2c5e6f01a84b73"
 ROLES = "admin,member,reader"
 
+VOLUMES = "storage.volume.plugin"
+"""A kind with routes of its own that is not enabled by default."""
 WAITS = "/v1/leases?waits"
 """A second create, which is not the example of its operation."""
 OF_A_PROJECT = "/v1/leases?project_id={project_id}&dry_run=true"
@@ -53,6 +56,10 @@ STORY: tuple[tuple[str, str, Any], ...] = (
     ),
     ("GET", "/v1/floatingips", None),
     ("GET", "/v1/floatingips/{floatingip_id}", None),
+    ("POST", "/v1/volumetypes", {"volume_type": "fast", "gigabytes": 10000, "volumes": 200}),
+    ("GET", "/v1/volumetypes", None),
+    ("GET", "/v1/volumetypes/{volumetype_id}", None),
+    ("PUT", "/v1/volumetypes/{volumetype_id}", {"gigabytes": 12000, "volumes": 200}),
     (
         "POST",
         "/v1/leases",
@@ -179,6 +186,7 @@ STORY: tuple[tuple[str, str, Any], ...] = (
     ("DELETE", OF_A_PROJECT, None),
     ("DELETE", "/v1/leases/{lease_id}", None),
     ("DELETE", "/v1/floatingips/{floatingip_id}", None),
+    ("DELETE", "/v1/volumetypes/{volumetype_id}", None),
     ("DELETE", "/v1/os-hosts/{host_id}", None),
 )
 """Method, path and body of each request, in an order in which all of them succeed."""
@@ -200,6 +208,8 @@ SINCE = {
     "/v1/mail": "1.24",
     "/v1/feeds": "1.17",
     "/v1/feeds/{feed_id}": "1.17",
+    "/v1/volumetypes": "1.25",
+    "/v1/volumetypes/{volumetype_id}": "1.25",
 }
 """The version that is asked for where a path is not in the first one."""
 
@@ -235,8 +245,10 @@ class _Clock:
 def _service() -> Iterator[WSGIApplication]:
     """Run the whole service, on a database and a cloud in memory, as an administrator sees it."""
     settings = conf.load(files=())
+    settings.set_override("plugins", [*SHIPPED, VOLUMES], "manager")
     cloud = MemoryCloud(["compute-1", "compute-2"])
     cloud.add_token(TOKEN, USER, PROJECT, tuple(ROLES.split(",")))
+    cloud.state.volume_types.append(VolumeType("07709fbf-48b5-5164-b958-59d71146a580", "fast"))
     cloud.add_network("public", Subnet("subnet", "203.0.113.0/24", "203.0.113.1", ()))
     plugins = load_plugins(settings)
     manager = Manager(settings, MemoryDatabase(), cloud, plugins, _Clock(), LogNotifier())

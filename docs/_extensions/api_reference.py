@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
-from api_examples import Example, examples
+from api_examples import VOLUMES, Example, examples
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from generated import table
@@ -15,6 +15,7 @@ from blazar.api import openapi
 from blazar.api.app import routes
 from blazar.api.authorization import Authorizer
 from blazar.api.health import Health
+from blazar.conf.manager import SHIPPED
 from blazar.plugins import load_plugins
 from blazar.policies import make_enforcer
 from blazar.service.interface import Service
@@ -24,8 +25,9 @@ NO_SERVICE = cast(Service, None)
 
 
 def described() -> dict[str, Any]:
-    """Return the OpenAPI document of all routes, with those of the kinds that are enabled by default."""
+    """Return the OpenAPI document of all routes, with those of the kinds that have some."""
     settings = conf.load(files=())
+    settings.set_override("plugins", [*SHIPPED, VOLUMES], "manager")
     plugins = load_plugins(settings)
     authorizer = Authorizer(make_enforcer(settings, plugins.policies))
     *rest, _ = routes(NO_SERVICE, plugins.kinds, plugins.of_api, authorizer, lambda: Health(healthy=True))

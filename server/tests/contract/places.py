@@ -22,7 +22,7 @@ from blazar.adapters.clock import SystemClock
 from blazar.adapters.memory.cloud import MemoryCloud
 from blazar.adapters.openstack.cloud import connect
 from blazar.domain.errors import CloudRefused
-from blazar.service.ports import Cloud, Flavor, Image, Server, Subnet
+from blazar.service.ports import Cloud, Flavor, Image, Server, Subnet, VolumeType
 from blazar_sandbox.cloud import Cloud as Sandbox
 from blazar_sandbox.server import SandboxServer
 
@@ -74,6 +74,12 @@ class Place(Protocol):
 
     def boot_hinted(self, name: str, flavor: str, hints: dict[str, str]) -> str:
         """A server of the user's with scheduler hints: its id."""
+
+    def add_volume_type(self) -> str:
+        """A private volume type with a name of its own: its name."""
+
+    def rename_volume_type(self, name: str) -> str:
+        """Give a volume type another name: that one."""
 
     def add_image(self) -> str:
         """An image that all may boot from: its id."""
@@ -155,6 +161,22 @@ class MemoryPlace:
         self.cloud.state.hints[name] = {key: [value] for key, value in hints.items()}
         self.cloud.state.changed[name] = SystemClock().now()
         return name
+
+    def add_volume_type(self) -> str:
+        made = VolumeType(str(uuid4()), label())
+        self.cloud.state.volume_types.append(made)
+        return made.name
+
+    def rename_volume_type(self, name: str) -> str:
+        state, renamed = self.cloud.state, label()
+        state.volume_types[:] = [
+            replace(t, name=renamed) if t.name == name else t for t in state.volume_types
+        ]
+        for project, limits in state.volume_quotas.items():
+            state.volume_quotas[project] = {
+                k.replace(f"_{name}", f"_{renamed}"): v for k, v in limits.items()
+            }
+        return renamed
 
     def add_image(self) -> str:
         image = Image("44444444-4444-4444-8444-444444444444", "dummy", "active")
@@ -259,6 +281,13 @@ class RealPlace:
             name=name, image_id=self._image, flavor_id=flavor, networks="none", scheduler_hints=hints
         )
         return str(made.id)
+
+    def add_volume_type(self) -> str:
+        return str(self._admin.block_storage.create_type(name=label(), is_public=False).name)
+
+    def rename_volume_type(self, name: str) -> str:
+        storage = self._admin.block_storage
+        return str(storage.update_type(storage.find_type(name), name=label()).name)
 
     def add_image(self) -> str:
         return str(self._image)

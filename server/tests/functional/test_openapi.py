@@ -53,7 +53,9 @@ def test_every_reference_leads_somewhere(document: Any) -> None:
 
 def all_kinds() -> Mapping[str, Kind[Any]]:
     conf = options.load(files=[])
-    conf.set_override("plugins", [*conf.manager.plugins, "instance.server.plugin"], "manager")
+    conf.set_override(
+        "plugins", [*conf.manager.plugins, "instance.server.plugin", "storage.volume.plugin"], "manager"
+    )
     return load_plugins(conf).kinds
 
 

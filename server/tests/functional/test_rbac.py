@@ -18,6 +18,7 @@ from blazar.api.authorization import Authorizer
 from blazar.api.health import Health
 from blazar.api.streams import Streams
 from blazar.bootstrap.api import build_api
+from blazar.conf.manager import SHIPPED
 from blazar.plugins import load_plugins
 from blazar.policies import make_enforcer
 
@@ -161,6 +162,15 @@ GET    /v1/floatingips/{floatingip_id}        there  401  403  403  403  200  20
 GET    /v1/floatingips/{floatingip_id}        absent 401  403  403  403  404  404  404  404  404  404  404
 DELETE /v1/floatingips/{floatingip_id}        there  401  403  403  403  403  403  403  403  403  204  204
 DELETE /v1/floatingips/{floatingip_id}        absent 401  403  403  403  403  403  403  403  403  404  404
+
+GET    /v1/volumetypes                        -      401  403  403  403  200  200  200  200  200  200  200
+POST   /v1/volumetypes                        -      401  403  403  403  403  403  403  403  403  201  201
+GET    /v1/volumetypes/{volumetype_id}        there  401  403  403  403  200  200  200  200  200  200  200
+GET    /v1/volumetypes/{volumetype_id}        absent 401  403  403  403  404  404  404  404  404  404  404
+PUT    /v1/volumetypes/{volumetype_id}        there  401  403  403  403  403  403  403  403  403  200  200
+PUT    /v1/volumetypes/{volumetype_id}        absent 401  403  403  403  403  403  403  403  403  404  404
+DELETE /v1/volumetypes/{volumetype_id}        there  401  403  403  403  403  403  403  403  403  204  204
+DELETE /v1/volumetypes/{volumetype_id}        absent 401  403  403  403  403  403  403  403  403  404  404
 """
 """Each row has a route, the object in its path, and the status that each persona is answered with.
 
@@ -208,6 +218,8 @@ SINCE_LATER = (
     "/v1/feeds",
     "/v1/feeds/{feed_id}",
     "/v1/mail",
+    "/v1/volumetypes",
+    "/v1/volumetypes/{volumetype_id}",
 )
 """Paths that API 1.0 has not."""
 SPOOFED = {
@@ -234,6 +246,7 @@ OFFER = {
     "end_date": "2050-01-01 13:00",
     "reservations": [RESERVATION],
 }
+OFFERED = {"gigabytes": 100, "volumes": 10}
 AWAY = {"hosts": ["compute-01"], "start_date": "2050-02-01 10:00", "end_date": "2050-02-01 11:00"}
 USERS = {"ours": "demo", "theirs": "alt"}
 """Who makes the leases and the offers."""
@@ -248,7 +261,7 @@ ABSENT = "5e1f0000-0000-4000-8000-000000000000"
 @dataclass
 class Scene:
     """A lease, an offer and a subscription of each of two projects, two hosts that they reserve, a free host,
-    and a floating IP."""
+    a floating IP and a volume type."""
 
     at: Sandboxed
     url: str
@@ -275,6 +288,7 @@ class Scene:
         for path in ("/v1/os-hosts/{host_id}", "/v1/maintenances/{maintenance_id}"):
             self.make(path, "there")
         self.make("/v1/floatingips/{floatingip_id}", "there")
+        self.make("/v1/volumetypes/{volumetype_id}", "there")
         address = self.expect("POST", "/v1/feeds", json={})["feed"]["url"]
         self.ids["feed_secret", "there"] = address.rpartition("/")[2].removesuffix(".ics")
         self.bodies = {
@@ -304,6 +318,8 @@ class Scene:
             ("PUT", "/v1/os-hosts/{host_id}"): {"rack": "r5"},
             ("PATCH", "/v1/os-hosts/properties/{property_name}"): {"private": True},
             ("POST", "/v1/floatingips"): self.address(151),
+            ("POST", "/v1/volumetypes"): {"volume_type": "standard", **OFFERED},
+            ("PUT", "/v1/volumetypes/{volumetype_id}"): {**OFFERED, "volumes": 11},
         }
 
     def address(self, last: int) -> Mapping[str, str]:
@@ -325,6 +341,7 @@ class Scene:
             "host_id": {"name": "compute-03", "rack": "r3", "gpu": "1"},
             "maintenance_id": AWAY,
             "floatingip_id": self.address(150),
+            "volumetype_id": {"volume_type": "fast", **OFFERED},
         }[name]
         made = self.expect("POST", listed, user, json=body)[name.removesuffix("_id")]
         self.ids[name, target] = made["id"]
@@ -353,6 +370,8 @@ class Scene:
             self.expect("PUT", path, json={"name": f"{row.target}: layoffs"})
         elif row.path == "/v1/subscriptions/{subscription_id}":
             self.expect("PUT", path, json={"name": SUBSCRIPTION["name"]})
+        elif row.path == "/v1/volumetypes/{volumetype_id}":
+            self.expect("PUT", path, json=OFFERED)
         elif row.path == "/v1/os-hosts/{host_id}":
             self.expect("PUT", path, json={"rack": "r3"})
         elif row.path == "/v1/os-hosts/properties/{property_name}":
@@ -385,7 +404,8 @@ class Scene:
 
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    at = Sandboxed(tmp_path_factory.mktemp("sandboxed"))
+    plugins = ", ".join([*SHIPPED, "storage.volume.plugin"])
+    at = Sandboxed(tmp_path_factory.mktemp("sandboxed"), plugins=plugins)
     at.add_user("lurker", "alt", "reader")
     ending = Streams(at.manager.use_cases, at.clock.now, most=0)
     app = build_api(at.conf, at.manager.use_cases, PrometheusMetrics(), streams=ending)

@@ -32,6 +32,9 @@ from blazar.kinds.registered_hosts.hosts import Hosts, HostSettings
 from blazar.kinds.registered_hosts.monitor import HostMonitor, MonitorSettings
 from blazar.kinds.server import ServerKind
 from blazar.kinds.slots import SlotSettings
+from blazar.kinds.volume import VolumeKind
+from blazar.kinds.volume.extension import VolumeTypesExtension
+from blazar.kinds.volume.volume_types import OfferedVolumes, VolumeTypes
 from blazar.service.admission import PlanningSettings
 from blazar.service.availability import AvailabilityUseCases
 from blazar.service.calendars import Calendars
@@ -51,7 +54,7 @@ from blazar.service.maintenances import Buffers, Lifetimes, Maintenances
 from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.offer_expiry import OfferExpiry
 from blazar.service.offers import Offers, OfferSettings
-from blazar.service.ports import ClaimedEvent, Database, Flavor, Subnet, UnitOfWork
+from blazar.service.ports import ClaimedEvent, Database, Flavor, Subnet, UnitOfWork, VolumeType
 from blazar.service.ports.enforcement import UsageFilter
 from blazar.service.ports.kind import Dependencies
 from blazar.service.quotas import QuotaSettings
@@ -64,6 +67,7 @@ DEMO = Caller("demo-user", "demo", ("member", "reader"), token="demo-token")
 ALT = Caller("alt-user", "alt", ("member", "reader"), token="alt-token")
 ADMIN = Caller("admin-user", "admin", ("admin",), is_admin=True)
 CLAIM = timedelta(seconds=15)
+FAST = VolumeType("fast-id", "fast")
 PUBLIC = "public"
 """An external network; its addresses from .100 on are not Neutron's to give out."""
 
@@ -165,6 +169,7 @@ class World:
         self.cloud.add_flavor(Flavor("small", "m1.small", 2, 2048, 10))
         subnet = Subnet("subnet", "203.0.113.0/24", "203.0.113.1", (("203.0.113.10", "203.0.113.99"),))
         self.cloud.add_network(PUBLIC, subnet)
+        self.cloud.state.volume_types.append(FAST)
         self.database = CrashingDatabase(database or MemoryDatabase())
         self.selection = PlanningSettings(cleaning=cleaning)
         self.start_retry = timedelta(0)
@@ -192,6 +197,7 @@ class World:
                 FlavorKind(self.slots),
                 FloatingIPKind(),
                 ServerKind(preemptibles_make_way=self.slots.preemptibles_make_way),
+                VolumeKind(),
             )
         }
         reports = UsageReports(self.filters, self.kinds, self.exempt)
@@ -200,7 +206,7 @@ class World:
         dependencies = Dependencies(self.database, self.cloud, self.kinds, self.clock)
         use_cases = UseCases(
             dependencies,
-            (HostsExtension(HostSettings(FREEPOOL)), FloatingIPExtension()),
+            (HostsExtension(HostSettings(FREEPOOL)), FloatingIPExtension(), VolumeTypesExtension()),
             self.calendars,
             self.selection,
             LeaseSettings(delete_wait=timedelta(0)),
@@ -228,6 +234,7 @@ class World:
         self.hosts: Hosts = use_cases.noun("hosts")
         self.allocations: Allocations = use_cases.noun("allocations")
         self.floatingips: FloatingIPs = use_cases.noun("floatingips")
+        self.volume_types: VolumeTypes = use_cases.noun("volume_types")
         self.events = Events(self.database, self.cloud, self.kinds, self.clock, self.start_retry, reports)
         self.reporting = [Reporting(each, dependencies) for each in self.filters]
         self.healing = Healing(
@@ -241,6 +248,9 @@ class World:
 
     def register_floating_ip(self, address: str, network_id: str = PUBLIC) -> Registration:
         return self.floatingips.register(RegisterFloatingIP(network_id, address))
+
+    def register_volumes(self, gigabytes: int = 1000, volumes: int = 100) -> Registration:
+        return self.volume_types.register(FAST.name, OfferedVolumes(gigabytes, volumes))
 
     # what users do
 
@@ -405,6 +415,10 @@ def address(number: int) -> str:
 
 def floating_ips(**fields: Any) -> ReservationRequest:
     return ReservationRequest("virtual:floatingip", {"network_id": PUBLIC, "amount": 1} | fields)
+
+
+def volumes(**fields: Any) -> ReservationRequest:
+    return ReservationRequest("storage:volume", {"volume_type": FAST.name, "gigabytes": 50} | fields)
 
 
 def without_times(lease: Lease) -> Lease:

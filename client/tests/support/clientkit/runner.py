@@ -83,6 +83,7 @@ _NOUNS = (
     "host property",
     "host",
     "floatingip",
+    "volumetype",
     "allocation",
     "calendar",
     "capacity",

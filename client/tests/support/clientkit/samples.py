@@ -12,6 +12,7 @@ LEASE_ID = "051ec3b5-33a7-49a3-90fa-ebbb92c7439c"
 OTHER_LEASE_ID = "151ec3b5-33a7-49a3-90fa-ebbb92c7439c"
 MISSING_LEASE_ID = "951ec3b5-33a7-49a3-90fa-ebbb92c7439c"
 FLOATINGIP_ID = "f51ec3b5-33a7-49a3-90fa-ebbb92c7439c"
+VOLUME_TYPE_ID = "07709fbf-48b5-5164-b958-59d71146a580"
 
 
 def event(event_type: str, time: str) -> Body:
@@ -121,6 +122,17 @@ def floatingip(**changes: Any) -> Body:
     } | changes
 
 
+def volume_type(**changes: Any) -> Body:
+    return {
+        "id": VOLUME_TYPE_ID,
+        "name": "fast",
+        "gigabytes": 10000,
+        "volumes": 200,
+        "created_at": "2026-11-20 14:59:08",
+        "updated_at": None,
+    } | changes
+
+
 PROPERTIES = [
     {"property": "gpu", "private": False, "values": ["True", "False"]},
     {"property": "arch", "private": False, "values": ["x86_64"]},
@@ -165,4 +177,9 @@ def add_default_answers(cloud: RecordingCloud) -> RecordingCloud:
     cloud.answer("POST", "/floatingips", 201, {"floatingip": floatingip()})
     cloud.answer("GET", f"/floatingips/{FLOATINGIP_ID}", 200, {"floatingip": floatingip()})
     cloud.answer("DELETE", f"/floatingips/{FLOATINGIP_ID}", 204)
+    cloud.answer("GET", "/volumetypes", 200, {"volumetypes": [volume_type()]})
+    cloud.answer("POST", "/volumetypes", 201, {"volumetype": volume_type()})
+    for method in ("GET", "PUT"):
+        cloud.answer(method, f"/volumetypes/{VOLUME_TYPE_ID}", 200, {"volumetype": volume_type()})
+    cloud.answer("DELETE", f"/volumetypes/{VOLUME_TYPE_ID}", 204)
     return cloud

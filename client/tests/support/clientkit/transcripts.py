@@ -15,6 +15,7 @@ from .runner import run_program
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 # Whether the lease was still on its way at the first look depends on the machine.
 _ON_ITS_WAY = re.compile(r"^Lease \S+ is [A-Z]+, waiting for")
+_PORT = re.compile(r"(?<=127\.0\.0\.1):\d+")
 _DURATION = re.compile(r"\b\d+[dhms]( \d+[dhms])?\b(?= from now)")
 
 
@@ -72,7 +73,7 @@ class Shell:
 
 def same(text: str) -> list[str]:
     """Return the lines of an output that do not vary between runs."""
-    lines = relevant_lines(_DURATION.sub("9h", normalize(text)))
+    lines = relevant_lines(_PORT.sub("", _DURATION.sub("9h", normalize(text))))
     return [line.rstrip() for line in lines if not _ON_ITS_WAY.match(line)]
 
 

@@ -66,8 +66,10 @@ def _answer_type(row: VolumeType, request: Request) -> Response:
 
 
 def list_types(request: Request) -> Response:
-    """List the types that the caller sees."""
-    types = [row for row in request.cloud.volumes.types if row.is_public or request.caller.is_admin]
+    """List the public types. An administrator gets the private ones with ``is_public`` false or none."""
+    asked = (request.param("is_public") or "true") if request.caller.is_admin else "true"
+    shown = {True, False} if asked.lower() == "none" else {fields.parse_boolean(asked, "is_public")}
+    types = [row for row in request.cloud.volumes.types if row.is_public in shown]
     return Response(200, {"volume_types": _paged(request, [_render_type(row, request) for row in types])})
 
 

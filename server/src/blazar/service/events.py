@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, TypeVar, assert_never
 from uuid import uuid4
 
@@ -43,6 +44,7 @@ from blazar.service.preparation import release_trust
 from blazar.service.unclaimed import Watched, look
 from blazar.service.usage_reports import NO_REPORTS, UsageReports
 from blazar.service.utilization import keep_ended
+from blazar.service.works import others_of
 
 T = TypeVar("T")
 LOG = logging.getLogger(__name__)
@@ -272,7 +274,8 @@ class Events:
             had = (*reservation.allocations, *reservation.surplus)
             occupied = {a.resource_id for a in had} & resources.keys()
             known = {i: resources[i] for i in sorted(occupied)}
-            work = Work(lease, reservation, known, self._run_steps, self._clock.now())
+            others = partial(others_of, self._database, lease, reservation)
+            work = Work(lease, reservation, known, self._run_steps, self._clock.now(), others)
             yield self._kinds[reservation.resource_type], work
 
     def _look(self, held_claim: HeldClaim, lease: Lease) -> Finding:

@@ -151,7 +151,7 @@ class Reconciliation:
     def _of_leases(self, ids: Sequence[str], cloud: Cloud) -> Iterator[_Found]:
         leases = self._settled(ids)
         with self._database.read() as uow:
-            works = active_works(uow, self._dependencies.kinds, leases)
+            works = active_works(uow, self._database, self._dependencies.kinds, leases)
         look = Look(cloud, self._database)
         found = {
             lease.id: [*_of_trust(lease, cloud), *_of_reservations(works[lease.id], look)] for lease in leases

@@ -72,7 +72,7 @@ class Sampling:
         since the last one that did not."""
         with self._database.read() as uow:
             leases = [each for each in uow.leases.get_many(ids) if self._is_active(each)]
-            works = active_works(uow, self._kinds, leases)
+            works = active_works(uow, self._database, self._kinds, leases)
             known = {each.reservation_id: each for each in uow.utilizations.of_leases(ids)}
         changes: list[tuple[Utilization | None, Utilization]] = []
         for lease in leases:

@@ -4,16 +4,53 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from blazar.domain.lease.lease import Lease, Reservation, ReservationStatus
+from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation, ReservationStatus
 from blazar.domain.resource import Pool
-from blazar.service.ports import UnitOfWork
+from blazar.service.ports import Database, LeasePlace, LeaseQuery, UnitOfWork
 from blazar.service.ports.kind import Kind, Kinds, Work
+
+BEGUN = (
+    LeaseStatus.STARTING,
+    LeaseStatus.ACTIVE,
+    LeaseStatus.ERROR,
+    LeaseStatus.TERMINATING,
+    LeaseStatus.DELETING,
+)
+"""The statuses of a lease for which something may be in the cloud, or has to be taken from it."""
+PAGE = 500
+
+
+def others_of(database: Database, lease: Lease, reservation: Reservation) -> Sequence[Reservation]:
+    """Return the project's other reservations of the same kind in leases that have begun and are not over,
+    by lease."""
+    found: list[Reservation] = []
+    place: LeasePlace | None = None
+    with database.read() as uow:
+        while True:
+            page = uow.leases.find(
+                LeaseQuery(
+                    PAGE,
+                    after=place,
+                    project_id=lease.project_id,
+                    statuses=BEGUN,
+                    resource_type=reservation.resource_type,
+                )
+            )
+            there = (each for one in page.leases for each in (*one.reservations, *one.leaving))
+            found += [
+                each
+                for each in there
+                if each.id != reservation.id and each.resource_type == reservation.resource_type
+            ]
+            if (place := page.next) is None:
+                return found
 
 
 def active_works(
-    uow: UnitOfWork, kinds: Kinds, leases: Iterable[Lease]
+    uow: UnitOfWork, database: Database, kinds: Kinds, leases: Iterable[Lease]
 ) -> Mapping[str, Sequence[tuple[Kind[Any], Work]]]:
     """Return the work of each active reservation with its kind, by lease. All kinds are enabled."""
     leases = tuple(leases)
@@ -25,7 +62,8 @@ def active_works(
 
     def work(lease: Lease, reservation: Reservation) -> Work:
         occupied = {a.resource_id for a in reservation.allocations} & known.keys()
-        return Work(lease, reservation, {i: known[i] for i in sorted(occupied)})
+        others = partial(others_of, database, lease, reservation)
+        return Work(lease, reservation, {i: known[i] for i in sorted(occupied)}, others=others)
 
     return {
         lease.id: [

@@ -15,6 +15,7 @@ from blazar.adapters.memory.identity import MemoryIdentity, actor_by_trust
 from blazar.adapters.memory.image import MemoryImages
 from blazar.adapters.memory.network import MemoryNetwork
 from blazar.adapters.memory.placement import MemoryPlacement
+from blazar.adapters.memory.storage import MemoryStorage
 from blazar.domain.errors import CloudRefused, TooLate
 from blazar.domain.resource import Inventory, PropertyValue
 from blazar.service.ports import CloudNetwork, Flavor, Hypervisor, Provider, Server, Subnet
@@ -42,6 +43,7 @@ class MemoryCloud:
         self.identity = MemoryIdentity(self.state, self.called)
         self.network = MemoryNetwork(self.state, self.called)
         self.images = MemoryImages(self.state, self.called)
+        self.storage = MemoryStorage(self.state, self.called)
 
     @property
     def before(self) -> Callable[[str], None]:

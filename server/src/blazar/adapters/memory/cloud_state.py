@@ -18,6 +18,7 @@ from blazar.service.ports import (
     Server,
     ServerGroup,
     Subnet,
+    VolumeType,
 )
 
 USERS_MAY = frozenset(
@@ -44,6 +45,7 @@ USERS_MAY = frozenset(
         "delete_trust",
         "network",
         "subnets",
+        "volume_types",
     }
 )
 """The requests that need no administrator."""
@@ -135,6 +137,9 @@ class CloudState:
     floating_ips: dict[str, FloatingIP] = field(default_factory=dict)
     used_addresses: set[tuple[str, str]] = field(default_factory=set)
     """Network and address of whatever is no floating IP: routers, servers."""
+    volume_types: list[VolumeType] = field(default_factory=list)
+    volume_quotas: dict[str, dict[str, int]] = field(default_factory=dict)
+    """The limits of projects that were set, by project."""
     without_quota: set[str] = field(default_factory=set)
     """The projects that can have no more floating IPs."""
     tokens: dict[str, Actor] = field(default_factory=dict)

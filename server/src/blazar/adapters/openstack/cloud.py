@@ -12,6 +12,7 @@ from keystoneauth1.session import Session
 from openstack.connection import Connection
 
 from blazar.adapters.openstack.bulkhead import CALLS_AT_ONCE, Bulkhead
+from blazar.adapters.openstack.cinder import CinderStorage
 from blazar.adapters.openstack.credentials import UserToken, trustee
 from blazar.adapters.openstack.glance import GlanceImages
 from blazar.adapters.openstack.keystone import KeystoneIdentity
@@ -33,6 +34,7 @@ class OpenStackCloud:
     keystone: ServiceApi
     neutron: ServiceApi
     glance: ServiceApi
+    cinder: ServiceApi
     region: str | None = None
 
     @property
@@ -55,6 +57,10 @@ class OpenStackCloud:
     def images(self) -> GlanceImages:
         return GlanceImages(self.glance)
 
+    @property
+    def storage(self) -> CinderStorage:
+        return CinderStorage(self.cinder)
+
     def fenced(self, check: Callable[[], None]) -> OpenStackCloud:
         return replace(
             self,
@@ -63,6 +69,7 @@ class OpenStackCloud:
             keystone=self.keystone.fenced(check),
             neutron=self.neutron.fenced(check),
             glance=self.glance.fenced(check),
+            cinder=self.cinder.fenced(check),
         )
 
     def for_request(self, seconds_left: Callable[[], float]) -> OpenStackCloud:
@@ -73,6 +80,7 @@ class OpenStackCloud:
             keystone=self.keystone.for_request(seconds_left),
             neutron=self.neutron.for_request(seconds_left),
             glance=self.glance.for_request(seconds_left),
+            cinder=self.cinder.for_request(seconds_left),
         )
 
     def as_user(self, token: str) -> OpenStackCloud:
@@ -89,6 +97,7 @@ class OpenStackCloud:
             keystone=self.keystone.acting(auth),
             neutron=self.neutron.acting(auth),
             glance=self.glance.acting(auth),
+            cinder=self.cinder.acting(auth),
         )
 
 
@@ -110,6 +119,14 @@ def connect(
     # reserve.
     network = Adapter(session, "network", interface=interface, region_name=region_name)
     image = Adapter(session, "image", interface=interface, region_name=region_name)
+    block_storage = Adapter(
+        session,
+        "block-storage",
+        interface=interface,
+        region_name=region_name,
+        min_version="3",
+        max_version="3.latest",
+    )
 
     def service(name: str, find: Find) -> ServiceApi:
         return ServiceApi(name, find, Bulkhead(name, calls_at_once), metrics=metrics, tracing=tracing)
@@ -121,5 +138,6 @@ def connect(
         service("Keystone", lambda: connection.identity),
         service("Neutron", lambda: network),
         service("Glance", lambda: image),
+        service("Cinder", lambda: block_storage),
         region_name,
     )

@@ -23,8 +23,10 @@ from blazar.service.ports.cloud import (
     Server,
     ServerDetails,
     ServerGroup,
+    Storage,
     Subnet,
     UnifiedLimits,
+    VolumeType,
     is_preemptible,
 )
 from blazar.service.ports.database import (
@@ -156,6 +158,7 @@ __all__ = [
     "ServerDetails",
     "ServerGroup",
     "StandingClaim",
+    "Storage",
     "Subnet",
     "SubscriptionRepository",
     "UnifiedLimits",
@@ -163,6 +166,7 @@ __all__ = [
     "UsageQuestion",
     "UsageRow",
     "UtilizationRepository",
+    "VolumeType",
     "WaitlistRepository",
     "WebhookMessage",
     "WebhookSender",

@@ -465,6 +465,33 @@ class Images(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class VolumeType:
+    """A volume type of Cinder."""
+
+    id: str
+    name: str
+
+
+class Storage(Protocol):
+    """Cinder. Raises as Compute does."""
+
+    def volume_types(self) -> Sequence[VolumeType]:
+        """Return the volume types that these credentials may see."""
+        ...
+
+    def volume_quota(self, project_id: str) -> Mapping[str, int]:
+        """Return the limits of a project by Cinder's names for them: ``gigabytes`` is for all volumes,
+        ``gigabytes_fast`` for those of the volume type ``fast``. -1 is no limit."""
+        ...
+
+    def set_volume_quota(self, project_id: str, limits: Mapping[str, int]) -> None:
+        """Set these limits of a project, also to less than it uses; the others stay.
+
+        Raises CloudRefused for a name that Cinder does not know, and then sets none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class UnifiedLimits:
     """What Keystone keeps of the limits of a service, by their names; -1 for none."""
 
@@ -529,6 +556,8 @@ class Cloud(Protocol):
     def network(self) -> Network: ...
     @property
     def images(self) -> Images: ...
+    @property
+    def storage(self) -> Storage: ...
 
     def as_user(self, token: str) -> Cloud:
         """Return the same cloud with the rights of a user's token. What these rights don't allow is

@@ -27,6 +27,11 @@ P = TypeVar("P")
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
+def no_others() -> Sequence[Reservation]:
+    """Return no reservations."""
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Measure:
     """A quantity in which the capacity of a kind's resources is told: amounts of a resource class, or the
@@ -64,6 +69,10 @@ class Work:
     """Runs steps of the verb that do not depend on each other, such as one for each host."""
     now: datetime = LONG_AGO
     """When the verb is called, for what it waits for no longer than some time."""
+    others: Callable[[], Sequence[Reservation]] = no_others
+    """Returns the project's other reservations of the same kind, in leases that have begun and are not over,
+    as they are stored now: for what the cloud keeps for the whole project, such as a quota. They come without
+    allocations."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,156 @@
+"""Reserved volumes in the sandbox cloud's Cinder, over HTTP: the quota is raised, used, and lowered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from blazar.adapters.memory import MemoryDatabase
+from blazar.adapters.memory.cloud import MemoryCloud
+from blazar.conf.manager import SHIPPED
+from blazar.kinds.volume.errors import VolumeTypeAlreadyRegistered
+from blazar.kinds.volume.volume_types import OfferedVolumes, VolumeTypes, VolumeTypesInterface
+from blazar.rpc.codec import Codec
+from blazar.rpc.proxy import remote_service
+from blazar.service.ports import VolumeType
+
+from .sandboxed import Sandboxed, until
+from .test_calls import StoppedClock, Wire
+
+# openstacksdk warns of its own next releases with every connection and request.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::openstack.warnings.RemovedInSDK50Warning", "ignore::openstack.warnings.RemovedInSDK60Warning"
+)
+NEWEST = {"OpenStack-API-Version": "reservation 1.25"}
+PATH = "/v1/volumetypes"
+
+
+@pytest.fixture
+def sandboxed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandboxed]:
+    plugins = ", ".join([*SHIPPED, "storage.volume.plugin"])
+    sandboxed = Sandboxed(tmp_path_factory.mktemp("sandboxed"), hosts=0, plugins=plugins)
+    yield sandboxed
+    sandboxed.stop()
+
+
+def ask(sandboxed: Sandboxed, method: str, path: str = PATH, user: str = "admin", **body: Any) -> Any:
+    return sandboxed.send(method, path, user, headers=NEWEST, json=body or None)
+
+
+def reserve(sandboxed: Sandboxed, user: str = "demo", **fields: Any) -> Any:
+    asked = {"resource_type": "storage:volume", "volume_type": "fast", **fields}
+    dates = {"start_date": "now", "end_date": "2050-01-01 11:00"}
+    return ask(sandboxed, "POST", "/v1/leases", user, name="data", **dates, reservations=[asked])
+
+
+def create_volume(sandboxed: Sandboxed, size: int) -> int:
+    token = {"X-Auth-Token": sandboxed.token("demo")}
+    body = {"volume": {"size": size, "volume_type": "fast"}}
+    url = f"{sandboxed.cloud.url}/volume/v3/volumes"
+    return sandboxed.http.post(url, json=body, headers=token, timeout=20).status_code
+
+
+def limits(sandboxed: Sandboxed) -> tuple[int, int]:
+    with sandboxed.state.lock:
+        found = sandboxed.state.volumes.limits(sandboxed.state.project_id("demo"))
+    return found["gigabytes_fast"], found["gigabytes"]
+
+
+def test_capacity_is_promised_given_and_taken_back(sandboxed: Sandboxed) -> None:
+    made = ask(sandboxed, "POST", volume_type="fast", gigabytes=100, volumes=10)
+    assert made.status_code == 201
+    volume_type = made.json["volumetype"]
+    assert {**volume_type, "created_at": None} == {
+        "id": volume_type["id"],
+        "name": "fast",
+        "gigabytes": 100,
+        "volumes": 10,
+        "created_at": None,
+        "updated_at": None,
+    }
+    assert create_volume(sandboxed, 1) == 413
+
+    lease = reserve(sandboxed, gigabytes=60, volumes=2).json["lease"]
+    (reservation,) = lease["reservations"]
+    assert (reservation["volume_type"], reservation["gigabytes"], reservation["volumes"]) == (
+        volume_type["id"],
+        60,
+        2,
+    )
+    refused = reserve(sandboxed, "alt", gigabytes=41)
+    assert refused.status_code == 409
+    assert refused.json["error_message"].startswith("Not enough volume types available: ")
+    told = ask(sandboxed, "GET", "/v1/capacity?resource_type=storage:volume", "demo").json["capacity"]
+    assert [(each["name"], each["steps"][0]["available"]) for each in told["quantities"]] == [
+        ("volume_gigabytes", 40),
+        ("volumes", 8),
+    ]
+
+    path = f"/v1/leases/{lease['id']}"
+    assert until(lambda: ask(sandboxed, "GET", path).json["lease"]["status"] == "ACTIVE")
+    assert limits(sandboxed) == (60, 1060)
+    assert [create_volume(sandboxed, size) for size in (50, 20, 10, 0)] == [202, 413, 202, 400]
+
+    assert ask(sandboxed, "DELETE", path, "demo").status_code == 204
+    assert until(lambda: limits(sandboxed) == (0, 1000))
+    with sandboxed.state.lock:
+        assert sorted(each.size for each in sandboxed.state.volumes.table) == [10, 50]
+    assert create_volume(sandboxed, 1) == 413
+
+
+def test_administrators_say_how_much_can_be_reserved(sandboxed: Sandboxed) -> None:
+    found = {"volume_type": "fast", "gigabytes": 100, "volumes": 10}
+    path = f"{PATH}/{ask(sandboxed, 'POST', **found).json['volumetype']['id']}"
+    again = ask(sandboxed, "POST", **found)
+    assert (again.status_code, again.json["error_message"]) == (
+        409,
+        "Volume type fast is already registered.",
+    )
+    unknown = ask(sandboxed, "POST", **{**found, "volume_type": "nope"})
+    assert (unknown.status_code, unknown.json["error_message"]) == (400, "Failed to find volume type nope")
+    for wrong in ({"gigabytes": -1}, {"volumes": "3"}, {"volumes": True}, {"volume_type": ""}):
+        assert ask(sandboxed, "POST", **{**found, **wrong}).status_code == 400
+
+    reserve(sandboxed, gigabytes=60)
+    kept = ask(sandboxed, "PUT", path, gigabytes=59, volumes=10)
+    assert (kept.status_code, kept.json["error_message"]) == (
+        409,
+        "Volume type fast cannot be reduced so far. Promised at once: 60 GB; volumes: 1.",
+    )
+    changed = ask(sandboxed, "PUT", path, gigabytes=60, volumes=1).json["volumetype"]
+    assert changed["updated_at"]
+    assert ask(sandboxed, "GET", path, "demo").json == {"volumetype": changed}
+    assert ask(sandboxed, "GET", PATH, "demo").json == {"volumetypes": [changed]}
+    assert ask(sandboxed, "DELETE", path).status_code == 409
+
+
+def test_versions_before_have_no_volume_types(sandboxed: Sandboxed) -> None:
+    before = {"OpenStack-API-Version": "reservation 1.24"}
+    assert sandboxed.send("GET", PATH, "admin", headers=before).status_code == 404
+
+
+def test_calls_cross_the_broker() -> None:
+    """blazar-api and blazar-manager are two processes: every argument and result becomes JSON."""
+
+    class Manager:
+        def __init__(self) -> None:
+            cloud = MemoryCloud()
+            cloud.state.volume_types.append(VolumeType("1", "fast"))
+            self.volume_types = VolumeTypes(MemoryDatabase(), cloud, StoppedClock())
+
+        def noun(self, name: str) -> Any:
+            return {"volume_types": self.volume_types}[name]
+
+    codec = Codec({"volume_types": VolumeTypesInterface})
+    wire = Wire(Manager(), codec=codec)
+    volume_types = remote_service(wire, codec).noun("volume_types")
+    made = volume_types.register("fast", OfferedVolumes(5, 1))
+    assert volume_types.get(made.id) == made
+    assert volume_types.change(made.id, OfferedVolumes(6, 1)).inventory["VOLUME_GB"].capacity == 6
+    with pytest.raises(VolumeTypeAlreadyRegistered, match="Volume type fast is already registered"):
+        volume_types.register("fast", OfferedVolumes(5, 1))
+    assert [each.name for each in volume_types.list()] == ["fast"]
+    volume_types.unregister(made.id)
+    assert [calling.repeatable for calling in wire.calls] == [False, True, True, False, True, True]
