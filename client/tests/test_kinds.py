@@ -104,8 +104,14 @@ INSTANCE = {"resource_type": "virtual:instance", "vcpus": 1, "memory_mb": 512, "
             },
         ),
         (
-            "resource_type=storage:volume,volume_type=fast,gigabytes=500",
-            {"resource_type": "storage:volume", "volume_type": "fast", "gigabytes": 500, "volumes": 1},
+            "resource_type=storage:volume,volume_type=fast,gigabytes=500,on_end=delete",
+            {
+                "resource_type": "storage:volume",
+                "volume_type": "fast",
+                "gigabytes": 500,
+                "volumes": 1,
+                "on_end": "delete",
+            },
         ),
         (
             "resource_type=quantum:link,lanes=4,name=x",

@@ -6,6 +6,8 @@ from typing import Any
 import openstack
 import pytest
 
+from blazar_sandbox.cloud import Cloud
+
 
 def create(caller: Any, size: int = 1, volume_type: str | None = "fast") -> Any:
     return caller.call("POST", "/volume/v3/volumes", {"volume": {"size": size, "volume_type": volume_type}})
@@ -126,6 +128,16 @@ def test_volumes_are_their_project_s(admin: Any, demo: Any, alt: Any, project: s
     assert [each["os-vol-tenant-attr:tenant_id"] for each in everyone] == [project]
     assert demo.ok("PUT", path, {"volume": {"name": "new"}})["volume"]["name"] == "new"
     assert demo.ok("GET", "/volume/v3/limits")["limits"]["absolute"]["totalGigabytesUsed"] == 1
+
+
+def test_a_volume_in_use_is_not_deleted(admin: Any, demo: Any, cloud: Cloud) -> None:
+    path = f"/volume/v3/volumes/{create(demo, 1, None).body['volume']['id']}"
+    with cloud.lock:
+        cloud.volumes.change(next(iter(cloud.volumes.table)), status="in-use")
+    assert demo.ok("GET", path)["volume"]["status"] == "in-use"
+    for caller in (demo, admin):
+        refused = caller.call("DELETE", path)
+        assert (refused.status, "in-use" in refused.body["badRequest"]["message"]) == (400, True)
 
 
 def test_the_catalog_has_it_under_both_types(demo: Any) -> None:

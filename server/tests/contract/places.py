@@ -22,7 +22,7 @@ from blazar.adapters.clock import SystemClock
 from blazar.adapters.memory.cloud import MemoryCloud
 from blazar.adapters.openstack.cloud import connect
 from blazar.domain.errors import CloudRefused
-from blazar.service.ports import Cloud, Flavor, Image, Server, Subnet, VolumeType
+from blazar.service.ports import Cloud, Flavor, Image, Server, Subnet, Volume, VolumeType
 from blazar_sandbox.cloud import Cloud as Sandbox
 from blazar_sandbox.server import SandboxServer
 
@@ -80,6 +80,12 @@ class Place(Protocol):
 
     def rename_volume_type(self, name: str) -> str:
         """Give a volume type another name: that one."""
+
+    def add_volume(self, volume_type: str, gigabytes: int) -> str:
+        """A volume of the user's project: its id."""
+
+    def use_volume(self, volume_id: str) -> None:
+        """Let a server have the volume."""
 
     def add_image(self) -> str:
         """An image that all may boot from: its id."""
@@ -178,6 +184,15 @@ class MemoryPlace:
             }
         return renamed
 
+    def add_volume(self, volume_type: str, gigabytes: int) -> str:
+        made = Volume(str(uuid4()), volume_type, gigabytes, "available", SystemClock().now())
+        self.cloud.state.volumes.setdefault(self.project, {})[made.id] = made
+        return made.id
+
+    def use_volume(self, volume_id: str) -> None:
+        volumes = self.cloud.state.volumes[self.project]
+        volumes[volume_id] = replace(volumes[volume_id], status="in-use")
+
     def add_image(self) -> str:
         image = Image("44444444-4444-4444-8444-444444444444", "dummy", "active")
         self.cloud.state.public_images[image.id] = image
@@ -222,7 +237,15 @@ class RealPlace:
 
     addresses = ADDRESSES
 
-    def __init__(self, own: Session, operator: Session, password: str, hosts: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        own: Session,
+        operator: Session,
+        password: str,
+        hosts: Sequence[str] = (),
+        sandbox: Sandbox | None = None,
+    ) -> None:
+        self._sandbox = sandbox
         self._admin = admin = Connection(session=operator, interface="public")
         self._password = password
         self._auth_url = operator.auth.auth_url
@@ -288,6 +311,16 @@ class RealPlace:
     def rename_volume_type(self, name: str) -> str:
         storage = self._admin.block_storage
         return str(storage.update_type(storage.find_type(name), name=label()).name)
+
+    def add_volume(self, volume_type: str, gigabytes: int) -> str:
+        theirs = Connection(session=self._guests_session(), interface="public").block_storage
+        return str(theirs.create_volume(size=gigabytes, volume_type=volume_type).id)
+
+    def use_volume(self, volume_id: str) -> None:
+        assert self._sandbox is not None
+        with self._sandbox.lock:
+            volumes = self._sandbox.volumes
+            volumes.change(volumes.table[volume_id], status="in-use")
 
     def add_image(self) -> str:
         return str(self._image)
@@ -465,7 +498,7 @@ def sandbox(state: Sandbox | None = None) -> Iterator[Place]:
         def session(user: str, project: str) -> Session:
             return Session(password_of(server.auth_url, user, PASSWORD, project), session=http)
 
-        yield RealPlace(session("blazar", "service"), session("admin", "admin"), PASSWORD)
+        yield RealPlace(session("blazar", "service"), session("admin", "admin"), PASSWORD, sandbox=state)
 
 
 def lab(clouds_yaml: str) -> Callable[[], AbstractContextManager[Place]]:

@@ -69,6 +69,30 @@ def test_a_user_sets_no_limits(place: Place, volume_type: str) -> None:
         theirs.set_volume_quota(place.project, {f"gigabytes_{volume_type}": 7})
 
 
+def test_volumes_are_listed_and_deleted(place: Place) -> None:
+    storage = place.cloud.storage
+    first, second = (place.add_volume("standard", size) for size in (3, 4))
+    found = storage.volumes(place.project)
+    assert [(each.id, each.volume_type, each.gigabytes, each.status) for each in found] == [
+        (second, "standard", 4, "available"),
+        (first, "standard", 3, "available"),
+    ]
+    assert found[0].created_at > found[1].created_at
+    assert storage.volumes("another") == []
+    for _ in range(2):
+        storage.delete_volume(first)
+    assert [each.id for each in storage.volumes(place.project)] == [second]
+
+
+def test_a_volume_in_use_is_not_deleted(place: Place) -> None:
+    storage, volume = place.cloud.storage, place.add_volume("standard", 3)
+    place.use_volume(volume)
+    (found,) = storage.volumes(place.project)
+    assert found.status == "in-use"
+    with pytest.raises(CloudRefused):
+        storage.delete_volume(volume)
+
+
 def test_a_fence_stands_before_each_request(place: Place) -> None:
     def fallen() -> None:
         raise CloudRefused(service="fence", reason="fallen")
@@ -78,6 +102,8 @@ def test_a_fence_stands_before_each_request(place: Place) -> None:
         storage.volume_types,
         lambda: storage.volume_quota(place.project),
         lambda: storage.set_volume_quota(place.project, {"gigabytes": 1}),
+        lambda: storage.volumes(place.project),
+        lambda: storage.delete_volume("id"),
     ):
         with pytest.raises(CloudRefused, match="fallen"):
             call()

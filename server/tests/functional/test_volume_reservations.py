@@ -100,6 +100,21 @@ def test_capacity_is_promised_given_and_taken_back(sandboxed: Sandboxed) -> None
     assert create_volume(sandboxed, 1) == 413
 
 
+def test_volumes_are_deleted_where_it_is_asked_for(sandboxed: Sandboxed) -> None:
+    ask(sandboxed, "POST", volume_type="fast", gigabytes=100, volumes=10)
+    lease = reserve(sandboxed, gigabytes=60, volumes=2, on_end="delete").json["lease"]
+    path = f"/v1/leases/{lease['id']}"
+    assert until(lambda: ask(sandboxed, "GET", path).json["lease"]["status"] == "ACTIVE")
+    assert [create_volume(sandboxed, size) for size in (50, 10)] == [202, 202]
+    with sandboxed.state.lock:
+        kept, _ = sandboxed.state.volumes.table
+        sandboxed.state.volumes.change(kept, status="in-use")
+    assert ask(sandboxed, "DELETE", path, "demo").status_code == 204
+    assert until(lambda: ask(sandboxed, "GET", path).status_code == 404)
+    with sandboxed.state.lock:
+        assert [each.id for each in sandboxed.state.volumes.table] == [kept.id]
+
+
 def test_administrators_say_how_much_can_be_reserved(sandboxed: Sandboxed) -> None:
     found = {"volume_type": "fast", "gigabytes": 100, "volumes": 10}
     path = f"{PATH}/{ask(sandboxed, 'POST', **found).json['volumetype']['id']}"

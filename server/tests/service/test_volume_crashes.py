@@ -14,7 +14,7 @@ from blazar.domain.errors import CloudRefused, CloudUnavailable, NotFound
 from blazar.domain.lease.lease import LeaseStatus
 
 from .test_crashes import dies_at_each_step
-from .test_volumes import limit, quota
+from .test_volumes import limit, make_volume, quota
 from .world import Crash, Steps, World, volumes
 
 BASE = (10, 10, 1000, 10)
@@ -75,6 +75,28 @@ def test_delete():
 
     for world in dies_at_each_step(active, delete, small):
         clean_up(world)
+
+
+def test_an_end_that_deletes():
+    def with_volumes(world):
+        limit(world, fast=0)
+        lease = world.reserve(volumes(volumes=3, on_end="delete"), end=600)
+        settle(world)
+        for gigabytes in (20, 20, 10):
+            make_volume(world, gigabytes)
+        return lease
+
+    def delete(world, lease):
+        world.delete(lease)
+        world.advance(seconds=5)
+
+    for world in dies_at_each_step(with_volumes, delete, small):
+        with contextlib.suppress(NotFound):
+            world.delete(world.subject)
+        settle(world)
+        assert not world.leases.list(None)
+        assert not world.cloud.state.volumes["demo"]
+        assert quota(world) == (0, 0, 1000, 10)
 
 
 def test_a_start_beside_another_one():

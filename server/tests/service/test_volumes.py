@@ -8,6 +8,7 @@ import pytest
 from blazar.domain.errors import (
     BlazarError,
     CantUpdateParameter,
+    CloudRefused,
     InvalidInput,
     MalformedParameter,
     MissingParameter,
@@ -23,7 +24,7 @@ from blazar.kinds.volume.errors import (
 )
 from blazar.kinds.volume.volume_types import OfferedVolumes
 from blazar.service.commands import NOW, ReservationChange, ReservationsChange, UpdateLease
-from blazar.service.ports import VolumeType
+from blazar.service.ports import Volume, VolumeType
 
 from .compared import Compared
 from .world import ALT, DEMO, FAST, World, volumes
@@ -198,6 +199,95 @@ class TestOthers:
         assert list(world.compare()) == []
 
 
+def make_volume(world, gigabytes, status="available", name="fast"):
+    """A volume of the project's, as its user makes it now."""
+    world.clock.pause(1)
+    made = Volume(f"v{world.cloud.state.next_id()}", name, gigabytes, status, world.clock.now())
+    world.cloud.state.volumes.setdefault("demo", {})[made.id] = made
+    return made.id
+
+
+def kept(world):
+    return set(world.cloud.state.volumes["demo"])
+
+
+class TestEnd:
+    """What becomes of volumes beyond the quota."""
+
+    def ended(self, world, lease, seconds=10):
+        world.delete(lease)
+        world.advance(seconds=seconds)
+        assert not world.leases.list(None)
+
+    def test_they_are_kept_unless_it_is_asked_for(self, world):
+        lease = active(world)
+        volume = make_volume(world, 40)
+        self.ended(world, lease)
+        assert kept(world) == {volume}
+
+    def test_the_newest_are_deleted_until_the_quota_holds(self, world):
+        old = make_volume(world, 10)
+        lease = active(world, gigabytes=50, volumes=5, on_end="delete")
+        first, second, third = (make_volume(world, size) for size in (8, 12, 30))
+        other = make_volume(world, 99, name="standard")
+        limit(world, fast=68)
+        self.ended(world, lease)
+        assert quota(world)[0] == 18
+        assert kept(world) == {old, first, other}
+        assert {second, third} & kept(world) == set()
+
+    def test_no_more_than_was_reserved_and_nothing_older_is_deleted(self, world):
+        old = make_volume(world, 30)
+        lease = active(world, gigabytes=50, volumes=2, on_end="delete")
+        limit(world, fast=1)
+        made = [make_volume(world, size) for size in (10, 45, 5, 5, 5)]
+        self.ended(world, lease)
+        assert kept(world) == {old, *made[:3]}
+
+    def test_what_is_used_stays_and_does_not_keep_the_lease_from_its_end(self, world):
+        limit(world, fast=0)
+        lease = active(world, gigabytes=50, volumes=2, on_end="delete")
+        used, free = make_volume(world, 20, status="in-use"), make_volume(world, 10)
+        self.ended(world, lease)
+        assert (used in kept(world), free in kept(world)) == (True, False)
+
+    def test_what_cannot_be_deleted_is_given_up_in_time(self, world):
+        limit(world, fast=0)
+        lease = active(world, on_end="delete")
+        volume = make_volume(world, 20)
+
+        def refuse(call):
+            if call == "delete_volume":
+                raise CloudRefused(service="Cinder", reason="it has snapshots")
+
+        world.cloud.before = refuse
+        world.delete(lease)
+        world.advance(minutes=4)
+        assert world.lease(lease).status_reason == "volumes are being deleted"
+        world.advance(minutes=2)
+        assert not world.leases.list(None)
+        assert kept(world) == {volume}
+
+    def test_nothing_is_deleted_without_a_limit_or_a_start(self, world):
+        lease = world.reserve(volumes(on_end="delete"), start=10, end=60)
+        volume = make_volume(world, 20)
+        self.ended(world, lease)
+        limit(world, fast=-1)
+        lease = active(world, on_end="delete")
+        more = make_volume(world, 50)
+        self.ended(world, lease)
+        assert kept(world) == {volume, more}
+
+    def test_it_is_decided_while_the_lease_is_active_too(self, world):
+        limit(world, fast=0)
+        lease = active(world)
+        world.update(lease, reservations=(ReservationChange(only(lease).id, {"on_end": "delete"}),))
+        make_volume(world, 20)
+        world.advance(seconds=5)
+        self.ended(world, lease)
+        assert not kept(world)
+
+
 class TestRequests:
     def test_no_more_is_promised_than_there_is(self, world):
         world.reserve(volumes(gigabytes=700), start=10, end=60)
@@ -215,6 +305,7 @@ class TestRequests:
                 "volume_type": FAST.id,
                 "gigabytes": 50,
                 "volumes": 2,
+                "on_end": "keep",
             }
 
     @pytest.mark.parametrize(
@@ -228,6 +319,8 @@ class TestRequests:
             ({"gigabytes": 0}, MalformedParameter),
             ({"gigabytes": True}, MalformedParameter),
             ({"volumes": "many"}, MalformedParameter),
+            ({"on_end": "snapshot"}, MalformedParameter),
+            ({"on_end": ["delete"]}, MalformedParameter),
         ],
     )
     def test_bad_requests_are_refused(self, world, fields, error):

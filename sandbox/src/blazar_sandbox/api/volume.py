@@ -206,7 +206,7 @@ def _render(row: Volume, request: Request) -> Json:
         "id": row.id,
         "name": row.name,
         "description": row.description,
-        "status": "available",
+        "status": row.status,
         "size": row.size,
         "volume_type": request.cloud.volumes.types[row.type_id].name,
         "os-vol-tenant-attr:tenant_id": row.project_id,
@@ -281,10 +281,10 @@ def update_volume(request: Request) -> Response:
 
 
 def delete_volume(request: Request) -> Response:
-    """Delete a volume, which is gone at once."""
+    """Delete a volume that is not in use; it is gone at once."""
     _must_be_member(request, "volume:delete")
     volumes = request.cloud.volumes
-    volumes.table.drop(volumes.volume(request.args["id"], request.caller).id)
+    volumes.delete(volumes.volume(request.args["id"], request.caller))
     return Response(202)
 
 

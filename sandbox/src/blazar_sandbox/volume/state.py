@@ -49,6 +49,7 @@ class Volume:
     user_id: str
     created_at: datetime
     updated_at: datetime | None = None
+    status: str = "available"
     description: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
 
@@ -159,6 +160,15 @@ class Volumes:
         changed = replace(row, updated_at=self.clock.now(), **changes)
         self.table.put(row.id, changed)
         return changed
+
+    def delete(self, row: Volume) -> None:
+        """Delete a volume that is not in use."""
+        if row.status not in ("available", "error"):
+            raise bad_request(
+                "Invalid volume: Volume status must be available or error, but current status is: "
+                f"{row.status}."
+            )
+        self.table.drop(row.id)
 
     def volume(self, volume_id: str, caller: Access) -> Volume:
         """Return a volume; raise 404 if the caller sees none of this id."""

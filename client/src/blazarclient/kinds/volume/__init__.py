@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from blazarclient import exception
 from blazarclient.kinds.base import CommandNames, Kind, RegisteredResource
-from blazarclient.kinds.fields import CountField, TextField
+from blazarclient.kinds.fields import ChoiceField, CountField, TextField
 from blazarclient.transport import Transport
 
 VOLUME_TYPE = RegisteredResource(noun="volumetype", name_key="name")
@@ -23,6 +23,9 @@ class VolumeKind(Kind):
         TextField(name="volume_type", help="id or name of the volume type", required=True),
         CountField(name="gigabytes", help="size of all volumes together, in GiB", required=True, minimum=1),
         CountField(name="volumes", help="how many volumes", default=1, sends_default=True, minimum=1),
+        ChoiceField(
+            name="on_end", help="what becomes of those beyond the quota then", choices=("keep", "delete")
+        ),
     )
     resource = VOLUME_TYPE
 

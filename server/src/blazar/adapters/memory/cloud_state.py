@@ -18,6 +18,7 @@ from blazar.service.ports import (
     Server,
     ServerGroup,
     Subnet,
+    Volume,
     VolumeType,
 )
 
@@ -138,6 +139,8 @@ class CloudState:
     used_addresses: set[tuple[str, str]] = field(default_factory=set)
     """Network and address of whatever is no floating IP: routers, servers."""
     volume_types: list[VolumeType] = field(default_factory=list)
+    volumes: dict[str, dict[str, Volume]] = field(default_factory=dict)
+    """By project and id."""
     volume_quotas: dict[str, dict[str, int]] = field(default_factory=dict)
     """The limits of projects that were set, by project."""
     without_quota: set[str] = field(default_factory=set)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from blazar.adapters.memory.cloud_state import Called, CloudState
 from blazar.domain.errors import CloudRefused
-from blazar.service.ports import VolumeType
+from blazar.service.ports import Volume, VolumeType
 
 DEFAULTS = {"volumes": 10, "gigabytes": 1000}
 
@@ -33,6 +33,21 @@ class MemoryStorage:
                 reason = f"Bad key(s) in quota set: {', '.join(sorted(unknown))} (HTTP 400)"
                 raise CloudRefused(service="Cinder", reason=reason)
             self._state.volume_quotas.setdefault(project_id, {}).update(limits)
+
+    def volumes(self, project_id: str) -> Sequence[Volume]:
+        self._called("volumes")
+        found = self._state.volumes.get(project_id, {}).values()
+        return sorted(found, key=lambda each: (each.created_at, each.id), reverse=True)
+
+    def delete_volume(self, volume_id: str) -> None:
+        self._called("delete_volume")
+        with self._state.lock:
+            for volumes in self._state.volumes.values():
+                known = volumes.get(volume_id)
+                if known is not None and known.status not in ("available", "error"):
+                    reason = f"Invalid volume: its status is {known.status}. (HTTP 400)"
+                    raise CloudRefused(service="Cinder", reason=reason)
+                volumes.pop(volume_id, None)
 
     def _limits(self, project_id: str) -> dict[str, int]:
         of_types = {f"{kind}_{each.name}": -1 for each in self._state.volume_types for kind in DEFAULTS}

@@ -14,11 +14,11 @@ from blazar.domain.planning.demand import Demand
 from blazar.domain.planning.plan import Shortage
 from blazar.domain.resource import Usage
 from blazar.kinds.fields import described, without_blanks
-from blazar.kinds.volume import actuator, schema
+from blazar.kinds.volume import actuator, departure, schema
 from blazar.kinds.volume.errors import NotEnoughVolumeCapacity
 from blazar.kinds.volume.extension import VolumeTypesExtension
 from blazar.kinds.volume.quota import amounts_of
-from blazar.kinds.volume.schema import VolumeParameters
+from blazar.kinds.volume.schema import OnEnd, VolumeParameters
 from blazar.kinds.volume.volume_types import GIGABYTE, POOL, VOLUME, named
 from blazar.service.ports import Cloud, Difference, Look
 from blazar.service.ports.kind import Kind, Measure, RequestContext, Work
@@ -63,7 +63,8 @@ class VolumeKind(Kind[VolumeParameters]):
         new = self.parse({**current.parameters, **without_blanks(known, schema.PARAMETERS)})
         if new.volume_type != old.volume_type:
             raise CantUpdateParameter(param=schema.VOLUME_TYPE)
-        if current.status is ReservationStatus.ACTIVE and new != old:
+        is_resized = (new.gigabytes, new.volumes) != (old.gigabytes, old.volumes)
+        if current.status is ReservationStatus.ACTIVE and is_resized:
             raise CantUpdateParameter(param="the size of an active reservation")
         return new
 
@@ -102,7 +103,11 @@ class VolumeKind(Kind[VolumeParameters]):
         return Done()
 
     def deactivate(self, work: Work, cloud: Cloud) -> Outcome:
-        return actuator.deactivate(work, cloud.storage)
+        outcome = actuator.deactivate(work, cloud.storage)
+        asked = self.asked(work.reservation)
+        if asked.on_end is OnEnd.DELETE and isinstance(outcome, Done):
+            return departure.delete_excess(work, outcome, asked, cloud.storage)
+        return outcome
 
     def differences(self, work: Work, look: Look) -> Iterable[Difference]:
         return actuator.differences(work, look)

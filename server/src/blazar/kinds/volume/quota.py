@@ -40,6 +40,9 @@ class ProjectQuota:
         set_to = {self.cinders(name): limit for name, limit in limits.items()}
         self._storage.set_volume_quota(self._project_id, set_to)
 
+    def type_name(self, volume_type_id: str) -> str | None:
+        return self._types.get(volume_type_id)
+
     def cinders(self, name: str) -> str:
         """Return Cinder's name of a limit; that of a volume type that is gone is none."""
         kind, _, volume_type_id = name.partition(":")

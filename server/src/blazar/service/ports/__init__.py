@@ -26,6 +26,7 @@ from blazar.service.ports.cloud import (
     Storage,
     Subnet,
     UnifiedLimits,
+    Volume,
     VolumeType,
     is_preemptible,
 )
@@ -166,6 +167,7 @@ __all__ = [
     "UsageQuestion",
     "UsageRow",
     "UtilizationRepository",
+    "Volume",
     "VolumeType",
     "WaitlistRepository",
     "WebhookMessage",

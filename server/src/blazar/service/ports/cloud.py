@@ -472,6 +472,18 @@ class VolumeType:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """A volume of Cinder; it can be deleted while its status is ``available`` or ``error``."""
+
+    id: str
+    volume_type: str
+    """The type's name."""
+    gigabytes: int
+    status: str
+    created_at: datetime
+
+
 class Storage(Protocol):
     """Cinder. Raises as Compute does."""
 
@@ -488,6 +500,15 @@ class Storage(Protocol):
         """Set these limits of a project, also to less than it uses; the others stay.
 
         Raises CloudRefused for a name that Cinder does not know, and then sets none."""
+        ...
+
+    def volumes(self, project_id: str) -> Sequence[Volume]:
+        """Return the volumes of a project, newest first."""
+        ...
+
+    def delete_volume(self, volume_id: str) -> None:
+        """Have Cinder delete a volume, which takes time; one that is gone is no error. Raises CloudRefused
+        where it is in use, or has snapshots."""
         ...
 
 
