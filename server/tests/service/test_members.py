@@ -347,7 +347,7 @@ def test_a_group_that_cannot_be_removed_after_a_refusal_goes_later(start):
             raise CloudRefused(service="Nova", reason="403")
 
     world.cloud.before = refuse
-    with pytest.raises(CloudUnavailable, match="403.*removed later"):
+    with pytest.raises(CloudUnavailable, match=r"403.*removed later"):
         add(world, lease, *[instances(amount=1, affinity=True)] * 2)
     world.cloud.before = lambda call: None
     assert len(world.cloud.state.groups) == 1
