@@ -380,6 +380,18 @@ def test_readers_read_only(caller: Callable[..., Any], admin: Any, cloud: Cloud)
     assert eye.call("GET", "/compute/v2.1/servers").status == 200
 
 
+def test_servers_are_sorted_by_their_last_change(admin: Any, demo: Any, cloud: Cloud) -> None:
+    first, second = demo.boot(cloud), demo.boot(cloud)
+    demo.nova("POST", f"/servers/{first['id']}/action", {"os-stop": None})
+
+    def ids(direction: str) -> list[str]:
+        query = f"all_tenants=1&sort_key=updated_at&sort_dir={direction}"
+        return [one["id"] for one in admin.nova("GET", f"/servers?{query}")["servers"]]
+
+    assert ids("asc") == [second["id"], first["id"]]
+    assert ids("desc") == [first["id"], second["id"]]
+
+
 def test_actions(connect: Callable[[str], Any], demo: Any, cloud: Cloud) -> None:
     server = demo.boot(cloud)
     conn = connect("demo")

@@ -8,9 +8,11 @@ from datetime import datetime, timedelta
 import pytest
 
 from blazar.adapters.clock import SystemClock
+from blazar.adapters.memory import compute
+from blazar.adapters.openstack import nova
 from blazar.domain.errors import CloudRefused
 from blazar.kinds.slots.actuator import RESERVATION_SPEC
-from blazar.service.ports import Flavor, HintedServer, NewServer
+from blazar.service.ports import ChangedServer, Flavor, NewServer
 
 from .places import Place, label, until
 
@@ -84,8 +86,8 @@ def test_servers_are_listed_with_their_hints_by_what_has_changed(place: Place) -
     name, flavor = label(), room(place)
     server_id = place.boot_hinted(name, flavor, {"lease_params": '{"name": "x"}'})
 
-    def listed(since: datetime) -> list[HintedServer]:
-        return [each for each in place.cloud.compute.hinted_servers(since) if each.id == server_id]
+    def listed(since: datetime) -> list[ChangedServer]:
+        return [each for each in place.cloud.compute.changed_servers(since).servers if each.id == server_id]
 
     # Nova keeps no metadata of a server that is being booted, nor of one that found no host.
     (found,) = until("the server", lambda: [each for each in listed(before) if each.status == "ACTIVE"])
@@ -94,9 +96,30 @@ def test_servers_are_listed_with_their_hints_by_what_has_changed(place: Place) -
         place.project,
         {"lease_params": ['{"name": "x"}']},
     )
+    assert found.flavor == place.cloud.compute.server(server_id).flavor.name
+    assert (found.tags, place.cloud.compute.server(server_id).tags) == (frozenset(), frozenset())
     assert listed(SystemClock().now() + timedelta(hours=1)) == []
     place.cloud.compute.set_server_metadata(server_id, "blazar_lease", "l")
     (found,) = listed(before)
     assert found.metadata == {"blazar_lease": "l"}
     place.cloud.compute.delete_server(server_id)
     until("nothing of what is deleted", lambda: not listed(before))
+
+
+def test_servers_that_have_changed_are_listed_in_parts_oldest_first(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for adapter in (nova, compute):
+        monkeypatch.setattr(adapter, "PAGE", 2)
+    since: datetime | None = SystemClock().now() - timedelta(minutes=1)
+    flavor = room(place)
+    booted = {place.boot_hinted(label(), flavor, {}) for _ in range(3)}
+    servers = place.cloud.compute.server
+    until("no more changes", lambda: all(getattr(servers(i), "status", "BUILD") != "BUILD" for i in booted))
+    seen: list[str] = []
+    while since is not None:
+        part = place.cloud.compute.changed_servers(since)
+        assert part.until is None or part.until > since
+        seen += [each.id for each in part.servers]
+        since = part.until
+    assert booted <= set(seen)

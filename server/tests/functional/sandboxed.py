@@ -4,7 +4,7 @@ over HTTP."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -91,6 +91,7 @@ class Sandboxed:
         feeds: Mapping[str, Any] | None = None,
         nova: Mapping[str, Any] | None = None,
         lease_hints: Mapping[str, Any] | None = None,
+        default_leases: Mapping[str, Any] | None = None,
         **manager: Any,
     ) -> None:
         """``manager`` has options of the section of that name, ``monitoring`` those of ``physical:host``."""
@@ -108,6 +109,7 @@ class Sandboxed:
             + section("feeds", **(feeds or {}))
             + section("nova", **(nova or {}))
             + section("lease_hints", **(lease_hints or {}))
+            + section("default_leases", **(default_leases or {}))
             + section("physical:host", **(monitoring or {}))
             + section("cloud", interface="public", calls_at_once=calls_at_once, **own)
             + section(
@@ -198,14 +200,15 @@ class Sandboxed:
         )
         answer.raise_for_status()
 
-    def boot(self, user: str, flavor: str, **hints: str) -> Any:
+    def boot(self, user: str, flavor: str, tags: Sequence[str] = (), **hints: str) -> Any:
         """Ask Nova for a server, as a user does; the server when it is known what became of it."""
         image = self.openstack("GET", "/image/v2/images")["images"][0]["id"]
         body = {
             "server": {"name": "server", "imageRef": image, "flavorRef": flavor, "networks": "none"},
             "OS-SCH-HNT:scheduler_hints": hints,
         }
-        made = self.openstack("POST", "/compute/v2.1/servers", user, "compute 2.37", json=body)["server"]
+        body["server"] |= {"tags": list(tags)} if tags else {}
+        made = self.openstack("POST", "/compute/v2.1/servers", user, "compute 2.52", json=body)["server"]
         found: dict[str, Any] = {}
 
         def settled() -> bool:

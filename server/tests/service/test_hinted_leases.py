@@ -11,7 +11,8 @@ from blazar.domain.errors import Busy, CloudRefused, CloudUnavailable
 from blazar.domain.lease.lease import LeaseStatus
 from blazar.engine.adopting import Adopting
 from blazar.kinds.server import ServerKind
-from blazar.service.hinted_leases import HintedLeases
+from blazar.kinds.server.hints import HintFinder
+from blazar.service.adoption import Adoption
 from blazar.service.ports import Flavor
 
 from .test_server_leases import ORDINARY, WEB, status, web, with_server
@@ -37,9 +38,8 @@ def hinted(world, **params):
 
 
 def adopting(world):
-    kinds = {"instance:server": ServerKind(look_for_hints=timedelta(seconds=20))}
-    leases = HintedLeases(world.leases, kinds, world.cloud)
-    return Adopting(world.database, leases, world.clock, leases.interval)
+    adoption = Adoption(world.leases, HintFinder(timedelta(seconds=20)), world.cloud, world.clock)
+    return Adopting(world.database, adoption, world.clock)
 
 
 def look(world, seconds=60):
@@ -229,7 +229,7 @@ class TestFailures:
         first.round()
         world.cloud.calls.clear()
         second.round()
-        assert "hinted_servers" not in world.cloud.calls
+        assert "changed_servers" not in world.cloud.calls
 
     def test_what_is_over_is_not_looked_at(self, world):
         look(world)
@@ -238,16 +238,15 @@ class TestFailures:
             world.adopting.round()
         seen = []
         compute = type(world.cloud.compute)
-        old = compute.hinted_servers
-        compute.hinted_servers = lambda self, since: seen.append(since) or old(self, since)
+        old = compute.changed_servers
+        compute.changed_servers = lambda self, since: seen.append(since) or old(self, since)
         try:
             world.advance(minutes=1)
             world.adopting.round()
         finally:
-            compute.hinted_servers = old
+            compute.changed_servers = old
         assert world.clock.now() - seen[0] <= timedelta(minutes=7)
 
 
 def test_off_unless_the_operator_wants_it():
-    assert ServerKind().hint_interval is None
-    assert HintedLeases(None, {"instance:server": ServerKind()}, None).interval is None
+    assert ServerKind().lease_finders() == ()

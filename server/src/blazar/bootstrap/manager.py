@@ -54,12 +54,12 @@ from blazar.plugins import Plugins, load_filters, load_plugins
 from blazar.rpc.codec import Codec
 from blazar.rpc.deliveries import Deliveries
 from blazar.rpc.dispatcher import Dispatcher
+from blazar.service.adoption import Adoption
 from blazar.service.calendars import Calendars, Limits
 from blazar.service.enabled_kinds import require_kinds
 from blazar.service.events import Events
 from blazar.service.healing import Healing
 from blazar.service.health import ThreadHealth
-from blazar.service.hinted_leases import HintedLeases
 from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.offer_expiry import OfferExpiry
 from blazar.service.ports import MOST_FORGOTTEN, Announcements, Clock, Cloud, Database, Notifier
@@ -194,8 +194,11 @@ class Manager:
         look = timedelta(seconds=conf.manager.waitlist_look_seconds)
         promoting = Promoting(database, self.use_cases.waitlist, clock, look, metrics)
         watching = WatchingCapacity(database, self.use_cases.capacity_watch, clock)
-        hinted = HintedLeases(self.use_cases.leases, kinds, cloud)
-        adopting = [Adopting(database, hinted, clock, hinted.interval)] if hinted.interval else []
+        adopting = [
+            Adopting(database, Adoption(self.use_cases.leases, finder, cloud, clock), clock)
+            for kind in kinds.values()
+            for finder in kind.lease_finders()
+        ]
         self._background = (*self._background, promoting, watching, *adopting)
 
     def _drift_check(

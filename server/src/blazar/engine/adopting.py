@@ -1,22 +1,23 @@
-"""The duty to make the leases that users ask for by hints. One manager does it at a time."""
+"""The duty to make leases for what is found in the cloud, such as servers with hints. One manager does it at
+a time."""
 
 from __future__ import annotations
 
 import logging
 import threading
 import time
-from collections.abc import Callable
-from datetime import timedelta
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
 
 from blazar.domain.errors import BlazarError, ClaimLost
 from blazar.engine.duty import Duty
 from blazar.engine.threads import LongLivedThread
+from blazar.service.adoption import Adoption
 from blazar.service.health import ThreadHealth
-from blazar.service.hinted_leases import HintedLeases
 from blazar.service.ports import Clock, Database
+from blazar.service.ports.kind import FoundLease
 
 LOG = logging.getLogger(__name__)
-DUTY = "hints"
 HELD = timedelta(minutes=5)
 """How long the duty is held without a sign of life: longer than one lease may take."""
 LONGEST_ROUND = timedelta(minutes=1)
@@ -30,28 +31,30 @@ seconds."""
 
 
 class Adopting:
-    """Looks for hints until it is stopped.
+    """Looks for what leases are to be made until it is stopped.
 
-    The moment of the last round is kept in the database. A round that has left out anything does not move it:
-    so nothing is, whatever fails, and what a time without managers has brought is found after it. The very
-    first round only sets the moment."""
+    The moment of the last round is kept in the database. A round that has left out anything does not move it
+    further than to what it has left out: so nothing is, whatever fails, and what a time without managers has
+    brought is found after it. The very first round only sets the moment, unless all counts that was there
+    before."""
 
     def __init__(
         self,
         database: Database,
-        leases: HintedLeases,
+        adoption: Adoption,
         clock: Clock,
-        interval: timedelta,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._duty = Duty(DUTY, database, clock, HELD)
+        self._name = adoption.name
+        self._duty = Duty(self._name, database, clock, HELD)
         self._database = database
-        self._leases = leases
+        self._adoption = adoption
         self._clock = clock
-        self._interval = interval
+        self._interval = adoption.interval
         self._monotonic = monotonic
         self._stopping = threading.Event()
-        self._thread = LongLivedThread("hints", self.round, first_wait=min(interval.total_seconds(), 5.0))
+        first_wait = min(self._interval.total_seconds(), 5.0)
+        self._thread = LongLivedThread(self._name, self.round, first_wait=first_wait)
 
     def start(self) -> None:
         self._thread.start()
@@ -64,34 +67,57 @@ class Adopting:
         return self._thread.health()
 
     def round(self) -> float:
-        """Answer all hints, where no manager has just done so. Return the seconds until the next round."""
+        """Make all leases, where no manager has just done so. Return the seconds until the next round."""
         if self._duty.take(self._interval / 2):
-            is_done = False
+            done_at: datetime | None = None
             try:
-                is_done = self._look()
+                done_at = self._look()
             except ClaimLost:
-                LOG.info("Another manager goes on with the hints")
+                LOG.info("Another manager goes on with the duty %s", self._name)
             except BlazarError as failure:
-                LOG.warning("Hints cannot be looked for: %s", failure.message)
+                LOG.warning("The duty %s cannot be done: %s", self._name, failure.message)
             finally:
-                self._duty.give_back(is_done)
+                self._duty.give_back(done_at is not None, done_at)
         return self._interval.total_seconds()
 
-    def _look(self) -> bool:
-        """Return whether nothing was left out."""
+    def _look(self) -> datetime | None:
+        """Return the moment at which the next round may take this one as done; None where nothing is."""
         with self._database.read() as uow:
-            done_at = uow.duties.done_at(DUTY)
-        if done_at is None:
-            return True
-        since = min(done_at, self._clock.now()) - OVERLAP
-        first = began = self._monotonic()
+            before = uow.duties.done_at(self._name)
+        if before is None and self._adoption.begins is None:
+            return self._clock.now()
+        since = self._adoption.begins if before is None else None
+        since = since or min(before or self._clock.now(), self._clock.now()) - OVERLAP
+        done_at: datetime | None = None
+        first = self._monotonic()
+        while True:
+            began = self._monotonic()
+            found = self._adoption.find(since)
+            if not self._has_made_all(found.leases, first):
+                return done_at
+            if found.until is None:
+                return self._clock.now()
+            since = found.until
+            done_at = min(since + OVERLAP, self._clock.now())
+            if not self._goes_on(first, began):
+                return done_at
+
+    def _has_made_all(self, leases: Iterable[FoundLease], first: float) -> bool:
+        """Make the leases, in a round that began at ``first``. Return whether none was left out."""
         is_done = True
-        for is_answered in self._leases.look(since):
-            is_done = is_done and is_answered
-            self._thread.sign()
-            self._stopping.wait(min(self._monotonic() - began, LONGEST_REST))
-            if self._stopping.is_set() or self._monotonic() - first > LONGEST_ROUND.total_seconds():
+        began = self._monotonic()
+        for each in leases:
+            is_done = self._adoption.make(each) and is_done
+            if not self._goes_on(first, began):
                 return False
-            self._duty.extend()
             began = self._monotonic()
         return is_done
+
+    def _goes_on(self, first: float, began: float) -> bool:
+        """Rest after a step that ``began`` then. Return whether the round goes on."""
+        self._thread.sign()
+        self._stopping.wait(min(self._monotonic() - began, LONGEST_REST))
+        if self._stopping.is_set() or self._monotonic() - first > LONGEST_ROUND.total_seconds():
+            return False
+        self._duty.extend()
+        return True

@@ -76,9 +76,9 @@ class Duty:
 
         return check
 
-    def give_back(self, is_done: bool = True) -> None:
-        """Give it back, now or as soon as the database answers."""
-        self._owed = _Return(self._clock.now() if is_done else None)
+    def give_back(self, is_done: bool = True, done_at: datetime | None = None) -> None:
+        """Give it back, now or as soon as the database answers: as done at ``done_at``, or now."""
+        self._owed = _Return((done_at or self._clock.now()) if is_done else None)
         with contextlib.suppress(BlazarError):
             self._settle()
 

@@ -33,8 +33,8 @@ def _selected(request: Request) -> list[Server]:
     rows = [row for row in _scanned(request) if _wanted(row, request)]
     rows.sort(key=lambda row: (row.created, row.id), reverse=True)
     key, direction = request.param("sort_key"), request.param("sort_dir") or "desc"
-    if key in ("created_at", "display_name", "uuid"):
-        names = {"created_at": "created", "display_name": "name", "uuid": "id"}
+    names = {"created_at": "created", "updated_at": "updated", "display_name": "name", "uuid": "id"}
+    if key in names:
         rows.sort(key=lambda row: getattr(row, names[key]), reverse=direction == "desc")
     return rows
 

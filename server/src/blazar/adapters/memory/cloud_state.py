@@ -111,7 +111,11 @@ class CloudState:
     hints: dict[str, dict[str, Sequence[str]]] = field(default_factory=dict)
     """By server."""
     changed: dict[str, datetime] = field(default_factory=dict)
-    """When servers with hints have changed."""
+    """When servers have changed."""
+    tags: dict[str, set[str]] = field(default_factory=dict)
+    """By server."""
+    image_of: dict[str, str] = field(default_factory=dict)
+    """The image's id by the server's."""
     user_data: dict[str, str | None] = field(default_factory=dict)
     """By server."""
     faults: dict[str, str] = field(default_factory=dict)

@@ -11,8 +11,9 @@ from blazar.adapters.memory.cloud_state import Called, CloudState, MadeImage, Ta
 from blazar.domain.errors import CloudRefused, CloudUnavailable, MultipleHostsFound
 from blazar.service.ports import (
     Aggregate,
+    ChangedServer,
+    ChangedServers,
     Flavor,
-    HintedServer,
     Hypervisor,
     Image,
     NewServer,
@@ -25,6 +26,8 @@ from blazar.service.ports import (
 CLASS = "resources:CUSTOM_"
 SMALL = Flavor("", "small", 1, 512, 1)
 """The sizes of servers that were booted without a flavor."""
+PAGE = 5
+"""Servers that changed are listed so many at once."""
 TO_SHELVE = ("ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED")
 AGGREGATE_SPEC = "aggregate_instance_extra_specs:reservation"
 
@@ -91,23 +94,32 @@ class MemoryCompute:
     def _listed(self, server: Server) -> Server:
         return replace(server, metadata=dict(self._state.server_metadata.get(server.id, {})))
 
-    def hinted_servers(self, since: datetime) -> Sequence[HintedServer]:
-        self._called("hinted_servers")
+    def changed_servers(self, since: datetime) -> ChangedServers:
+        self._called("changed_servers")
         state = self._state
-        found = (state.servers.get(i) for i in state.hints if state.changed.get(i, since) >= since)
-        return [
-            HintedServer(
-                server.id,
-                server.name,
-                server.status,
-                str(server.project_id),
-                f"{server.project_id}-user",
-                state.hints[server.id],
-                dict(state.server_metadata.get(server.id, {})),
-            )
-            for server in found
-            if server is not None
-        ]
+        found = [each for each in state.servers.values() if state.changed.get(each.id, since) >= since]
+        found.sort(key=lambda each: state.changed.get(each.id, since))
+        page = found[:PAGE]
+        until = state.changed.get(page[-1].id, since) if len(found) > PAGE else since
+        if until > since:
+            return ChangedServers([self._changed(each) for each in page], until)
+        return ChangedServers([self._changed(each) for each in found])
+
+    def _changed(self, server: Server) -> ChangedServer:
+        state = self._state
+        flavor = state.flavors.get(state.flavor_of.get(server.id, ""), SMALL)
+        return ChangedServer(
+            server.id,
+            server.name,
+            server.status,
+            str(server.project_id),
+            f"{server.project_id}-user",
+            flavor.name,
+            state.image_of.get(server.id),
+            state.hints.get(server.id, {}),
+            dict(state.server_metadata.get(server.id, {})),
+            frozenset(state.tags.get(server.id, ())),
+        )
 
     def boot_server(self, new: NewServer) -> str:
         actor, state = self._called("boot_server"), self._state
@@ -187,6 +199,7 @@ class MemoryCompute:
             metadata=dict(state.server_metadata.get(server_id, {})),
             is_locked=server_id in state.locked,
             fault=state.faults.get(server_id),
+            tags=frozenset(state.tags.get(server_id, ())),
         )
 
     def shelve_server(self, server_id: str) -> None:

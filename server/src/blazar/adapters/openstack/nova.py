@@ -14,8 +14,9 @@ from blazar.domain.errors import CloudUnavailable, MultipleHostsFound
 from blazar.domain.resource import PropertyValue
 from blazar.service.ports import (
     Aggregate,
+    ChangedServer,
+    ChangedServers,
     Flavor,
-    HintedServer,
     Hypervisor,
     NewServer,
     Server,
@@ -144,8 +145,8 @@ class NovaCompute:
                 return
             marker = {"marker": str(answer["servers"][-1]["id"])}
 
-    def hinted_servers(self, since: datetime) -> Sequence[HintedServer]:
-        found: list[HintedServer] = []
+    def changed_servers(self, since: datetime) -> ChangedServers:
+        found: list[ChangedServer] = []
         moment = since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         marker: dict[str, str] = {}
         while True:
@@ -155,14 +156,21 @@ class NovaCompute:
                 WITH_HINTS,
                 all_tenants=1,
                 limit=PAGE,
+                sort_key="updated_at",
+                sort_dir="asc",
+                # With changes-since Nova lists also what is deleted, unless it is told not to.
+                deleted="false",
                 **{"changes-since": moment},
                 **marker,
             )
             page = answer["servers"]
-            # With changes-since Nova lists also what is deleted.
-            found += [_hinted(raw) for raw in page if raw.get("scheduler_hints") and _is_there(raw)]
+            found += [_changed(raw) for raw in page]
             if not page or not answer.get("servers_links"):
-                return found
+                return ChangedServers(found)
+            # A page ends within a second, which is looked at again: so it must not be the first one.
+            until = datetime.fromisoformat(page[-1]["updated"])
+            if until > since:
+                return ChangedServers(found, until)
             marker = {"marker": str(page[-1]["id"])}
 
     def boot_server(self, new: NewServer) -> str:
@@ -409,19 +417,18 @@ def _server(raw: Mapping[str, Any]) -> Server:
     )
 
 
-def _is_there(raw: Mapping[str, Any]) -> bool:
-    return raw["status"] not in ("DELETED", "SOFT_DELETED")
-
-
-def _hinted(raw: Mapping[str, Any]) -> HintedServer:
-    return HintedServer(
+def _changed(raw: Mapping[str, Any]) -> ChangedServer:
+    return ChangedServer(
         id=str(raw["id"]),
         name=str(raw["name"]),
         status=str(raw["status"]),
         project_id=str(raw["tenant_id"]),
         user_id=str(raw["user_id"]),
-        hints=dict(raw["scheduler_hints"]),
+        flavor=str(raw["flavor"].get("original_name") or ""),
+        image_id=str(raw["image"]["id"]) if raw.get("image") else None,
+        hints=dict(raw.get("scheduler_hints") or {}),
         metadata=_metadata(raw),
+        tags=frozenset(raw.get("tags") or ()),
     )
 
 
@@ -457,6 +464,7 @@ def _details(raw: Mapping[str, Any]) -> ServerDetails:
         metadata=_metadata(raw),
         is_locked=bool(raw.get("locked")),
         fault=(raw.get("fault") or {}).get("message"),
+        tags=frozenset(raw.get("tags") or ()),
     )
 
 

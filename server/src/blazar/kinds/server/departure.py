@@ -35,11 +35,14 @@ DOING = {
 @dataclass(frozen=True, slots=True)
 class DepartureSettings:
     """``patience`` is how long each step may take. ``deletes_at_last`` tells whether a server that could not
-    be shelved by then is deleted, also where its user did not ask for that."""
+    be shelved by then is deleted, also where its user did not ask for that: its host is promised to
+    others."""
 
     image_prefix: str = "reserved_"
     patience: timedelta = timedelta(minutes=15)
     deletes_at_last: bool = True
+    exempt_tag: str = ""
+    """Servers with this tag stay as they are at the end of a default lease."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,7 @@ class LeavingServer:
     """Under what the reservation remembers how far its end has come."""
     may_be_shelved: bool = True
     is_hinted: bool = False
+    is_in_place: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +90,20 @@ class Departure:
         that never came stays as it is."""
         compute, reservation = cloud.compute, work.reservation
         server = compute.server(asked.adopted_id)
-        aggregate = existing_aggregate(reservation, compute)
-        if server is not None and other_reservation(server, reservation.id):
+        aggregate = None if asked.is_in_place else existing_aggregate(reservation, compute)
+        if server is not None and (
+            other_reservation(server, reservation.id)
+            or (asked.is_in_place and self._settings.exempt_tag in server.tags)
+        ):
             server = None
         if server is not None and server.is_locked and asked.locked:
             compute.unlock_server(server.id)
         wanted = _wanted(work, server, aggregate, asked) if server is not None else frozenset[Step]()
         if server is not None and wanted:
             properties = {RESERVATION: reservation.id}
-            leaving = LeavingServer(server, wanted, properties, is_hinted=asked.is_hinted)
+            leaving = LeavingServer(
+                server, wanted, properties, is_hinted=asked.is_hinted, is_in_place=asked.is_in_place
+            )
             outcome = self.step(work, cloud, leaving)
             if outcome is not None:
                 return outcome
@@ -137,13 +146,14 @@ class Departure:
                 return None
             is_same = before.get("step") == step
             since = datetime.fromisoformat(before["since"]) if is_same else work.now
-            if work.now - since < self._settings.patience or not self._may_give_up(step, leaving.wanted):
+            if work.now - since < self._settings.patience or not self._may_give_up(step, leaving):
                 return _Ending(leaving.key, step, since, given_up)
             given_up |= {step}
 
-    def _may_give_up(self, step: Step, wanted: frozenset[Step]) -> bool:
+    def _may_give_up(self, step: Step, leaving: LeavingServer) -> bool:
         if step is Step.SHELVE:
-            return self._settings.deletes_at_last or Step.DELETE in wanted
+            deletes_at_last = self._settings.deletes_at_last and not leaving.is_in_place
+            return deletes_at_last or Step.DELETE in leaving.wanted
         return step is not Step.DELETE
 
     def _instead(self, leaving: LeavingServer, given_up: frozenset[Step]) -> frozenset[Step]:

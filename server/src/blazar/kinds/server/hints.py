@@ -6,31 +6,24 @@ hint is in the server's metadata then: there its user sees it, and the next look
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid5
 
 from blazar.api.schemas.fields import validated
 from blazar.api.schemas.leases import LeaseCreateByDuration
-from blazar.domain.errors import BlazarError, CloudRefused
+from blazar.domain.errors import BlazarError
 from blazar.domain.lease.lease import Lease
 from blazar.kinds.server import schema
+from blazar.kinds.server.answers import LEASE, NOT_YET, REFUSED, answer
 from blazar.service.commands import ReservationRequest
 from blazar.service.context import Caller
-from blazar.service.ports import Cloud, HintedServer
-from blazar.service.ports.kind import HintedLease
+from blazar.service.ports import ChangedServer, Cloud
+from blazar.service.ports.kind import FoundLease, FoundLeases
 
-LOG = logging.getLogger(__name__)
 HINT = "lease_params"
-LEASE = "blazar_lease"
-"""The key of the lease's id in the metadata of a server whose lease was made."""
-REFUSED = "blazar_lease_error"
-"""The key of the reason in the metadata of a server that gets no lease."""
-LONGEST_VALUE = 255
-"""Characters of a value of metadata, as Nova takes them."""
 LONGEST_HINT = 65536
 KEYS = {"start": "start_date", "end": "end_date", "name": "name", "duration": "duration"}
 """The keys of the hint, and their names in a lease."""
@@ -38,47 +31,47 @@ OTHERS = ("events", "reservation")
 OF_RESERVATION = (schema.ON_END, schema.LOCKED, schema.PROPERTIES)
 LEASES = UUID("6a1d6f0e-4c2b-5d7e-9a53-0c7c1f2e8b94")
 """The name space of the leases' ids: one server makes one lease, however often it is found."""
-NOT_YET = frozenset({"BUILD", "REBUILD", "RESIZE", "VERIFY_RESIZE", "REVERT_RESIZE", "MIGRATING"})
-"""The statuses in which Nova is at a server: it changes once more, and is found then."""
 
 
 class _Malformed(Exception):
     """The hint is not what it has to be."""
 
 
-def hinted(cloud: Cloud, since: datetime) -> Iterable[HintedLease]:
-    """Return what hints have asked for since then, and refuse what is malformed."""
-    for server in cloud.compute.hinted_servers(since):
-        if HINT not in server.hints or server.status in NOT_YET or _is_answered(server):
-            continue
+class HintFinder:
+    """Finds leases by the hints of servers."""
+
+    name = "hints"
+    begins = None
+
+    def __init__(self, interval: timedelta) -> None:
+        self.interval = interval
+
+    def find(self, cloud: Cloud, since: datetime, now: datetime) -> FoundLeases:
+        changed = cloud.compute.changed_servers(since)
+        return FoundLeases(_found(changed.servers, cloud), changed.until)
+
+    def answer(self, found: FoundLease, outcome: Lease | str, cloud: Cloud) -> None:
+        answer(found.subject, outcome, cloud)
+
+
+def _found(servers: Iterable[ChangedServer], cloud: Cloud) -> Iterator[FoundLease]:
+    """Yield what hints ask for, and refuse what is malformed."""
+    for server in filter(_is_to_be_answered, servers):
         try:
-            hinted_lease = _hinted_lease(server)
+            asked = _asked_for(server)
         except (_Malformed, BlazarError) as refusal:
             reason = refusal.message if isinstance(refusal, BlazarError) else str(refusal)
             answer(server.id, f"{HINT}: {reason}", cloud)
         else:
-            yield hinted_lease
+            yield asked
 
 
-def answer(server_id: str, outcome: Lease | str, cloud: Cloud) -> None:
-    """Write into the server's metadata what became of its hint."""
-    if isinstance(outcome, Lease):
-        key, value = LEASE, outcome.id
-    else:
-        key, value = REFUSED, outcome[:LONGEST_VALUE]
-        LOG.info("Server %s gets no lease: %s", server_id, value)
-    try:
-        cloud.compute.set_server_metadata(server_id, key, value)
-    except CloudRefused as refusal:
-        # Its metadata are full: it is found again, and has the same lease.
-        LOG.warning("Server %s cannot be told about its lease: %s", server_id, refusal.message)
+def _is_to_be_answered(server: ChangedServer) -> bool:
+    is_answered = LEASE in server.metadata or REFUSED in server.metadata
+    return HINT in server.hints and server.status not in NOT_YET and not is_answered
 
 
-def _is_answered(server: HintedServer) -> bool:
-    return LEASE in server.metadata or REFUSED in server.metadata
-
-
-def _hinted_lease(server: HintedServer) -> HintedLease:
+def _asked_for(server: ChangedServer) -> FoundLease:
     asked = _decoded(server.hints[HINT])
     if unknown := sorted(set(asked) - set(KEYS) - set(OTHERS)):
         known = ", ".join((*KEYS, *OTHERS))
@@ -89,7 +82,7 @@ def _hinted_lease(server: HintedServer) -> HintedLease:
     parameters = {**_of_reservation(asked.get("reservation")), schema.SERVER_ID: server.id}
     request = ReservationRequest("instance:server", {**parameters, schema.HINTED: schema.BY_HINT})
     command = replace(lease.command(), reservations=(request,), id=str(uuid5(LEASES, server.id)))
-    return HintedLease(
+    return FoundLease(
         server.id,
         command,
         Caller(server.user_id, server.project_id),

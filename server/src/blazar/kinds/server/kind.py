@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, ClassVar
 
 from oslo_config import cfg, types
@@ -19,8 +19,9 @@ from blazar.kinds.aggregates import AGGREGATE_ID
 from blazar.kinds.fields import described
 from blazar.kinds.registered_hosts import POOL, ZONE, HostsExtension
 from blazar.kinds.registered_hosts.replies import host_view
-from blazar.kinds.server import comparison, hints, schema
+from blazar.kinds.server import comparison, rules, schema
 from blazar.kinds.server.arrival import OFFLOADED, ON_A_HOST, SHELVED, Arrival
+from blazar.kinds.server.default_leases import DefaultLeaseFinder, DefaultLeaseSettings
 from blazar.kinds.server.departure import Departure, DepartureSettings
 from blazar.kinds.server.errors import (
     ImageNotFound,
@@ -28,6 +29,7 @@ from blazar.kinds.server.errors import (
     ServerNotFound,
     ServerNotReservable,
 )
+from blazar.kinds.server.hints import HintFinder
 from blazar.kinds.server.marks import other_reservation
 from blazar.kinds.server.new_servers import SERVERS, NewServers, numbers_of, size_of
 from blazar.kinds.server.schema import ReservedServer, ServerParameters, Step
@@ -37,8 +39,8 @@ from blazar.kinds.slots.kind import MEASURES, NOUN
 from blazar.kinds.slots.needs import needs_of
 from blazar.kinds.slots.source_flavor import SourceFlavor
 from blazar.kinds.slots.visible import visible_flavor
-from blazar.service.ports import Cloud, Difference, Look, MarkedObject
-from blazar.service.ports.kind import HintedLease, Kind, Measure, RequestContext, Work
+from blazar.service.ports import Cloud, Difference, Look, MarkedObject, ServerDetails
+from blazar.service.ports.kind import Kind, LeaseFinder, Measure, RequestContext, Work
 
 GROUP = "instance:server"
 HINTS = "lease_hints"
@@ -56,7 +58,7 @@ class ServerKind(Kind[ServerParameters]):
     zone_property = ZONE
     requirement_parameters = (schema.PROPERTIES,)
     parameters_schema: ClassVar[Mapping[str, Any]] = {
-        **described(ServerParameters, (), own=("server", schema.HINTED)),
+        **described(ServerParameters, (), own=("server", schema.HINTED, schema.IN_PLACE)),
         "anyOf": [{"required": [schema.SERVER_ID]}, {"required": list(schema.NEEDED)}],
     }
     later_parameters: ClassVar[Mapping[str, tuple[int, int]]] = dict.fromkeys(schema.TEMPLATE, (1, 20))
@@ -97,6 +99,76 @@ class ServerKind(Kind[ServerParameters]):
                 help="How many seconds pass between two looks for servers with the hint.",
             ),
         ),
+        rules.GROUP: (
+            cfg.BoolOpt(
+                "enabled",
+                default=False,
+                help="Give each ordinary server a lease, so that it is reclaimed at the end. Nova has to "
+                "have compute microversion 2.100.",
+            ),
+            cfg.StrOpt(
+                "reservation_start_date",
+                default=rules.NOW,
+                help="When the leases start: now, or YYYY-MM-DD HH:MM (UTC), before which none starts.",
+            ),
+            cfg.IntOpt(
+                "reservation_length_days",
+                default=30,
+                min=0,
+                max=3650,
+                help="How many days the leases last. Hours and minutes are added.",
+            ),
+            cfg.IntOpt(
+                "reservation_length_hours",
+                default=0,
+                min=0,
+                help="How many hours the leases last, beside days and minutes.",
+            ),
+            cfg.IntOpt(
+                "reservation_length_minutes",
+                default=0,
+                min=0,
+                help="How many minutes the leases last, beside days and hours.",
+            ),
+            cfg.IntOpt(
+                rules.WARNING,
+                default=48,
+                min=1,
+                help="How many hours before the end of such a lease its user is warned.",
+            ),
+            cfg.ListOpt(
+                rules.ON_END,
+                default=["shelve"],
+                item_type=types.String(choices=list(Step)),
+                help="What is done with the server at the end. One of shelve and delete must be among it; "
+                "create_image must not, for the image would not be the user's.",
+            ),
+            cfg.MultiStrOpt(
+                "rule",
+                default=[],
+                help="Other terms for some servers. The first rule that applies counts. Its parts have "
+                "semicolons between them: conditions (project and image by ids, flavor by names, with commas "
+                "between several), and days, hours, minutes, warn_hours and on_end, or exempt.",
+                sample_default=["flavor=m1.huge; days=7; on_end=stop,delete"],
+            ),
+            cfg.StrOpt(
+                "exempt_tag",
+                default="no-lease",
+                help="Servers with this tag get no lease, and stay as they are at the end of the one that "
+                "they have. Empty for no such tag.",
+            ),
+            cfg.BoolOpt(
+                "include_existing",
+                default=False,
+                help="Give leases also to servers that were there before this was enabled.",
+            ),
+            cfg.IntOpt(
+                "look_seconds",
+                default=20,
+                min=1,
+                help="How many seconds pass between two looks for servers without a lease.",
+            ),
+        ),
     }
 
     def __init__(
@@ -105,9 +177,9 @@ class ServerKind(Kind[ServerParameters]):
         owner_key: str = "blazar:owner",
         settings: DepartureSettings | None = None,
         preemptibles_make_way: bool = False,
-        look_for_hints: timedelta | None = None,
+        finders: Sequence[LeaseFinder] = (),
     ) -> None:
-        self._hints = look_for_hints
+        self._finders = finders
         self._on_end = on_end
         self._owner_key = owner_key
         self._arrival = Arrival(owner_key, preemptibles_make_way)
@@ -123,10 +195,9 @@ class ServerKind(Kind[ServerParameters]):
             on_end = schema.parse_on_end(own.on_end)
         except MalformedParameter as refusal:
             raise ValueError(f"[{GROUP}] {refusal.message}") from refusal
-        patience = timedelta(seconds=own.step_timeout)
-        settings = DepartureSettings(conf.nova.image_prefix, patience, own.delete_at_last)
-        look = timedelta(seconds=conf[HINTS].look_seconds) if conf[HINTS].enabled else None
-        return cls(on_end, conf.nova.blazar_owner, settings, conf.nova.end_preemptibles, look)
+        patience, exempt = timedelta(seconds=own.step_timeout), conf[rules.GROUP].exempt_tag
+        settings = DepartureSettings(conf.nova.image_prefix, patience, own.delete_at_last, exempt)
+        return cls(on_end, conf.nova.blazar_owner, settings, conf.nova.end_preemptibles, _finders(conf))
 
     # hooks of the request
 
@@ -142,8 +213,9 @@ class ServerKind(Kind[ServerParameters]):
     def complete(self, asked: ServerParameters, request: RequestContext) -> ServerParameters:
         if asked.server is not None:
             return asked
-        server = _new(asked, request) if asked.is_template else _existing(asked.adopted_id, request)
-        needs_of(server.flavor)
+        server = _new(asked, request) if asked.is_template else _existing(asked, request)
+        if not asked.is_in_place:
+            needs_of(server.flavor)
         return asked.model_copy(update={"server": server})
 
     def revise(self, current: Reservation, changes: Mapping[str, Any]) -> ServerParameters:
@@ -157,7 +229,8 @@ class ServerKind(Kind[ServerParameters]):
         is_moved = revised.resource_properties != old.resource_properties
         if is_moved and current.status is ReservationStatus.ACTIVE:
             raise CantUpdateParameter(param=schema.PROPERTIES)
-        return revised.model_copy(update={"server": old.server, schema.HINTED: old.is_hinted})
+        kept = {"server": old.server, schema.HINTED: old.is_hinted, schema.IN_PLACE: old.is_in_place}
+        return revised.model_copy(update=kept)
 
     def render(self, reservation: Reservation) -> dict[str, Any]:
         asked = self.asked(reservation)
@@ -176,6 +249,8 @@ class ServerKind(Kind[ServerParameters]):
 
     def demand(self, reservation: Reservation) -> Demand:
         asked = self.asked(reservation)
+        if asked.is_in_place:
+            return Demand(reservation.id, 0, 0, plural=NOUN)
         needs = needs_of(asked.reserved.flavor)
         return Demand(
             reservation_id=reservation.id,
@@ -192,6 +267,8 @@ class ServerKind(Kind[ServerParameters]):
 
     def counted(self, reservation: Reservation) -> Mapping[str, int]:
         asked = self.asked(reservation)
+        if asked.is_in_place:
+            return {}
         amount, flavor = asked.amount, asked.reserved.flavor
         return {"instances": amount, "vcpus": amount * flavor.vcpus, "memory_mb": amount * flavor.ram}
 
@@ -207,7 +284,8 @@ class ServerKind(Kind[ServerParameters]):
     def preparing(self, old: Reservation | None, new: Reservation) -> Mapping[str, Any] | None:
         """Remember a server that exists from the beginning: a deletion has to take the mark from it."""
         asked = self.asked(new)
-        return {schema.SERVER_ID: asked.server_id} if old is None and not asked.is_template else None
+        is_marked = not (asked.is_template or asked.is_in_place)
+        return {schema.SERVER_ID: asked.server_id} if old is None and is_marked else None
 
     def prepare(self, lease: Lease, reservation: Reservation, request: RequestContext) -> Mapping[str, Any]:
         return {}
@@ -226,6 +304,8 @@ class ServerKind(Kind[ServerParameters]):
 
     def activate(self, work: Work, cloud: Cloud) -> Outcome:
         asked = self.asked(work.reservation)
+        if asked.is_in_place:
+            return Done()
         doing = self._new_servers if asked.is_template else self._arrival
         return doing.activate(work, cloud, asked)
 
@@ -237,9 +317,11 @@ class ServerKind(Kind[ServerParameters]):
         doing = self._new_servers if asked.is_template else self._departure
         return doing.deactivate(work, cloud, asked)
 
-    def used(self, work: Work, cloud: Cloud) -> int:
+    def used(self, work: Work, cloud: Cloud) -> int | None:
         """Return how many of the servers are on their hosts."""
         asked = self.asked(work.reservation)
+        if asked.is_in_place:
+            return None
         if asked.is_template:
             return sum(each.status in ON_A_HOST for each in cloud.compute.servers_of(work.reservation.id))
         server = cloud.compute.server(asked.adopted_id)
@@ -249,22 +331,15 @@ class ServerKind(Kind[ServerParameters]):
         """A host is kept for the server, whether it runs or not."""
         return True
 
-    # hints
-
-    @property
-    def hint_interval(self) -> timedelta | None:
-        return self._hints
-
-    def hinted(self, cloud: Cloud, since: datetime) -> Iterable[HintedLease]:
-        return hints.hinted(cloud, since)
-
-    def answer(self, hinted: HintedLease, outcome: Lease | str, cloud: Cloud) -> None:
-        hints.answer(hinted.subject, outcome, cloud)
+    def lease_finders(self) -> Sequence[LeaseFinder]:
+        return self._finders
 
     # comparison
 
     def differences(self, work: Work, look: Look) -> Iterable[Difference]:
         asked = self.asked(work.reservation)
+        if asked.is_in_place:
+            return ()
         if asked.is_template:
             return slots_comparison.differences(work, look, size_of(asked), self._slots)
         return comparison.differences(work, look, asked, self._owner_key)
@@ -274,19 +349,43 @@ class ServerKind(Kind[ServerParameters]):
         yield from slots_comparison.marked(look)
 
 
-def _existing(server_id: str, request: RequestContext) -> ReservedServer:
+def _finders(conf: cfg.ConfigOpts) -> Sequence[LeaseFinder]:
+    """Return what the operator has enabled. Raises ValueError."""
+    hinted, default = conf[HINTS], conf[rules.GROUP]
+    found: list[LeaseFinder] = []
+    if hinted.enabled:
+        found.append(HintFinder(timedelta(seconds=hinted.look_seconds)))
+    if default.enabled:
+        settings = DefaultLeaseSettings(
+            rules.parse_rules(default),
+            timedelta(seconds=default.look_seconds),
+            rules.parse_start(default.reservation_start_date),
+            default.exempt_tag,
+            default.include_existing,
+            hinted.enabled,
+        )
+        found.append(DefaultLeaseFinder(settings))
+    return found
+
+
+def _existing(asked: ServerParameters, request: RequestContext) -> ReservedServer:
     """Return a server as it is now. Raises ServerNotFound, ServerNotReservable."""
-    server = request.cloud.compute.server(server_id)
+    server = request.cloud.compute.server(asked.adopted_id)
     if server is None or server.project_id != request.caller.project_id:
-        raise ServerNotFound(server=server_id)
+        raise ServerNotFound(server=asked.adopted_id)
+    if not asked.is_in_place:
+        _require_reservable(server)
+    flavor = SourceFlavor.model_validate({**asdict(server.flavor), "id": server.flavor.name})
+    return ReservedServer(name=server.name, flavor=flavor)
+
+
+def _require_reservable(server: ServerDetails) -> None:
     if server.status not in RESERVABLE:
         raise ServerNotReservable(server=server.id, reason=f"it is in status {server.status}")
     if server.is_locked:
         raise ServerNotReservable(server=server.id, reason="it is locked")
     if other := other_reservation(server):
         raise ServerNotReservable(server=server.id, reason=f"it is in reservation {other}")
-    flavor = SourceFlavor.model_validate({**asdict(server.flavor), "id": server.flavor.name})
-    return ReservedServer(name=server.name, flavor=flavor)
 
 
 def _new(asked: ServerParameters, request: RequestContext) -> ReservedServer:

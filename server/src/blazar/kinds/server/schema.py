@@ -31,6 +31,9 @@ MOST = 100
 HINTED = "is_hinted"
 BY_HINT = object()
 """The value of ``is_hinted`` where a hint asks for it: nothing that comes over the network is that."""
+BY_RULE = object()
+"""The value of ``is_hinted`` where a rule of the operator's gives the lease."""
+IN_PLACE = "is_in_place"
 LONGEST_TEXT, LONGEST_NAME = 255, 250
 LONGEST_USER_DATA = 65535
 """Characters, as Nova takes them."""
@@ -98,6 +101,9 @@ class ServerParameters(BaseModel):
     security_groups: tuple[str, ...] = Field((), description="The security groups of new servers, by name.")
     is_hinted: bool = False
     """Whether the user asked for it by a hint of the server, so that there is no trust."""
+    is_in_place: bool = False
+    """Whether the server runs on where it is: nothing is kept for it, and it is only ended. There is no trust
+    either."""
     server: ReservedServer | None = None
     """None until Nova was asked."""
 
@@ -133,8 +139,9 @@ def parse(parameters: Mapping[str, Any], default_on_end: Sequence[Step]) -> Serv
     on_end = parse_on_end(parameters[ON_END]) if ON_END in parameters else tuple(default_on_end)
     common: Mapping[str, Any] = {PROPERTIES: properties, LOCKED: boolean(parameters, LOCKED, False)}
     if not is_template:
-        server_id, is_hinted = _id(parameters, SERVER_ID, "a server"), parameters.get(HINTED) is BY_HINT
-        return ServerParameters(server_id=server_id, on_end=on_end, is_hinted=is_hinted, **common)
+        server_id, origin = _id(parameters, SERVER_ID, "a server"), parameters.get(HINTED)
+        found = {HINTED: origin is BY_HINT or origin is BY_RULE, IN_PLACE: origin is BY_RULE}
+        return ServerParameters(server_id=server_id, on_end=on_end, **found, **common)
     if ON_END not in parameters:
         on_end = _of_new_servers(on_end)
     _check_of_new_servers(on_end)

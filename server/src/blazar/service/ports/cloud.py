@@ -114,20 +114,36 @@ class ServerDetails:
     is_locked: bool = False
     fault: str | None = None
     """Why it is in status ERROR."""
+    tags: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class HintedServer:
-    """A server with the scheduler hints that its user booted it with."""
+class ChangedServer:
+    """A server as lists of what has changed show it."""
 
     id: str
     name: str
     status: str
     project_id: str
     user_id: str
-    hints: Mapping[str, Sequence[str]]
-    """Each with its values: Nova keeps a list also where one text was sent."""
+    flavor: str
+    """The name that its flavor had."""
+    image_id: str | None = None
+    """None where it was booted from a volume."""
+    hints: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The scheduler hints that its user booted it with, each with its values: Nova keeps a list also where
+    one text was sent."""
     metadata: Mapping[str, str] = field(default_factory=dict)
+    tags: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedServers:
+    """Servers that have changed, those first that changed first."""
+
+    servers: Sequence[ChangedServer]
+    until: datetime | None = None
+    """When the last of them changed, where there are more; None where these are all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +201,9 @@ class Compute(Protocol):
         there."""
         ...
 
-    def hinted_servers(self, since: datetime) -> Sequence[HintedServer]:
-        """Return the servers of all projects that have scheduler hints and that Nova has changed since then,
-        without those that are deleted."""
+    def changed_servers(self, since: datetime) -> ChangedServers:
+        """Return the servers of all projects that Nova has changed since then, without those that are
+        deleted: some of them, where there are very many. ``until`` is later than ``since`` then."""
         ...
 
     def boot_server(self, new: NewServer) -> str:

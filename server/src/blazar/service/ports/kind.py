@@ -92,15 +92,54 @@ class RequestContext:
 
 
 @dataclass(frozen=True, slots=True)
-class HintedLease:
-    """A lease that a user asks for in the cloud itself, by hints."""
+class FoundLease:
+    """A lease that is to be made for what was found in the cloud, without a request to this service."""
 
     subject: str
-    """The id of what the user said it with."""
+    """The id of what was found."""
     command: CreateLease
     caller: Caller
     """Whom the cloud knows as its owner, without a token."""
     by_duration: ByDuration | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundLeases:
+    """What one look in the cloud has found, without what is answered."""
+
+    leases: Iterable[FoundLease]
+    until: datetime | None = None
+    """Up to when it has looked, where there is more; None where it has seen all."""
+
+
+class LeaseFinder(Protocol):
+    """Finds what leases are to be made for, in what has changed in the cloud."""
+
+    @property
+    def name(self) -> str:
+        """Return the name of the duty to look."""
+        ...
+
+    @property
+    def interval(self) -> timedelta:
+        """Return the time between two looks."""
+        ...
+
+    @property
+    def begins(self) -> datetime | None:
+        """Return since when the very first look looks; None where nothing counts that was there before
+        it."""
+        ...
+
+    def find(self, cloud: Cloud, since: datetime, now: datetime) -> FoundLeases:
+        """Return what has come up since then; what is malformed is refused here. Raises CloudUnavailable,
+        CloudRefused."""
+        ...
+
+    def answer(self, found: FoundLease, outcome: Lease | str, cloud: Cloud) -> None:
+        """Tell in the cloud what became of it: a lease, or the reason why there is none. It is not found
+        again."""
+        ...
 
 
 class RequestHooks(ABC, Generic[P]):
@@ -394,19 +433,9 @@ class Kind(RequestHooks[P], EventVerbs):
     def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
         """Return the kind as the operator configured it."""
 
-    @property
-    def hint_interval(self) -> timedelta | None:
-        """Return the time between two looks for hints; None where the operator wants none."""
-        return None
-
-    def hinted(self, cloud: Cloud, since: datetime) -> Iterable[HintedLease]:
-        """Return what the cloud's users have asked for by hints since then, without what is answered.
-        What is malformed is refused here. Raises CloudUnavailable, CloudRefused."""
+    def lease_finders(self) -> Sequence[LeaseFinder]:
+        """Return what finds leases of this kind in the cloud, as the operator wants it."""
         return ()
-
-    def answer(self, hinted: HintedLease, outcome: Lease | str, cloud: Cloud) -> None:
-        """Tell the user in the cloud what became of the hint: a lease, or the reason why there is none. It is
-        not returned again."""
 
     def differences(self, work: Work, look: Look) -> Iterable[Difference]:
         """Compare an active reservation, all of whose allocations are bound, with the cloud. Return what
