@@ -392,6 +392,26 @@ def test_servers_are_sorted_by_their_last_change(admin: Any, demo: Any, cloud: C
     assert ids("desc") == [first["id"], second["id"]]
 
 
+def test_servers_that_were_deleted_are_listed_for_those_who_ask_what_has_changed(
+    admin: Any, alt: Any, demo: Any, cloud: Cloud
+) -> None:
+    kept, gone = demo.boot(cloud), demo.boot(cloud)
+    demo.nova("DELETE", f"/servers/{gone['id']}")
+
+    def ids(caller: Any, query: str) -> set[str]:
+        return {one["id"] for one in caller.nova("GET", f"/servers/detail?{query}")["servers"]}
+
+    since = "changes-since=2020-01-01T00:00:00Z"
+    assert ids(demo, "") == {kept["id"]}
+    assert ids(demo, since) == ids(admin, f"all_tenants=1&{since}") == {kept["id"], gone["id"]}
+    assert ids(alt, since) == set()
+    assert ids(admin, f"all_tenants=1&{since}&deleted=false") == {kept["id"]}
+    assert ids(admin, f"all_tenants=1&{since}&deleted=true") == {gone["id"]}
+    assert ids(admin, "all_tenants=1&changes-since=2100-01-01T00:00:00Z&deleted=true") == set()
+    (seen,) = admin.nova("GET", "/servers/detail?all_tenants=1&deleted=true")["servers"]
+    assert (seen["status"], seen["OS-EXT-STS:vm_state"]) == ("DELETED", "deleted")
+
+
 def test_actions(connect: Callable[[str], Any], demo: Any, cloud: Cloud) -> None:
     server = demo.boot(cloud)
     conn = connect("demo")

@@ -99,11 +99,14 @@ def test_servers_are_listed_with_their_hints_by_what_has_changed(place: Place) -
     assert found.flavor == place.cloud.compute.server(server_id).flavor.name
     assert (found.tags, place.cloud.compute.server(server_id).tags) == (frozenset(), frozenset())
     assert listed(SystemClock().now() + timedelta(hours=1)) == []
+    assert server_id not in place.cloud.compute.deleted_servers(before)
     place.cloud.compute.set_server_metadata(server_id, "blazar_lease", "l")
     (found,) = listed(before)
     assert found.metadata == {"blazar_lease": "l"}
     place.cloud.compute.delete_server(server_id)
     until("nothing of what is deleted", lambda: not listed(before))
+    assert server_id in place.cloud.compute.deleted_servers(before)
+    assert place.cloud.compute.deleted_servers(SystemClock().now() + timedelta(hours=1)) == []
 
 
 def test_servers_that_have_changed_are_listed_in_parts_oldest_first(

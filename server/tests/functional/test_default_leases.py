@@ -13,7 +13,7 @@ from blazar.conf.manager import SHIPPED
 
 from .sandboxed import Sandboxed, until
 from .test_server_reservations import is_away, seen
-from .test_slots import Site
+from .test_slots import COMPUTE, Site
 
 # openstacksdk warns of its own next release with every request.
 pytestmark = pytest.mark.filterwarnings("ignore::openstack.warnings.RemovedInSDK50Warning")
@@ -59,6 +59,13 @@ def leap(site: Site, **time: float) -> None:
 def was_warned_of(site: Site, lease: Any) -> bool:
     (event,) = (each for each in site.lease(lease)["events"] if each["event_type"] == "before_end_lease")
     return bool(event["status"] == "DONE")
+
+
+def test_a_server_that_is_deleted_takes_its_lease_along(site: Site) -> None:
+    server = site.boot("demo", "1")
+    lease = lease_of(site, server)
+    site.ask("DELETE", f"{COMPUTE}/servers/{server['id']}", "demo")
+    assert until(lambda: report(site) == []), site.lease(lease)
 
 
 def test_from_the_boot_to_the_end(site: Site) -> None:

@@ -154,12 +154,58 @@ class TestLife:
         assert only(world).id == lease.id
         assert (web(world).status, status(world, lease)) == ("ACTIVE", LeaseStatus.TERMINATED)
 
-    def test_a_server_that_its_user_deletes_first(self, world):
+    def test_a_server_that_its_user_deletes_takes_its_lease_along(self, world):
+        boot(world, uuid(0))
+        look(world)
+        world.cloud.compute.delete_server(WEB)
+        changed(world)
+        look(world)
+        assert only(world).name == uuid(0)
+
+    def test_a_deletion_that_was_missed_leaves_a_lease_with_an_end(self, world):
         look(world)
         lease = only(world)
         world.cloud.compute.delete_server(WEB)
+        changed(world)
+        world.advance(minutes=3 * 24 * 60)
+        look(world)
+        assert status(world, lease) is LeaseStatus.ACTIVE
         world.advance_to(lease.interval.end + timedelta(minutes=1))
         assert status(world, lease) is LeaseStatus.TERMINATED
+
+    def test_other_leases_of_a_server_that_is_deleted_stay(self, world):
+        own = world.reserve(adopted(), start=30)
+        world.advance(minutes=1)
+        world.cloud.compute.delete_server(WEB)
+        changed(world)
+        look(world)
+        assert only(world).id == own.id
+
+    def test_a_lease_that_is_over_stays_when_its_server_is_deleted(self, world):
+        look(world)
+        lease = only(world)
+        world.advance_to(lease.interval.end + timedelta(minutes=1))
+        world.cloud.compute.delete_server(WEB)
+        changed(world)
+        look(world)
+        look(world)
+        assert only(world).id == lease.id
+
+    def test_a_lease_that_cannot_be_deleted_keeps_nothing_else_from_its_turn(self, world, monkeypatch):
+        look(world)
+        world.cloud.compute.delete_server(WEB)
+        changed(world)
+        boot(world, uuid(0))
+
+        def refuse(*_):
+            raise Busy()
+
+        monkeypatch.setattr(world.leases, "begin_deletion", refuse)
+        look(world)
+        assert {lease.name for lease in world.leases.list(None)} == {WEB, uuid(0)}
+        monkeypatch.undo()
+        look(world)
+        assert only(world).name == uuid(0)
 
     def test_a_reservation_of_its_users_takes_it_over(self, world):
         look(world)

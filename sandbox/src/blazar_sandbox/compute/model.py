@@ -99,6 +99,7 @@ class Status(StrEnum):
     SUSPENDED = "SUSPENDED"
     SHELVED = "SHELVED"
     SHELVED_OFFLOADED = "SHELVED_OFFLOADED"
+    DELETED = "DELETED"
 
 
 class Pending(StrEnum):

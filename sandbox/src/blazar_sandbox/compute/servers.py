@@ -2,6 +2,7 @@
 
 import heapq
 import uuid
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -16,6 +17,7 @@ from blazar_sandbox.placement.state import Placement
 
 # Seconds after which a hanging deletion is tried again.
 _STUCK_RETRY = 0.1
+_KEPT = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ class Servers:
         self._table = table
         self.delays = delays
         self.stuck = StuckServers()
+        self.deleted: deque[Server] = deque(maxlen=_KEPT)
+        """The last servers that were deleted, until the sandbox ends."""
         self._clock = clock
         self._scheduler = scheduler
         self._placement = placement
@@ -230,6 +234,8 @@ class Servers:
         self._placement.consumers.drop(server.id)
         self._network.unplug(server.id)
         self._table.drop(server.id)
+        now = self._clock.now()
+        self.deleted.append(replace(server, status=Status.DELETED, task_state=None, host="", updated=now))
 
     def _put(self, server: Server) -> None:
         self._table.put(server.id, server)

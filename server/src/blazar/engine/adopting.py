@@ -93,6 +93,7 @@ class Adopting:
         while True:
             began = self._monotonic()
             found = self._adoption.find(since)
+            self._adoption.close(found.gone)
             if not self._has_made_all(found.leases, first):
                 return done_at
             if found.until is None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from blazar.domain.errors import BlazarError, Busy, CloudUnavailable, NotFound, TooLate
-from blazar.domain.lease.lease import Lease
+from blazar.domain.lease.lease import AHEAD, Lease
+from blazar.service.context import Caller
 from blazar.service.interface import LeasesInterface
-from blazar.service.ports import Clock, Cloud
+from blazar.service.ports import Clock, Cloud, LeaseQuery
 from blazar.service.ports.kind import FoundLease, FoundLeases, LeaseFinder
 
 LOG = logging.getLogger(__name__)
+AT_ONCE = 200
+"""Leases that are looked up together."""
 
 
 class Adoption:
@@ -56,6 +60,17 @@ class Adoption:
             outcome = refusal.message
         self._finder.answer(found, outcome, self._cloud)
         return True
+
+    def close(self, lease_ids: Sequence[str]) -> None:
+        """Delete those of the leases that are there and not over: what they are about is gone."""
+        for first in range(0, len(lease_ids), AT_ONCE):
+            ids = tuple(lease_ids[first : first + AT_ONCE])
+            for lease in self._leases.find(LeaseQuery(AT_ONCE, ids=ids, statuses=tuple(AHEAD))).leases:
+                try:
+                    self._leases.begin_deletion(lease.id, Caller(lease.user_id, lease.project_id))
+                except BlazarError as failure:
+                    # It is found again for some minutes, and ends all the same.
+                    LOG.warning("Lease %s is not deleted: %s", lease.id, failure.message)
 
     def _made(self, found: FoundLease) -> Lease:
         """Return the lease, which may have been made before a crash: what it is about is taken then."""

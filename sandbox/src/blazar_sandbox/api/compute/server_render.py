@@ -16,6 +16,7 @@ _VM_STATES = {
     Status.SUSPENDED: "suspended",
     Status.SHELVED: "shelved",
     Status.SHELVED_OFFLOADED: "shelved_offloaded",
+    Status.DELETED: "deleted",
 }
 _POWER_STATES = {
     Status.ACTIVE: 1,

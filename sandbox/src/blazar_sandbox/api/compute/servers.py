@@ -30,13 +30,26 @@ def must_be_unlocked(request: Request, row: Server) -> None:
 
 def _selected(request: Request) -> list[Server]:
     """Return the servers that pass the filters, newest first. The narrowest index comes first."""
-    rows = [row for row in _scanned(request) if _wanted(row, request)]
+    rows = [row for row in _candidates(request) if _wanted(row, request)]
     rows.sort(key=lambda row: (row.created, row.id), reverse=True)
     key, direction = request.param("sort_key"), request.param("sort_dir") or "desc"
     names = {"created_at": "created", "updated_at": "updated", "display_name": "name", "uuid": "id"}
     if key in names:
         rows.sort(key=lambda row: getattr(row, names[key]), reverse=direction == "desc")
     return rows
+
+
+def _candidates(request: Request) -> list[Server]:
+    """Return the servers that are there, those that are deleted, or both: these where it is asked what has
+    changed."""
+    asked = request.param("deleted") if request.caller.is_admin else None
+    is_deleted = asked is not None and fields.parse_boolean(asked, "deleted")
+    there = [] if is_deleted else _scanned(request)
+    if is_deleted or (asked is None and request.param("changes-since") is not None):
+        is_shown = _all_tenants(request)
+        deleted = request.cloud.compute.servers.deleted
+        there += [row for row in deleted if is_shown or row.project_id == request.caller.project_id]
+    return there
 
 
 def _scanned(request: Request) -> list[Server]:

@@ -112,6 +112,7 @@ class CloudState:
     """By server."""
     changed: dict[str, datetime] = field(default_factory=dict)
     """When servers have changed."""
+    deleted_servers: list[str] = field(default_factory=list)
     tags: dict[str, set[str]] = field(default_factory=dict)
     """By server."""
     image_of: dict[str, str] = field(default_factory=dict)

@@ -105,6 +105,11 @@ class MemoryCompute:
             return ChangedServers([self._changed(each) for each in page], until)
         return ChangedServers([self._changed(each) for each in found])
 
+    def deleted_servers(self, since: datetime) -> Sequence[str]:
+        self._called("deleted_servers")
+        state = self._state
+        return [each for each in reversed(state.deleted_servers) if state.changed.get(each, since) >= since]
+
     def _changed(self, server: Server) -> ChangedServer:
         state = self._state
         flavor = state.flavors.get(state.flavor_of.get(server.id, ""), SMALL)
@@ -167,6 +172,7 @@ class MemoryCompute:
         if server_id in self._state.hanging and found is not None:
             self._state.servers[server_id] = replace(found, is_being_deleted=True)
         elif server_id not in self._state.undying:
+            self._state.deleted_servers += [server_id] if found is not None else []
             self._state.servers.pop(server_id, None)
             self._state.flavor_of.pop(server_id, None)
             self._state.tasks.pop(server_id, None)

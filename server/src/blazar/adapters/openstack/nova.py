@@ -147,7 +147,6 @@ class NovaCompute:
 
     def changed_servers(self, since: datetime) -> ChangedServers:
         found: list[ChangedServer] = []
-        moment = since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         marker: dict[str, str] = {}
         while True:
             # Administrators are shown user data.
@@ -160,7 +159,7 @@ class NovaCompute:
                 sort_dir="asc",
                 # With changes-since Nova lists also what is deleted, unless it is told not to.
                 deleted="false",
-                **{"changes-since": moment},
+                **{"changes-since": _moment(since)},
                 **marker,
             )
             page = answer["servers"]
@@ -172,6 +171,19 @@ class NovaCompute:
             if until > since:
                 return ChangedServers(found, until)
             marker = {"marker": str(page[-1]["id"])}
+
+    def deleted_servers(self, since: datetime) -> Sequence[str]:
+        answer = self._api.get_secret(
+            "/servers/detail",
+            all_tenants=1,
+            limit=PAGE,
+            sort_key="updated_at",
+            sort_dir="desc",
+            deleted="true",
+            **{"changes-since": _moment(since)},
+        )
+        # Others are kept for a time, and may be restored.
+        return [str(raw["id"]) for raw in answer["servers"] if raw["status"] == "DELETED"]
 
     def boot_server(self, new: NewServer) -> str:
         networks = new.networks if isinstance(new.networks, str) else [{"uuid": i} for i in new.networks]
@@ -415,6 +427,10 @@ def _server(raw: Mapping[str, Any]) -> Server:
         created=raw.get("created"),
         metadata=_metadata(raw),
     )
+
+
+def _moment(when: datetime) -> str:
+    return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _changed(raw: Mapping[str, Any]) -> ChangedServer:

@@ -30,6 +30,8 @@ OF_RESERVATIONS = "reservation:"
 """What the names of the flavors of reservations begin with."""
 INTO_RESERVATION = "reservation"
 """The hint by which a server is booted onto the hosts of a reservation."""
+LATELY = timedelta(days=1)
+"""How far back a look goes for servers that are deleted: what it misses has its end all the same."""
 EVER = datetime(2010, 1, 1, tzinfo=UTC)
 """Before there was any Nova."""
 
@@ -60,7 +62,9 @@ class DefaultLeaseFinder:
 
     def find(self, cloud: Cloud, since: datetime, now: datetime) -> FoundLeases:
         changed = cloud.compute.changed_servers(since)
-        return FoundLeases(self._found(changed.servers, now), changed.until)
+        deleted = cloud.compute.deleted_servers(max(since, now - LATELY)) if changed.until is None else ()
+        gone = [_lease_id(server_id) for server_id in deleted]
+        return FoundLeases(self._found(changed.servers, now), changed.until, gone)
 
     def answer(self, found: FoundLease, outcome: Lease | str, cloud: Cloud) -> None:
         answer(found.subject, outcome, cloud)
@@ -101,9 +105,13 @@ class DefaultLeaseFinder:
             start=begin if is_later else NOW,
             before_end=begin + terms.length - terms.warning,
             reservations=(request,),
-            id=str(uuid5(LEASES, server.id)),
+            id=_lease_id(server.id),
         )
         return FoundLease(server.id, command, Caller(server.user_id, server.project_id), lease.by_duration())
+
+
+def _lease_id(server_id: str) -> str:
+    return str(uuid5(LEASES, server_id))
 
 
 def _named(server: ChangedServer, length: timedelta) -> LeaseCreateByDuration:

@@ -206,6 +206,11 @@ class Compute(Protocol):
         deleted: some of them, where there are very many. ``until`` is later than ``since`` then."""
         ...
 
+    def deleted_servers(self, since: datetime) -> Sequence[str]:
+        """Return the ids of servers of all projects that Nova has deleted since then: of the last ones, where
+        there are very many."""
+        ...
+
     def boot_server(self, new: NewServer) -> str:
         """Ask Nova for a server in the project of these credentials, a new one each time. Return its id."""
         ...

@@ -110,6 +110,8 @@ class FoundLeases:
     leases: Iterable[FoundLease]
     until: datetime | None = None
     """Up to when it has looked, where there is more; None where it has seen all."""
+    gone: Sequence[str] = ()
+    """The ids of leases, of which not all were made, whose subjects are no longer there."""
 
 
 class LeaseFinder(Protocol):
