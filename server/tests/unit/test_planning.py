@@ -240,6 +240,14 @@ def test_a_row_that_is_bound_never_grows() -> None:
     assert more.units("r") == 7
 
 
+def test_what_is_to_have_nothing_beside_another_one_is_released() -> None:
+    has = row("r", "1", span(0, 1))
+    hosts = Hosts(2).with_rows(has)
+    nothing = Demand("r", 0, 0, grouping=Grouping.TOGETHER, current=(has,))
+    found = hosts.plan(Demand("s", 1, 1), nothing, interval=span(0, 1))
+    assert ([a.reservation_id for a in found.assignments], found.released) == (["s"], (has,))
+
+
 def test_what_is_on_a_host_that_is_gone_is_released() -> None:
     current = row("r", "9", span(0, 4))
     made = Hosts(1).plan(Demand("r", 1, 1, current=(current,)))

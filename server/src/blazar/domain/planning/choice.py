@@ -67,7 +67,7 @@ def keep(candidate: Candidate, units: Ints) -> Choice:
     most = candidate.most
     if candidate.demand.grouping is Grouping.TOGETHER and len(candidate.needed) <= 1:
         enough = max(candidate.least, 1)
-        indexes = [index for index in candidate.needed or candidate.held if units[index] >= enough]
+        indexes = [index for index in candidate.needed or candidate.held if most and units[index] >= enough]
         return {index: min(most, int(units[index])) for index in indexes[:1]} or dict(candidate.needed)
     kept = dict(candidate.needed)
     left = most - sum(kept.values())
