@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -39,10 +40,16 @@ def server() -> Iterator[MailServer]:
         yield server
 
 
-def house_with(directory: Path, options: str) -> tuple[House, cfg.ConfigOpts]:
+@contextmanager
+def house_with(directory: Path, options: str) -> Iterator[tuple[House, cfg.ConfigOpts]]:
     database = f"[database]\nconnection = sqlite:///{directory}/blazar.db\n"
     conf = configured(directory, database + options)
-    return House(conf, hosts=1), conf
+    house = House(conf, hosts=1)
+    try:
+        yield house, conf
+    finally:
+        house.manager.stop()
+        house.database.engine.dispose()
 
 
 def test_from_a_request_to_a_mail(tmp_path: Path, server: MailServer) -> None:
@@ -50,10 +57,9 @@ def test_from_a_request_to_a_mail(tmp_path: Path, server: MailServer) -> None:
         f"[mail]\nhost = localhost\nport = {server.port}\nencryption = none\nsender = b@example.com\n"
         "dashboard_url = https://cloud.example.com/dashboard\n"
     )
-    house, conf = house_with(tmp_path, options)
-    house.cloud.state.emails["u1"] = "anna@example.com"
-    house.manager.start()
-    try:
+    with house_with(tmp_path, options) as (house, conf):
+        house.cloud.state.emails["u1"] = "anna@example.com"
+        house.manager.start()
         house.register("compute-1")
         made = house.send("POST", "/v1/leases", "member", json=BODY)
         assert made.status_code == 201
@@ -73,14 +79,11 @@ def test_from_a_request_to_a_mail(tmp_path: Path, server: MailServer) -> None:
             message.get_content()
         )
         assert "mailing" in [each.name for each in house.manager.use_cases.health.read().threads]
-    finally:
-        house.manager.stop()
 
 
 def test_without_a_server_nothing_is_kept_and_no_thread_runs(tmp_path: Path) -> None:
-    house, _ = house_with(tmp_path, "")
-    house.manager.start()
-    try:
+    with house_with(tmp_path, "") as (house, _):
+        house.manager.start()
         house.register("compute-1")
         assert house.send("POST", "/v1/leases", "member", json=BODY).status_code == 201
 
@@ -92,21 +95,19 @@ def test_without_a_server_nothing_is_kept_and_no_thread_runs(tmp_path: Path) -> 
         with house.database.read() as uow:
             assert uow.mails.count() == 0
         assert "mailing" not in [each.name for each in house.manager.use_cases.health.read().threads]
-    finally:
-        house.manager.stop()
 
 
 def test_what_is_too_old_is_forgotten_also_where_mail_was_switched_off(tmp_path: Path) -> None:
-    house, _ = house_with(tmp_path, "[mail]\nkeep_hours = 2\n")
-    now = SystemClock().now()
-    item = MailItem("u1", LeaseEvent.CREATED, {}, now)
-    for age in (1, 3):
-        due = now - timedelta(hours=age)
-        house.database.transact(lambda u, due=due: u.mails.put("u1", [item], 0, due))
-    (upkeep,) = (each for each in house.manager._background if isinstance(each, Upkeep))
-    upkeep.round()
-    with house.database.read() as uow:
-        assert uow.mails.count() == 1
+    with house_with(tmp_path, "[mail]\nkeep_hours = 2\n") as (house, _):
+        now = SystemClock().now()
+        item = MailItem("u1", LeaseEvent.CREATED, {}, now)
+        for age in (1, 3):
+            due = now - timedelta(hours=age)
+            house.database.transact(lambda u, due=due: u.mails.put("u1", [item], 0, due))
+        (upkeep,) = (each for each in house.manager._background if isinstance(each, Upkeep))
+        upkeep.round()
+        with house.database.read() as uow:
+            assert uow.mails.count() == 1
 
 
 def ask(house: House, method: str, persona: str = "member", version: str = "1.24", **more: Any) -> Any:

@@ -35,7 +35,10 @@ from blazar.service.health import ThreadState
 from blazar.service.leases import displace, late_binding
 from blazar.service.waitlist import Waitlist
 
+from .kinds import DRAWN
+
 HOSTS = ("physical:host",)
+ALL = tuple(DRAWN)
 
 
 @dataclass(frozen=True)
@@ -244,7 +247,7 @@ DEFECTS: Mapping[str, Defect] = {
         "only a lower lease that has not started gives way", displace, "may_be_displaced", _whoever, seed=3
     ),
     "what is planned elsewhere is lost": Defect(
-        "what is planned elsewhere keeps all it had", late_binding, "replanned", _lost, seed=7
+        "what is planned elsewhere keeps all it had", late_binding, "replanned", _lost, kinds=ALL
     ),
     "what is over keeps its allocations": Defect("what is over has nothing", MemoryLeases, "save", _kept),
     "what leaves a lease is never released": Defect(
