@@ -21,7 +21,7 @@ FAULTS := ha/test_mixed_versions.py $(filter-out ha/test_mixed_versions.py,$(wil
 NEWEST = PYTHON="$$(.ci/newest-python)" VENV=.venv-newest
 TYPESCRIPT := 7.0.2
 GUIDE := deploy/tests/test_guide.py
-QUICK := $(addprefix server/tests/,functional/test_costs.py service properties unit)
+QUICK := $(addprefix server/tests/,service properties unit)
 SOURCES := server/src client/src nova-filter/src sandbox/src docs/examples/licence-kind/src
 
 # The tests start many processes: they are quick only where Python keeps what it has compiled. The tests themselves
