@@ -811,6 +811,20 @@ def test_a_refused_time_of_a_host_names_what_would_break(blazar: Blazar, cloud: 
     assert ran.err.startswith("breaks: ")
 
 
+def test_the_region_of_a_host_is_sent_and_shown(blazar: Blazar, cloud: RecordingCloud) -> None:
+    shown = samples.host(region="RegionTwo")
+    cloud.answer("POST", "/os-hosts", 201, {"host": shown})
+    cloud.answer("GET", "/os-hosts", 200, {"hosts": [shown]})
+    ran = blazar("host-create compute-1 --region RegionTwo --extra rack=r1 -f value -c region")
+    assert ran.out == "Created a new host:\nRegionTwo\n"
+    assert blazar("host-list --regions -f value -c region").out == "RegionTwo\n"
+    asked = [r for r in cloud.requests if r.headers.get("openstack-api-version") == "reservation 1.26"]
+    assert [(each.method, each.body) for each in asked] == [
+        ("POST", {"name": "compute-1", "rack": "r1", "region": "RegionTwo"}),
+        ("GET", None),
+    ]
+
+
 def test_the_times_of_hosts_are_shown(blazar: Blazar, cloud: RecordingCloud) -> None:
     cloud.answer("GET", "/os-hosts", 200, {"hosts": [HOST_SHOWN]})
     cloud.answer("GET", "/os-hosts/1", 200, {"host": HOST_SHOWN})

@@ -22,6 +22,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=int, default=5000, help="0 takes any free one (default: %(default)s)")
     parser.add_argument("--hosts", type=int, default=8, help="number of compute hosts (default: %(default)s)")
+    parser.add_argument(
+        "--region",
+        action="append",
+        default=[],
+        help="another region beside RegionOne, with as many hosts of its own; may be given several times",
+    )
     parser.add_argument("--traits", type=int, default=20, help="traits of each host (default: %(default)s)")
     parser.add_argument("--password", default="sandbox", help="of every user (default: %(default)s)")
     parser.add_argument(
@@ -52,6 +58,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         reservation_url=options.reservation_url,
         delays=Delays(boot=options.boot_delay, delete=options.delete_delay),
     )
+    for name in options.region:
+        cloud.add_region(name, options.hosts)
     server = SandboxServer(
         cloud, host=options.host, port=options.port, threads=options.threads, state_path=options.state
     )

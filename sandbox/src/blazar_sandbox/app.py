@@ -89,12 +89,18 @@ class SandboxApp:
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one call."""
+        cloud, where = self.cloud, ""
         prefix, _, rest = environ.get("PATH_INFO", "/").lstrip("/").partition("/")
+        if prefix in cloud.more_regions:
+            cloud, where = cloud.more_regions[prefix], f"{prefix}/"
+            prefix, _, rest = rest.partition("/")
         service = SERVICES.get(prefix)
         if service is None:
             service, rest = _ROOT, environ["PATH_INFO"].lstrip("/")
+        if where:
+            service = replace(service, name=f"{where}{service.name}")
         method = environ["REQUEST_METHOD"]
-        request = Request(self.cloud, service.name, method, "/" + rest, environ)
+        request = Request(cloud, service.name, method, "/" + rest, environ)
         injection = self._inject(service, request)
         response, template = self._answer_or_fault(service, request, injection)
         if service.is_cloud:
@@ -157,7 +163,7 @@ class SandboxApp:
     def _respond(self, service: Service, route: Route, request: Request) -> Response:
         _ = request.raw_body  # read before the lock is taken, so that a slow client blocks no other
         with self.cloud.lock:
-            self.cloud.advance()
+            request.cloud.advance()
             if route.needs_token:
                 request.access = self.cloud.tokens.access(_token_id(request))
                 if service.allow is not None:

@@ -1,6 +1,7 @@
 """The state of the whole cloud."""
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import replace
 from datetime import timedelta
 from threading import RLock
@@ -51,28 +52,56 @@ class Cloud:
         self.faults = Faults()
         self.identity = Identity(self.clock)
         self.tokens = Tokens(self.identity, token_lifetime)
+        self.trait_count = traits
+        self._delays = delays or Delays()
+        self._settings = settings or rule.Settings()
+        self.region = initial_content.REGION
+        self.more_regions: dict[str, Cloud] = {}
+        """The other regions, by name."""
+        initial_content.fill_identity(self.identity, password)
+        initial_content.fill_catalog(self.identity, reservation_url)
+        self._fill(hosts)
+
+    def _fill(self, hosts: int) -> None:
+        """Make the services of a region: all but Keystone."""
+        self.host_count = 0
         self.placement = Placement()
         self.network = Network(self.clock)
         self.images = Images(self.clock)
         self.volumes = Volumes(self.clock)
-        self.compute = Compute(
-            self.clock, self.placement, self.network, delays or Delays(), settings or rule.Settings()
-        )
-        self.host_count = 0
-        self.trait_count = traits
-        initial_content.fill_identity(self.identity, password)
-        initial_content.fill_catalog(self.identity, reservation_url)
+        self.compute = Compute(self.clock, self.placement, self.network, self._delays, self._settings)
         initial_content.fill_compute(self.compute)
         initial_content.fill_network(self.network)
         initial_content.fill_images(self.images)
         initial_content.fill_volumes(self.volumes)
         self.add_hosts(hosts)
 
+    def add_region(self, name: str, hosts: int) -> "Cloud":
+        """Add a region to the catalog, and return its state: services of its own, but for Keystone.
+
+        They are served below the region's name, as in ``/RegionTwo/compute``."""
+        added = copy(self)
+        added.region, added.more_regions = name, {}
+        added._fill(hosts)
+        for table in added.own_tables:
+            table.name = f"{name}/{table.name}"
+        with self.lock:
+            initial_content.fill_region(self.identity, name)
+            self.more_regions[name] = added
+        return added
+
+    @property
+    def own_tables(self) -> Iterator[Table[Any]]:
+        """Every table of the services of this region."""
+        for part in (self.placement, self.network, self.images, self.volumes, self.compute):
+            yield from part.tables
+
     @property
     def tables(self) -> Iterator[Table[Any]]:
         """Every table of every service."""
-        for part in (self.identity, self.placement, self.network, self.images, self.volumes, self.compute):
-            yield from part.tables
+        yield from self.identity.tables
+        for region in (self, *self.more_regions.values()):
+            yield from region.own_tables
 
     def advance(self) -> None:
         """Apply every change of the servers that is due."""
@@ -80,7 +109,8 @@ class Cloud:
 
     def resume(self) -> None:
         """Continue the changes that were pending when the state was saved."""
-        self.compute.servers.resume()
+        for region in (self, *self.more_regions.values()):
+            region.compute.servers.resume()
 
     def move_service(self, service_type: str, url: str) -> None:
         """Change the URL of a service in the catalog, once its port is known."""
@@ -93,7 +123,7 @@ class Cloud:
         """Add hosts until there are ``count``; hosts are never removed."""
         if count > self.host_count:
             numbers = range(self.host_count + 1, count + 1)
-            initial_content.fill_hosts(self.compute, self.placement, numbers, self.trait_count)
+            initial_content.fill_hosts(self.compute, self.placement, numbers, self.trait_count, self.region)
             self.host_count = count
 
     def project_id(self, name: str) -> str:

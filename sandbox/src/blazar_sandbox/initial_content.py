@@ -138,6 +138,16 @@ def fill_catalog(identity: Identity, reservation_url: str) -> None:
             identity.endpoints.put(endpoint_id, Endpoint(endpoint_id, service_id, interface, url, REGION))
 
 
+def fill_region(identity: Identity, name: str) -> None:
+    """Add a region, and the endpoints there of all services but Keystone, which all regions share."""
+    identity.regions.put(name, Region(name))
+    for _, kind, url in _SERVICES[1:]:
+        for interface in ("public", "internal", "admin"):
+            endpoint_id = stable_id("endpoint", name, kind, interface)
+            found = Endpoint(endpoint_id, stable_id("service", kind), interface, f"/{name}{url}", name)
+            identity.endpoints.put(endpoint_id, found)
+
+
 def fill_compute(compute: Compute) -> None:
     """Add the freepool and the flavors."""
     freepool = Aggregate(1, stable_uuid("aggregate", FREEPOOL), FREEPOOL, {}, CREATED_AT)
@@ -192,7 +202,9 @@ def fill_volumes(volumes: Volumes) -> None:
     volumes.set_limits(DEFAULT_CLASS, {"volumes_fast": 0, "gigabytes_fast": 0})
 
 
-def fill_hosts(compute: Compute, placement: Placement, numbers: range, traits: int) -> None:
+def fill_hosts(
+    compute: Compute, placement: Placement, numbers: range, traits: int, region: str = REGION
+) -> None:
     """Add the hosts of these numbers, from 1 on, with about ``traits`` traits each."""
     sets: dict[tuple[int, int], frozenset[str]] = {}
     for number in numbers:
@@ -204,19 +216,21 @@ def fill_hosts(compute: Compute, placement: Placement, numbers: range, traits: i
         for name in sets[key]:
             if name.startswith("CUSTOM_") and name not in placement.custom_traits:
                 placement.custom_traits.put(name, CustomName(name))
-        host = _host(number, model)
+        host = _host(number, model, region)
         compute.hosts.table.put(host.name, host)
         provider = Provider(host.uuid, host.name, host.uuid, None, 2, _inventories(host, model), sets[key])
         placement.providers.put(host.uuid, provider)
 
 
-def _host(number: int, model: _HostModel) -> Host:
+def _host(number: int, model: _HostModel, region: str) -> Host:
     name = f"compute-{number:02d}"
+    # Hosts of several regions may have the same name, but not the same id.
+    unique = name if region == REGION else f"{region} {name}"
     return Host(
         name=name,
         id=number,
-        uuid=stable_uuid("host", name),
-        service_uuid=stable_uuid("service", name),
+        uuid=stable_uuid("host", unique),
+        service_uuid=stable_uuid("service", unique),
         host_ip=f"192.168.{number // 250 % 256}.{number % 250 + 1}",
         vcpus=model.vcpus,
         memory_mb=model.memory_mb,

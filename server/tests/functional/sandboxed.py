@@ -28,6 +28,7 @@ from blazar.bootstrap.manager import Manager
 from blazar.plugins import load_plugins
 from blazar.service.tracing import NO_TRACING, Tracing
 from blazar_sandbox.cloud import Cloud
+from blazar_sandbox.initial_content import REGION
 from blazar_sandbox.server import SandboxServer
 from blazarnova import rule
 
@@ -92,10 +93,15 @@ class Sandboxed:
         nova: Mapping[str, Any] | None = None,
         lease_hints: Mapping[str, Any] | None = None,
         default_leases: Mapping[str, Any] | None = None,
+        more_regions: Sequence[str] = (),
         **manager: Any,
     ) -> None:
-        """``manager`` has options of the section of that name, ``monitoring`` those of ``physical:host``."""
+        """``manager`` has options of the section of that name, ``monitoring`` those of ``physical:host``.
+        ``more_regions`` are beside RegionOne, each with as many hosts."""
         self.state = Cloud(hosts=hosts, password=PASSWORD, settings=settings)
+        for name in more_regions:
+            self.state.add_region(name, hosts)
+        regions = {"region_name": REGION, "more_regions": ",".join(more_regions)} if more_regions else {}
         self.cloud = SandboxServer(self.state).start()
         self.http = requests.Session()
         own = credentials(self.cloud, "blazar", "service")
@@ -111,7 +117,7 @@ class Sandboxed:
             + section("lease_hints", **(lease_hints or {}))
             + section("default_leases", **(default_leases or {}))
             + section("physical:host", **(monitoring or {}))
-            + section("cloud", interface="public", calls_at_once=calls_at_once, **own)
+            + section("cloud", interface="public", calls_at_once=calls_at_once, **regions, **own)
             + section(
                 "keystone_authtoken", interface="public", www_authenticate_uri=self.cloud.auth_url, **own
             ),

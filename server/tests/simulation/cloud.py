@@ -3,7 +3,7 @@ hang, and are refused; and servers that take their time to die."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -119,6 +119,15 @@ class SimulatedCloud:
         self.changed = changed
         for facet, service in FACETS.items():
             setattr(self, facet, Facet(self, getattr(inner, facet), service))
+
+    @property
+    def regions(self) -> Sequence[str]:
+        return ()
+
+    def in_region(self, region: str | None) -> SimulatedCloud:
+        if region is not None:
+            raise ValueError(f"the simulated cloud has no region {region}")
+        return self
 
     def as_user(self, token: str) -> SimulatedCloud:
         return self._on(self.inner.as_user(token))

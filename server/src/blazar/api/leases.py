@@ -28,6 +28,7 @@ from blazar.api.views.leases import (
     dry_run_reply,
     lease_reply,
     lease_view,
+    regional_views,
     used_views,
     waiting_view,
 )
@@ -63,6 +64,7 @@ PRIORITY: Version = (1, 13)
 ALLOCATED: Version = (1, 19)
 USED: Version = (1, 22)
 BOUND: Version = (1, 23)
+REGIONS: Version = (1, 26)
 SINCE: Mapping[str, Version] = {
     "waiting": WAITING,
     "claim_by": CLAIM_BY,
@@ -160,6 +162,8 @@ class LeaseActions:
             if request.version >= WAITING and lease.waiting is not None:
                 shown["waiting"] = waiting_view(lease)
             shown.update(_added(lease, request))  # type: ignore[typeddict-item]  # by name
+            if request.version >= REGIONS:
+                shown["reservations"] = regional_views(lease, shown)
             return {name: value for name, value in shown.items() if fields is None or name in fields}
 
         return listing(leases, query, asked.limit, is_visible).answer(request, "leases", view)
@@ -309,6 +313,8 @@ class LeaseActions:
             shown["reservations"] = allocated_views(lease, request.caller, shown)
         if request.version >= BOUND:
             shown["reservations"] = bound_views(lease, shown)
+        if request.version >= REGIONS:
+            shown["reservations"] = regional_views(lease, shown)
         if request.version >= WAITING and lease.waiting is not None:
             position = waitlist_of(self._service, request.caller).get_position(lease.id)
             shown["waiting"] = waiting_view(lease, position)

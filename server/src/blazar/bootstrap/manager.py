@@ -63,7 +63,7 @@ from blazar.service.health import ThreadHealth
 from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.offer_expiry import OfferExpiry
 from blazar.service.ports import MOST_FORGOTTEN, Announcements, Clock, Cloud, Database, Notifier
-from blazar.service.ports.kind import Dependencies
+from blazar.service.ports.kind import Dependencies, pools_of
 from blazar.service.reconciliation import Reconciliation, ReconciliationSettings
 from blazar.service.short_requests import ShortRequests
 from blazar.service.tracing import NO_TRACING, Tracing
@@ -97,7 +97,7 @@ class Manager:
         self._metrics = metrics
         self.codec = Codec(plugins.interfaces)
         self.deliveries = Deliveries(database, clock)
-        self._pools = sorted({kind.pool for kind in kinds.values()})
+        self._pools = pools_of(kinds, cloud.regions)
         start_retry = timedelta(seconds=conf.manager.start_retry_seconds)
         filters, exempt = load_filters(conf), conf.enforcement.exempt_projects
         reports = UsageReports(filters, kinds, exempt)
@@ -132,8 +132,11 @@ class Manager:
         healing = Healing(
             database, self._calendars, kinds, clock, healing_settings(conf), self.loop.nudge, metrics
         )
-        found = (extension.monitor(dependencies) for extension in plugins.extensions)
-        monitors = [Monitoring(database, each, healing, clock, metrics) for each in found if each]
+        monitors = [
+            Monitoring(database, each, healing, clock, metrics)
+            for extension in plugins.extensions
+            for each in extension.monitors(dependencies)
+        ]
         days = conf.database.retention_days
         self._mail_kept = timedelta(hours=conf.mail.keep_hours)
         self._usage_kept = timedelta(days=conf.database.usage_days)

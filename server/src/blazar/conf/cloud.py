@@ -10,6 +10,13 @@ OPTIONS = (
         deprecated_opts=[cfg.DeprecatedOpt("os_region_name", "DEFAULT")],
         help="Region whose Nova, Placement and Neutron are used; the only one by default.",
     ),
+    cfg.ListOpt(
+        "more_regions",
+        default=[],
+        help="Further regions whose Nova and Placement are used, each with a calendar of its own, in the "
+        "order in which a reservation that may lie anywhere tries them, after that of region_name, which "
+        "has to be named too then. All are in the catalog of one Keystone.",
+    ),
     cfg.StrOpt(
         "interface",
         default="internal",

@@ -17,7 +17,27 @@ PropertyValue = str | int | float | bool | None
 
 Pool = NewType("Pool", str)
 """The name of a calendar, as a kind declares it. Kinds that reserve the same resources name the same pool, so
-they can never collide."""
+they can never collide.
+
+A cloud of several regions has a calendar for each: that of another region than the first is named by
+``pool_in``."""
+_AT = "@"
+
+
+def pool_in(pool: Pool, region: str | None) -> Pool:
+    """Return the calendar of a kind's resources in a region; None is the first region, whose calendar has the
+    name that the kind declares."""
+    return pool if region is None else Pool(f"{pool}{_AT}{region}")
+
+
+def region_of(pool: Pool) -> str | None:
+    """Return the region whose calendar it is, None for the first one."""
+    return pool.partition(_AT)[2] or None
+
+
+def declared(pool: Pool) -> Pool:
+    """Return the calendar's name without its region, as a kind declares it."""
+    return Pool(pool.partition(_AT)[0])
 
 
 BUFFER_ID = "b0ffe400-0000-4000-8000-000000000045"
@@ -148,6 +168,11 @@ class Registration:
     updated_at: datetime | None = None
     failure: Failure | None = None
     cloud_id: str | None = None
+
+    @property
+    def region(self) -> str | None:
+        """Return the region that it lies in; None is the first one."""
+        return region_of(self.pool)
 
     @property
     def can_be_reserved(self) -> bool:

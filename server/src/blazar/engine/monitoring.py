@@ -8,6 +8,7 @@ import logging
 from datetime import timedelta
 
 from blazar.domain.errors import BlazarError, ClaimLost
+from blazar.domain.resource import Pool, region_of
 from blazar.engine.duty import Duty
 from blazar.engine.threads import LongLivedThread
 from blazar.service.healing import Healing, Tally
@@ -44,7 +45,7 @@ class Monitoring:
         self._healing = healing
         self._metrics = metrics
         self._duty = Duty(f"monitor {monitor.pool}", database, clock, HELD)
-        self._thread = LongLivedThread("monitor", self.round)
+        self._thread = LongLivedThread(_name(monitor.pool), self.round)
         self._is_urgent = False
 
     def start(self) -> None:
@@ -123,3 +124,8 @@ class Monitoring:
                 tally.restored,
                 extra={"action": "heal"},
             )
+
+
+def _name(pool: Pool) -> str:
+    region = region_of(pool)
+    return "monitor" if region is None else f"monitor {region}"

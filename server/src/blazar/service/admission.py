@@ -26,7 +26,7 @@ from blazar.domain.errors import (
 )
 from blazar.domain.lease.lease import Lease, Reservation
 from blazar.domain.lease.waiting import Starts
-from blazar.domain.planning.availability import AvailabilitySearch, Objection, Rules
+from blazar.domain.planning.availability import AvailabilitySearch, Objection, Requests, Rules
 from blazar.domain.planning.budget import Budget, CutShort
 from blazar.domain.planning.demand import Demand, Order, PlanRequest
 from blazar.domain.planning.line import Wish, could_fit, promotion
@@ -41,6 +41,7 @@ from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.polling import DATABASE_PAUSES, until
 from blazar.service.ports import Clock
 from blazar.service.ports.kind import Kinds
+from blazar.service.regions import RegionChoice
 from blazar.service.shortages import refusal_of
 
 T = TypeVar("T")
@@ -80,7 +81,10 @@ class Admission:
         settings: PlanningSettings,
         clock: Clock,
         metrics: Metrics = NO_METRICS,
+        regions: Sequence[str] = (),
     ) -> None:
+        """``regions`` are the names of all regions, the first one first."""
+        self._regions: Sequence[str | None] = (None, *regions[1:])
         self._calendars = calendars
         self._clock = clock
         self._kinds = kinds
@@ -109,6 +113,29 @@ class Admission:
         if isinstance(outcome, Shortage):
             raise self.refusal(reservations, outcome)
         return outcome
+
+    def in_regions(
+        self,
+        lease: Lease,
+        caller: Caller,
+        latest: datetime | None = None,
+        only: Collection[str] | None = None,
+    ) -> Lease:
+        """Return the lease with a region for each of its reservations that may lie anywhere, or for those
+        ``only``, by id, as RegionChoice says. Raises TooLate."""
+        free = [
+            each.id
+            for each in lease.reservations
+            if self._kinds[each.resource_type].is_regional and (only is None or each.id in only)
+        ]
+        if len(self._regions) == 1 or not free:
+            return lease
+
+        def requests(asked: Lease) -> Requests:
+            return self.requests(asked.reservations, asked.interval)
+
+        with self.searching(caller) as search:
+            return RegionChoice(self._regions, requests, search, latest).of(lease, free)
 
     def examine(self, caller: Caller, examination: Callable[[Budget], T]) -> T:
         """Run a question about calendars, as ``Calendars.examine`` does."""
@@ -205,7 +232,7 @@ class Admission:
         demands: dict[Pool, list[Demand]] = {}
         for reservation in reservations:
             kind = self._kinds[reservation.resource_type]
-            demands.setdefault(kind.pool, []).append(kind.demand(reservation))
+            demands.setdefault(kind.pool_of(reservation), []).append(kind.demand(reservation))
         settings = self._settings
         return {
             pool: PlanRequest(

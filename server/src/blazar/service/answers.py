@@ -213,7 +213,7 @@ class AnswerSearch:
         if part.equal is None:
             return ()
         (name, asked), reservation = part.equal, part.reservation
-        pool = self._kinds[reservation.resource_type].pool
+        pool = self._kinds[reservation.resource_type].pool_of(reservation)
         texts = self._search.terms(pool, name, found.resources(reservation.id))
         others = (part.with_value(name, text) for text in texts if text and text != asked)
         return [each for each in islice(others, MOST_VALUES) if each is not None]

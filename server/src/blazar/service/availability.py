@@ -84,6 +84,7 @@ class AvailabilityUseCases:
         if not MINUTE <= shortest <= asked.duration:
             raise InvalidInput("The shortest duration must not be longer than the wanted one.")
         lease = self._preparation.complete(None, draft, caller)
+        lease = self._admission.in_regions(lease, caller, latest)
         objections = self._objections.of(lease, caller)
         return Inquiry(lease, asked.reservations, latest, shortest, objections, asked.alternatives)
 

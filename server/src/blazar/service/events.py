@@ -330,7 +330,7 @@ class Events:
         ids = sorted({a.resource_id for r in all_of_it for a in (*r.allocations, *r.surplus)})
         if not ids:
             return {}
-        pools = {self._kinds[r.resource_type].pool for r in all_of_it}
+        pools = {self._kinds[r.resource_type].pool_of(r) for r in all_of_it}
         with self._database.read() as uow:
             return {r.id: r for pool in sorted(pools) for r in uow.resources.list(pool, ids)}
 
@@ -416,6 +416,7 @@ def _event_of(lease: Lease | None, held_claim: HeldClaim) -> Event | None:
 
 def _tried(event_type: EventType, kind: Kind[Any], work: Work, cloud: Cloud) -> Outcome:
     try:
+        cloud = cloud.in_region(work.reservation.region)
         match event_type:
             case EventType.START | EventType.CONVERGE:
                 return kind.activate(work, cloud)

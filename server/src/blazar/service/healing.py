@@ -208,7 +208,7 @@ class Healing:
                 lost = [a for a in reservation.allocations if outage.is_lost(a)]
                 if (
                     lost
-                    and self._kinds[reservation.resource_type].pool == pool
+                    and self._kinds[reservation.resource_type].pool_of(reservation) == pool
                     and can_be_healed(change.old, reservation, now)
                 ):
                     yield change, reservation, lost
@@ -281,7 +281,7 @@ def known_misfits(
     for lease in leases:
         for reservation in lease.reservations:
             kind = kinds[reservation.resource_type]
-            if reservation.status_reason == UNSUITABLE and kind.pool == pool:
+            if reservation.status_reason == UNSUITABLE and kind.pool_of(reservation) == pool:
                 found |= misfits(snapshot, kind.demand(reservation), time_ahead(lease, now))
     return found
 
@@ -298,7 +298,7 @@ def tell_unsuitable(uow: UnitOfWork, kinds: Kinds, resource: Registration, now: 
         unsuitable = {
             reservation.id
             for reservation in lease.reservations
-            if (kind := kinds[reservation.resource_type]).pool == resource.pool
+            if (kind := kinds[reservation.resource_type]).pool_of(reservation) == resource.pool
             and misfits(snapshot, kind.demand(reservation), interval)
         }
         new = told_unsuitable(lease, unsuitable, now)

@@ -76,8 +76,8 @@ class Preparation:
         kind = self._kinds[reservation.resource_type]
         return kind.other_sizes(kind.asked(reservation), self._request(caller))
 
-    def _request(self, caller: Caller) -> RequestContext:
-        return RequestContext(caller, within_request(self._cloud, caller, self._clock))
+    def _request(self, caller: Caller, region: str | None = None) -> RequestContext:
+        return RequestContext(caller, within_request(self._cloud, caller, self._clock).in_region(region))
 
     def task(self, old: Lease | None, new: Lease, caller: Caller) -> Task | None:
         """Return what ``new`` needs that ``old`` has not; None where that is nothing."""
@@ -125,16 +125,16 @@ class Preparation:
         """Return the lease with what was made for it. What was made before a failure is removed again.
 
         Raises CloudUnavailable also where that is not possible now."""
-        request = self._request(caller)
         ready = lease
         try:
             for reservation_id in task.marks:
                 reservation = ready.reservation(reservation_id)
                 assert reservation is not None  # noqa: S101 - the marks were made for this lease
-                made = self._kinds[reservation.resource_type].prepare(lease, reservation, request)
+                within = self._request(caller, reservation.region)
+                made = self._kinds[reservation.resource_type].prepare(lease, reservation, within)
                 ready = _with_memory(ready, {reservation_id: made})
             if task.trust is TrustStep.MAKE:
-                ready = replace(ready, trust_id=_trust(lease, request))
+                ready = replace(ready, trust_id=_trust(lease, self._request(caller)))
             elif task.trust is TrustStep.DROP:
                 ready = replace(ready, trust_id=None)
         except BlazarError as failure:
@@ -159,7 +159,8 @@ class Preparation:
             }
             if gone:
                 try:
-                    self._kinds[reservation.resource_type].withdraw(gone, cloud)
+                    within = cloud.in_region(reservation.region)
+                    self._kinds[reservation.resource_type].withdraw(gone, within)
                 except BlazarError as failure:
                     LOG.warning("Reservation %s keeps %s for now: %s", reservation.id, sorted(gone), failure)
                     is_gone = False

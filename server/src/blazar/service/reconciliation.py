@@ -152,9 +152,10 @@ class Reconciliation:
         leases = self._settled(ids)
         with self._database.read() as uow:
             works = active_works(uow, self._database, self._dependencies.kinds, leases)
-        look = Look(cloud, self._database)
+        looks = self._looks(cloud)
         found = {
-            lease.id: [*_of_trust(lease, cloud), *_of_reservations(works[lease.id], look)] for lease in leases
+            lease.id: [*_of_trust(lease, cloud), *_of_reservations(works[lease.id], looks)]
+            for lease in leases
         }
         differing = [lease for lease in leases if found[lease.id]]
         unchanged = {(lease.id, lease.revision) for lease in self._settled([each.id for each in differing])}
@@ -174,9 +175,15 @@ class Reconciliation:
     def _of_resources(self, cloud: Cloud, tell: Tell) -> Iterator[_Found]:
         for extension in self._extensions:
             tell(f"comparing {extension.name}")
-            look = Look(cloud, self._database)
-            for difference, repair in extension.differences(self._dependencies, look):
-                yield _Found(difference, partial(self._mended, repair) if repair else None)
+            for region, look in self._looks(cloud).items():
+                for difference, repair in extension.differences(self._dependencies, look):
+                    told = replace(difference, subject=_subject(difference.subject, region))
+                    yield _Found(told, partial(self._mended, repair, region) if repair else None)
+
+    def _looks(self, cloud: Cloud) -> Mapping[str | None, Look]:
+        """Return a look at each region."""
+        regions: tuple[str | None, ...] = (None, *cloud.regions[1:])
+        return {region: Look(cloud, self._database, region) for region in regions}
 
     def _of_orphans(self, cloud: Cloud, tell: Tell) -> Iterator[_Found]:
         tell("looking for what has no lease")
@@ -190,9 +197,10 @@ class Reconciliation:
         now = self._monotonic()
         self._since = {} if is_held_back else {each: self._since.get(each, now) for each in stays}
         for each in stays:
+            subject = _subject(each.subject, each.region)
             yield _Found(
                 Difference(
-                    *(each.sort, each.subject, NOTHING, PRESENT, "", each.reservation_id),
+                    *(each.sort, subject, NOTHING, PRESENT, "", each.reservation_id),
                     advice=HELD_BACK if is_held_back else "",
                 ),
                 None if is_held_back else partial(self._removed, each),
@@ -200,9 +208,14 @@ class Reconciliation:
 
     def _marked(self, cloud: Cloud) -> list[MarkedObject]:
         """Return each marked object once: kinds that share their objects all tell of them."""
-        look = Look(cloud, self._database)
         return list(
-            dict.fromkeys(each for kind in self._dependencies.kinds.values() for each in kind.marked(look))
+            dict.fromkeys(
+                replace(each, region=region)
+                for region, look in self._looks(cloud).items()
+                for kind in self._dependencies.kinds.values()
+                if kind.is_regional or region is None
+                for each in kind.marked(look)
+            )
         )
 
     def _owned(self, marked: Iterable[MarkedObject]) -> frozenset[str]:
@@ -251,8 +264,8 @@ class Reconciliation:
         check()
         return self._converge(lease_id)
 
-    def _mended(self, repair: Repair, check: Check) -> str | None:
-        return repair(self._dependencies.cloud.fenced(check))
+    def _mended(self, repair: Repair, region: str | None, check: Check) -> str | None:
+        return repair(self._dependencies.cloud.fenced(check).in_region(region))
 
     def _removed(self, orphan: MarkedObject, check: Check) -> str | None:
         """Remove the object. Before each request the database is asked whether a lease has it by now."""
@@ -264,7 +277,7 @@ class Reconciliation:
             if self._owned([orphan]):
                 raise Stale()
 
-        return orphan.remove(self._dependencies.cloud.fenced(check_owner))
+        return orphan.remove(self._dependencies.cloud.fenced(check_owner).in_region(orphan.region))
 
     def _age_left(self, orphan: MarkedObject) -> float:
         """Return for how many seconds the object is too young to be removed."""
@@ -285,9 +298,15 @@ def _of_trust(lease: Lease, cloud: Cloud) -> Iterator[Difference]:
         yield Difference("trust", f"trust {lease.trust_id}", "valid", "not valid", lease.id, advice=NO_TRUST)
 
 
-def _of_reservations(works: Iterable[tuple[Kind[Any], Work]], look: Look) -> Iterator[Difference]:
+def _subject(subject: str, region: str | None) -> str:
+    return subject if region is None else f"{subject} in {region}"
+
+
+def _of_reservations(
+    works: Iterable[tuple[Kind[Any], Work]], looks: Mapping[str | None, Look]
+) -> Iterator[Difference]:
     for kind, work in works:
-        for difference in kind.differences(work, look):
+        for difference in kind.differences(work, looks[work.reservation.region]):
             yield replace(difference, lease_id=work.lease.id, reservation_id=work.reservation.id)
 
 

@@ -24,7 +24,7 @@ from blazar.domain.time import Interval, epoch, floor_minute
 from blazar.service.calendars import Calendars
 from blazar.service.context import Caller
 from blazar.service.ports import Clock, Database, LeaseHeading, UnitOfWork
-from blazar.service.ports.kind import Kinds
+from blazar.service.ports.kind import Kinds, pools_of
 from blazar.service.private_properties import private_names
 
 DEFAULT_WINDOW = timedelta(days=7)
@@ -129,9 +129,12 @@ class Timeline:
 class TimelineUseCases:
     """The use case of the timeline, as TimelineInterface names it."""
 
-    def __init__(self, calendars: Calendars, kinds: Kinds, database: Database, clock: Clock) -> None:
+    def __init__(
+        self, calendars: Calendars, kinds: Kinds, regions: Sequence[str], database: Database, clock: Clock
+    ) -> None:
         self._calendars = calendars
         self._kinds = kinds
+        self._regions = regions
         self._database = database
         self._clock = clock
 
@@ -163,7 +166,8 @@ class TimelineUseCases:
             raise UnsupportedResourceType(resource_type=resource_type)
         found: dict[Pool, tuple[str, ...]] = {}
         for name, kind in self._kinds.items():
-            found[kind.pool] = (*found.get(kind.pool, ()), name)
+            for pool in pools_of({name: kind}, self._regions):
+                found[pool] = (*found.get(pool, ()), name)
         return {pool: types for pool, types in found.items() if resource_type in (None, *types)}
 
     def _hidden(self, caller: Caller) -> frozenset[str]:

@@ -22,10 +22,13 @@ class Watched:
 
     def is_used(self, cloud: Cloud) -> bool:
         """Return whether it is used. One with less than was promised counts as used."""
-        return self.work.reservation.missing_resources or self.kind.is_used(self.work, cloud)
+        reservation = self.work.reservation
+        return reservation.missing_resources or self.kind.is_used(
+            self.work, cloud.in_region(reservation.region)
+        )
 
     def close(self, cloud: Cloud) -> bool:
-        return self.kind.close(self.work, cloud)
+        return self.kind.close(self.work, cloud.in_region(self.work.reservation.region))
 
 
 def look(event_type: EventType, watched: Sequence[Watched], cloud: Cloud) -> Finding:

@@ -11,7 +11,7 @@ from typing import Any
 
 from blazar.domain.lease.event import EventType
 from blazar.domain.lease.lease import Lease, Reservation
-from blazar.domain.resource import Registration
+from blazar.domain.resource import Registration, pool_in
 from blazar.service.documents import lease_document, without_zone
 from blazar.service.ports import Database
 from blazar.service.ports.kind import Kinds
@@ -38,7 +38,9 @@ def document(lease: Lease, kinds: Kinds, status: str) -> dict[str, Any]:
 def _reservation(reservation: Reservation, shown: Mapping[str, Any]) -> dict[str, Any]:
     """Return the reservation with null for empty texts, and with its affinity as a text, or without one."""
     affinity = shown.get("affinity")
+    region = {} if reservation.region is None else {"region": reservation.region}
     return {
+        **region,
         **{name: value for name, value in shown.items() if name != "affinity"},
         **({} if affinity is None else {"affinity": str(affinity)}),
         **{name: shown[name] or None for name in TEXTS_OR_NULL if name in shown},
@@ -61,7 +63,11 @@ def _resources(
 ) -> Mapping[str, Registration]:
     reservations = [each for document in documents for each in document["reservations"]]
     ids = sorted({allocation["id"] for each in reservations for allocation in each["allocations"]})
-    pools = {kinds[each["resource_type"]].pool for each in reservations if each["resource_type"] in kinds}
+    pools = {
+        pool_in(kinds[each["resource_type"]].pool, each.get("region"))
+        for each in reservations
+        if each["resource_type"] in kinds
+    }
     if not ids:
         return {}
     with database.read() as uow:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
+from blazar.domain.resource import pool_in
 from blazar.service.admission import Admission, PlanningSettings
 from blazar.service.availability import AvailabilityUseCases
 from blazar.service.calendars import Calendars
@@ -36,7 +37,7 @@ from blazar.service.offers.hold import OfferCreation
 from blazar.service.offers.store import OfferStore
 from blazar.service.ports import Nudge
 from blazar.service.ports.enforcement import UsageFilter
-from blazar.service.ports.kind import Dependencies, Extension
+from blazar.service.ports.kind import Dependencies, Extension, pools_of
 from blazar.service.preparation import Preparation
 from blazar.service.private_properties import PrivateProperties
 from blazar.service.quotas import Quotas, QuotaSettings, QuotaUseCases
@@ -81,7 +82,7 @@ class UseCases:
     ) -> None:
         database, cloud = dependencies.database, dependencies.cloud
         kinds, clock = dependencies.kinds, dependencies.clock
-        admission = Admission(calendars, kinds, planning, clock, metrics)
+        admission = Admission(calendars, kinds, planning, clock, metrics, cloud.regions)
         private = PrivateProperties(database, kinds)
         preparation = Preparation(cloud, kinds, private, clock)
         quota = quota or QuotaSettings()
@@ -117,7 +118,7 @@ class UseCases:
             calendars,
             objections,
             enforcement,
-            kinds,
+            pools_of(kinds, cloud.regions),
             clock,
             nudge,
             lambda: leases.settings,
@@ -132,7 +133,12 @@ class UseCases:
             calendars,
             kinds,
             clock,
-            [each.maintained for each in extensions if each.maintained is not None],
+            [
+                pool_in(each.maintained, region)
+                for each in extensions
+                if each.maintained is not None
+                for region in (None, *cloud.regions[1:])
+            ],
             healing or HealingSettings(cleaning=planning.cleaning, order=planning.order),
         )
         self.maintenances = Maintenances(database, admission, clock, assessor, nudge, metrics)
@@ -145,7 +151,7 @@ class UseCases:
             "health": self.health,
             "quotas": self.quotas,
             "capacity": capacity,
-            "timeline": TimelineUseCases(calendars, kinds, database, clock),
+            "timeline": TimelineUseCases(calendars, kinds, cloud.regions, database, clock),
             "maintenances": self.maintenances,
             "buffers": Buffers(database, admission, clock, assessor),
             "lifetimes": Lifetimes(database, admission, clock, assessor, nudge, metrics),

@@ -59,7 +59,7 @@ class Sampling:
         cloud = self._cloud.fenced(check)
         with self._database.read() as uow:
             ids = uow.leases.ids_with_status([LeaseStatus.ACTIVE])
-        failures: Counter[str] = Counter()
+        failures: Counter[tuple[str, str | None]] = Counter()
         looked = sum(
             self._look_at(ids[first : first + AT_ONCE], cloud, failures)
             for first in range(0, len(ids), AT_ONCE)
@@ -67,9 +67,9 @@ class Sampling:
         self._end_left_open()
         return looked
 
-    def _look_at(self, ids: Sequence[str], cloud: Cloud, failures: Counter[str]) -> int:
-        """Return how many could be looked at. ``failures`` are the questions about each kind that have failed
-        since the last one that did not."""
+    def _look_at(self, ids: Sequence[str], cloud: Cloud, failures: Counter[tuple[str, str | None]]) -> int:
+        """Return how many could be looked at. ``failures`` are the questions about each kind in each region
+        that have failed since the last one that did not."""
         with self._database.read() as uow:
             leases = [each for each in uow.leases.get_many(ids) if self._is_active(each)]
             works = active_works(uow, self._database, self._kinds, leases)
@@ -78,15 +78,16 @@ class Sampling:
         for lease in leases:
             for kind, work in works[lease.id]:
                 old = known.pop(work.reservation.id, None)
-                if failures[kind.resource_type] > MOST_FAILURES:
+                asked = (kind.resource_type, work.reservation.region)
+                if failures[asked] > MOST_FAILURES:
                     continue
                 try:
-                    used = kind.used(work, cloud)
+                    used = kind.used(work, cloud.in_region(work.reservation.region))
                 except (CloudUnavailable, CloudRefused) as failure:
-                    failures[kind.resource_type] += isinstance(failure, CloudUnavailable)
+                    failures[asked] += isinstance(failure, CloudUnavailable)
                     LOG.warning("It is not known what reservation %s uses: %s", work.reservation.id, failure)
                     continue
-                failures[kind.resource_type] = 0
+                failures[asked] = 0
                 changes.append((old, sampled(old, lease, work.reservation, used, self._clock.now())))
         looked = len(changes)
         there = {each.id for each in leases}

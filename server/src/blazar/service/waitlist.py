@@ -18,6 +18,7 @@ from blazar.domain.lease import change
 from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.lease.waiting import starts
 from blazar.domain.planning.line import Wish
+from blazar.domain.resource import Pool
 from blazar.service.admission import Admission, with_allocations
 from blazar.service.calendars import Calendars
 from blazar.service.context import Caller
@@ -28,7 +29,6 @@ from blazar.service.leases.store import LeaseChange, LeaseStore
 from blazar.service.notifications import LEASE_CREATE, LEASE_PROMOTED, LEASE_WAIT_TIMED_OUT
 from blazar.service.objections import Objections
 from blazar.service.ports import Clock, Database, Nudge, PlaceInLine
-from blazar.service.ports.kind import Kinds
 
 LOG = logging.getLogger(__name__)
 PATIENCE = timedelta(seconds=10)
@@ -67,7 +67,7 @@ class Waitlist:
         calendars: Calendars,
         objections: Objections,
         enforcement: Enforcement,
-        kinds: Kinds,
+        pools: Sequence[Pool],
         clock: Clock,
         nudge: Nudge,
         settings: Callable[[], LeaseSettings],
@@ -78,7 +78,7 @@ class Waitlist:
         self._calendars = calendars
         self._objections = objections
         self._enforcement = enforcement
-        self._pools = sorted({kind.pool for kind in kinds.values()})
+        self._pools = pools
         self._clock = clock
         self._nudge = nudge
         self._settings = settings

@@ -57,7 +57,8 @@ def active_works(
     ids: dict[Pool, set[str]] = defaultdict(set)
     for lease in leases:
         for reservation in lease.reservations:
-            ids[kinds[reservation.resource_type].pool].update(a.resource_id for a in reservation.allocations)
+            pool = kinds[reservation.resource_type].pool_of(reservation)
+            ids[pool].update(a.resource_id for a in reservation.allocations)
     known = {r.id: r for pool in sorted(ids) for r in uow.resources.list(pool, sorted(ids[pool]))}
 
     def work(lease: Lease, reservation: Reservation) -> Work:

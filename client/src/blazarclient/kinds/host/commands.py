@@ -37,16 +37,22 @@ class ListHosts(ListCommand):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         _add_available(parser)
+        parser.add_argument(
+            "--regions", action="store_true", help="Print also the region of each (needs version 1.26)"
+        )
         return parser
 
     def rows(self, parsed_args: argparse.Namespace) -> Sequence[Row]:
         hosts: Hosts = self.reservation.host
+        if parsed_args.regions:
+            return hosts.list_since_1_26(sort_by=parsed_args.sort_by)
         if not parsed_args.available:
             return hosts.list(sort_by=parsed_args.sort_by)
         return hosts.list_since_1_15(sort_by=parsed_args.sort_by)
 
     def default_columns(self, parsed_args: argparse.Namespace) -> tuple[str, ...]:
-        return LASTING_COLUMNS if parsed_args.available else self.columns
+        columns = LASTING_COLUMNS if parsed_args.available else self.columns
+        return (*columns, "region") if parsed_args.regions else columns
 
 
 class ShowHost(ShowCommand):
@@ -71,6 +77,9 @@ class CreateHost(ShowCommand):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument("name", metavar="HOST", help="Name of the host to add")
+        parser.add_argument(
+            "--region", help="Region that the host lies in (default: the first one; needs version 1.26)"
+        )
         _add_extra(parser, "<key>=<value>", "Extra capabilities key/value pairs to add for the host")
         _add_dates(parser, "default: now", "default: it stays")
         return parser
@@ -81,7 +90,9 @@ class CreateHost(ShowCommand):
             raise InvalidInput("name and id are not free keys of a host: the name is the HOST argument")
         hosts: Hosts = self.reservation.host
         dates = _dates(self, parsed_args)
-        if dates:
+        if parsed_args.region is not None:
+            host = hosts.create_since_1_26(parsed_args.name, parsed_args.region, **dates, **extra)
+        elif dates:
             host = hosts.create_since_1_15(parsed_args.name, **dates, **extra)
         else:
             host = hosts.create(parsed_args.name, **extra)

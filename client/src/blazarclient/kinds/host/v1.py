@@ -15,6 +15,8 @@ from blazarclient.v1.paging import Listed
 Rows = list[dict[str, Any]]
 LASTING = "1.15"
 """The version of the API that brought the times for which hosts are there."""
+REGIONS = "1.26"
+"""The version of the API that brought the regions of hosts."""
 
 
 def _lifetime(available_from: str | None, available_until: str | None) -> dict[str, str]:
@@ -55,6 +57,23 @@ class Hosts:
         body = {"name": name, **kwargs, **_lifetime(available_from, available_until)}
         return self._host(self._since_1_15("/os-hosts", "POST", body))
 
+    def create_since_1_26(
+        self,
+        name: str,
+        region: str,
+        available_from: str | None = None,
+        available_until: str | None = None,
+        **kwargs: Any,
+    ) -> dict[str, Any]:
+        """Register a hypervisor of a region, as `create_since_1_15` does."""
+        body = {"name": name, **kwargs, "region": region, **_lifetime(available_from, available_until)}
+        return self._host(self._since(REGIONS, "/os-hosts", "POST", body))
+
+    def list_since_1_26(self, sort_by: str | None = None) -> Rows:
+        """Return all hosts, with the `region` of each, and what `list_since_1_15` tells."""
+        listed = Listed(self.request_manager, "/os-hosts", "hosts", version=REGIONS)
+        return sort_rows([*listed.rows()], sort_by)
+
     def get_since_1_15(self, host_id: str) -> dict[str, Any]:
         """Return one host, with `available_from` and `available_until`."""
         return self._host(self._since_1_15(f"/os-hosts/{host_id}", "GET"))
@@ -85,7 +104,10 @@ class Hosts:
         return self._host(self._since_1_15(f"/os-hosts/{host_id}", "PUT", {"buffer": is_buffer}))
 
     def _since_1_15(self, path: str, method: str, body: Mapping[str, Any] | None = None) -> Any:
-        return self.request_manager.request(path, method, body=body, version=LASTING)[1]
+        return self._since(LASTING, path, method, body)
+
+    def _since(self, version: str, path: str, method: str, body: Mapping[str, Any] | None = None) -> Any:
+        return self.request_manager.request(path, method, body=body, version=version)[1]
 
     def delete(self, host_id: str) -> None:
         """Remove a host from the reservation service."""

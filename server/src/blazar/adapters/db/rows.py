@@ -88,6 +88,7 @@ def _of_reservation(reservation: Reservation, position: int) -> Columns:
         "missing_resources": reservation.missing_resources,
         "resources_changed": reservation.resources_changed,
         "cloud": dict(reservation.cloud_state),
+        "region": reservation.region,
     }
 
 
@@ -220,6 +221,7 @@ def to_reservation(
         cloud_state=row.cloud,
         allocations=allocations,
         surplus=surplus,
+        region=row.region,
         created_at=row.created_at,
         updated_at=row.updated_at,
     )
@@ -291,6 +293,7 @@ class ListedReader:
             missing_resources=row.missing_resources,
             resources_changed=row.resources_changed,
             cloud_state=self._json(row.cloud),
+            region=row.region,
             created_at=_utc(row.created_at),
             updated_at=_utc(row.updated_at),
         )

@@ -130,6 +130,7 @@ reservations = _table(
     Column("missing_resources", Boolean, nullable=False),
     Column("resources_changed", Boolean, nullable=False),
     Column("cloud", Json, nullable=False),
+    Column("region", String(255)),  # NULL is the first region
     _created(),
     _updated(),
     Index(None, "lease_id"),

@@ -16,7 +16,7 @@ from blazar.adapters.memory.image import MemoryImages
 from blazar.adapters.memory.network import MemoryNetwork
 from blazar.adapters.memory.placement import MemoryPlacement
 from blazar.adapters.memory.storage import MemoryStorage
-from blazar.domain.errors import CloudRefused, TooLate
+from blazar.domain.errors import CloudRefused, CloudUnavailable, TooLate
 from blazar.domain.resource import Inventory, PropertyValue
 from blazar.service.ports import CloudNetwork, Flavor, Hypervisor, Provider, Server, Subnet
 
@@ -32,6 +32,8 @@ class MemoryCloud:
         self.faults: list[Callable[[str], None]] = [lambda call: None]
         self._checks: tuple[Callable[[], None], ...] = ()
         self._actor: Callable[[], Actor | None] = lambda: None
+        self._elsewhere: dict[str, MemoryCloud] = {}
+        self.first_region: str | None = None
         self._open_facets()
         self.compute.create_aggregate(FREEPOOL, None, {})
         for number, host in enumerate(hosts, start=1):
@@ -44,6 +46,25 @@ class MemoryCloud:
         self.network = MemoryNetwork(self.state, self.called)
         self.images = MemoryImages(self.state, self.called)
         self.storage = MemoryStorage(self.state, self.called)
+
+    def add_region(self, name: str, first: str = "RegionOne") -> MemoryCloud:
+        """Add a region, with services of its own, and return its cloud."""
+        added = MemoryCloud()
+        self._elsewhere[name] = added
+        self.first_region = first
+        return added
+
+    @property
+    def regions(self) -> Sequence[str]:
+        return (str(self.first_region), *self._elsewhere) if self._elsewhere else ()
+
+    def in_region(self, region: str | None) -> MemoryCloud:
+        if region is None or region == self.first_region:
+            return self
+        if region not in self._elsewhere:
+            raise CloudUnavailable(service="Nova", reason=f"there is no region {region}")
+        other = self._elsewhere[region]
+        return other._twin(checks=self._checks, actor=self._actor)
 
     @property
     def before(self) -> Callable[[str], None]:

@@ -3,8 +3,8 @@ user's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from keystoneauth1.adapter import Adapter
 from keystoneauth1.plugin import BaseAuthPlugin
@@ -20,8 +20,11 @@ from blazar.adapters.openstack.neutron import NeutronNetwork
 from blazar.adapters.openstack.nova import NovaCompute
 from blazar.adapters.openstack.placement import PlacementProviders
 from blazar.adapters.openstack.session import Find, ServiceApi, bound_renewal
+from blazar.domain.errors import CloudUnavailable
 from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.tracing import NO_TRACING, Tracing
+
+Change = Callable[[ServiceApi], ServiceApi]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,10 @@ class OpenStackCloud:
     glance: ServiceApi
     cinder: ServiceApi
     region: str | None = None
+    others: Mapping[str, OpenStackCloud] = field(default_factory=dict)
+    """The services of the other regions, by name, as ``connect`` made them."""
+    changes: tuple[Change, ...] = ()
+    """What was changed since, in order: done to another region's services when they are asked for."""
 
     @property
     def compute(self) -> NovaCompute:
@@ -61,27 +68,25 @@ class OpenStackCloud:
     def storage(self) -> CinderStorage:
         return CinderStorage(self.cinder)
 
+    @property
+    def regions(self) -> Sequence[str]:
+        return (str(self.region), *self.others) if self.others else ()
+
+    def in_region(self, region: str | None) -> OpenStackCloud:
+        if region is None or region == self.region:
+            return self
+        if region not in self.others:
+            raise CloudUnavailable(service="Nova", reason=f"[cloud] more_regions does not name {region}")
+        found = self.others[region]
+        for change in self.changes:
+            found = found._changed(change)
+        return found
+
     def fenced(self, check: Callable[[], None]) -> OpenStackCloud:
-        return replace(
-            self,
-            nova=self.nova.fenced(check),
-            placements=self.placements.fenced(check),
-            keystone=self.keystone.fenced(check),
-            neutron=self.neutron.fenced(check),
-            glance=self.glance.fenced(check),
-            cinder=self.cinder.fenced(check),
-        )
+        return self._changed(lambda api: api.fenced(check))
 
     def for_request(self, seconds_left: Callable[[], float]) -> OpenStackCloud:
-        return replace(
-            self,
-            nova=self.nova.for_request(seconds_left),
-            placements=self.placements.for_request(seconds_left),
-            keystone=self.keystone.for_request(seconds_left),
-            neutron=self.neutron.for_request(seconds_left),
-            glance=self.glance.for_request(seconds_left),
-            cinder=self.cinder.for_request(seconds_left),
-        )
+        return self._changed(lambda api: api.for_request(seconds_left))
 
     def as_user(self, token: str) -> OpenStackCloud:
         return self._acting(UserToken(token, self.session))
@@ -90,14 +95,18 @@ class OpenStackCloud:
         return self._acting(trustee(self.session, trust_id))
 
     def _acting(self, auth: BaseAuthPlugin) -> OpenStackCloud:
+        return self._changed(lambda api: api.acting(auth))
+
+    def _changed(self, change: Change) -> OpenStackCloud:
         return replace(
             self,
-            nova=self.nova.acting(auth),
-            placements=self.placements.acting(auth),
-            keystone=self.keystone.acting(auth),
-            neutron=self.neutron.acting(auth),
-            glance=self.glance.acting(auth),
-            cinder=self.cinder.acting(auth),
+            nova=change(self.nova),
+            placements=change(self.placements),
+            keystone=change(self.keystone),
+            neutron=change(self.neutron),
+            glance=change(self.glance),
+            cinder=change(self.cinder),
+            changes=(*self.changes, change),
         )
 
 
@@ -108,12 +117,31 @@ def connect(
     metrics: Metrics = NO_METRICS,
     calls_at_once: int = CALLS_AT_ONCE,
     tracing: Tracing = NO_TRACING,
+    more_regions: Sequence[str] = (),
 ) -> OpenStackCloud:
     """Return the cloud that ``session`` is authenticated to. No request is sent before it is needed.
 
-    ``calls_at_once`` is how many calls to each service all requests together may have under way. ``session``
+    ``calls_at_once`` is how many calls to each service of a region all requests together may have under
+    way. ``session``
     must use ``pooled_http``, which keeps their deadlines."""
     bound_renewal(session)
+    others = {
+        name: _connected(session, name, f" in {name}", interface, metrics, calls_at_once, tracing)
+        for name in more_regions
+    }
+    first = _connected(session, region_name, "", interface, metrics, calls_at_once, tracing)
+    return replace(first, others=others)
+
+
+def _connected(
+    session: Session,
+    region_name: str | None,
+    where: str,
+    interface: str,
+    metrics: Metrics,
+    calls_at_once: int,
+    tracing: Tracing,
+) -> OpenStackCloud:
     connection = Connection(session=session, region_name=region_name, interface=interface)
     # Not the SDK's: that one wants Neutron in the catalog at once, and a cloud without Neutron has hosts to
     # reserve.
@@ -129,7 +157,8 @@ def connect(
     )
 
     def service(name: str, find: Find) -> ServiceApi:
-        return ServiceApi(name, find, Bulkhead(name, calls_at_once), metrics=metrics, tracing=tracing)
+        named = f"{name}{where}"
+        return ServiceApi(named, find, Bulkhead(named, calls_at_once), metrics=metrics, tracing=tracing)
 
     return OpenStackCloud(
         session,

@@ -83,6 +83,12 @@ class ReservationView(TypedDict):
             ),
         ]
     ]
+    region: NotRequired[
+        Annotated[
+            str | None,
+            Field(description="Since 1.26: the region that it lies in; null is the first one."),
+        ]
+    ]
     use: NotRequired[
         Annotated[
             ReservationUse,
@@ -318,6 +324,14 @@ def bound_views(lease: Lease, view: LeaseView) -> list[ReservationView]:
     """Return the reservations of the lease's view, with whether the cloud serves all that they have."""
     return [
         {**shown, "bound": bool(each.allocations) and all(row.bound for row in each.allocations)}
+        for shown, each in zip(view["reservations"], lease.reservations, strict=True)
+    ]
+
+
+def regional_views(lease: Lease, view: LeaseView) -> list[ReservationView]:
+    """Return the reservations of the lease's view, with the regions that they lie in."""
+    return [
+        {**shown, "region": each.region}
         for shown, each in zip(view["reservations"], lease.reservations, strict=True)
     ]
 

@@ -118,6 +118,8 @@ class Reservation(_Decoded):
     allocations: tuple[Allocation, ...] = ()
     surplus: tuple[Allocation, ...] = ()
     """What it has given up and may still have in the cloud, see ``domain.lease.surplus``."""
+    region: str | None = None
+    """The region that it lies in, with all that it has; None is the first one."""
     created_at: datetime | None = None
     updated_at: datetime | None = None
 

@@ -50,7 +50,7 @@ class FloatingIPs:
     def list(self, page: ResourcePage | None = None) -> Sequence[Registration]:
         with self._database.read() as uow:
             if page is not None:
-                return resource_page(uow, POOL, page)
+                return resource_page(uow, [POOL], page)
             return sorted(uow.resources.list(POOL), key=network_and_number)
 
     def register(self, command: RegisterFloatingIP, caller: Caller | None = None) -> Registration:

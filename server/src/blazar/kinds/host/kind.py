@@ -30,6 +30,7 @@ class HostKind(Kind[HostParameters]):
 
     resource_type = "physical:host"
     pool = POOL
+    is_regional = True
     extension = HostsExtension
     quantities = ("hosts",)
     zone_property = ZONE

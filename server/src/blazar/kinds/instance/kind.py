@@ -27,6 +27,7 @@ class InstanceKind(SlotKind[InstanceParameters]):
     """Room for servers whose size the user names."""
 
     resource_type = "virtual:instance"
+    is_regional = True
     requirement_parameters = ("resource_properties",)
     parameters_schema = described(InstanceParameters, schema.PARAMETERS)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from blazar.api.authorization import Authorizer
 from blazar.api.errors import EXPLANATION
 from blazar.api.lists import Listing, listing_by_id
+from blazar.api.microversion import Version
 from blazar.api.paging import in_pages
 from blazar.api.routing import Answer, PagedList, Request
 from blazar.api.schemas.fields import validated
@@ -23,6 +24,7 @@ from blazar.kinds.registered_hosts.bodies import (
     AllocationsQuery,
     HostCreate,
     HostCreateForTime,
+    HostCreateInRegion,
     HostUpdate,
     HostUpdateForTime,
     PropertiesQuery,
@@ -42,6 +44,8 @@ from blazar.service.context import Caller
 from blazar.service.interface import BuffersInterface, LifetimesInterface, Service
 from blazar.service.pages import ResourcePage
 
+REGIONS: Version = (1, 26)
+"""The version of the API that brought the regions of hosts."""
 PAGE = 200
 """Hosts that are asked of a manager at once: some hundred kilobytes in one message of the broker."""
 ALLOCATIONS_PAGE = 1000
@@ -99,6 +103,11 @@ def _page_after(last: AllocationRow | None, at_once: int) -> AllocationsPage:
     if found is None:
         return AllocationsPage(at_once, last.resource_id)
     return AllocationsPage(at_once, last.resource_id, found.interval.start, found.id)
+
+
+def _view(request: Request) -> Callable[[Registration, Lifetime, bool], views.HostView]:
+    """Return how a host is shown in the version of the request, since 1.15."""
+    return views.lasting_view if request.version < REGIONS else views.regional_view
 
 
 class HostActions:
@@ -165,13 +174,14 @@ class HostActions:
         return listing.answer(
             request,
             "hosts",
-            lambda host: views.lasting_view(host, known.get(host.id, EVERLASTING), host.id in buffers),
+            lambda host: _view(request)(host, known.get(host.id, EVERLASTING), host.id in buffers),
         )
 
     def create_lasting(self, request: Request) -> views.HostReply:
         """Register a hypervisor without servers, also one that is there only for a time."""
         self._authorizer.require(rules.POST, request.caller)
-        asked = validated(HostCreateForTime, request.body)
+        body = HostCreateForTime if request.version < REGIONS else HostCreateInRegion
+        asked = validated(body, request.body)
         lifetime = asked.lifetime()
         # Managers of the version before do not know what is not sent here.
         more = {} if lifetime is None else {"lifetime": lifetime}
@@ -209,7 +219,7 @@ class HostActions:
     def _lasting(self, host: Registration, request: Request) -> views.HostReply:
         lifetime = self._lifetimes(request).list([host.id]).get(host.id, EVERLASTING)
         is_buffer = host.id in self._buffers(request).list()
-        return {"host": views.lasting_view(host, lifetime, is_buffer)}
+        return {"host": _view(request)(host, lifetime, is_buffer)}
 
     def _buffers(self, request: Request) -> BuffersInterface:
         found: BuffersInterface = self._service.called_by(request.caller).noun("buffers")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import dropwhile, islice
 
-from blazar.domain.resource import Allocation
+from blazar.domain.resource import Allocation, Pool
 from blazar.kinds.registered_hosts.deregistration import existing_host
-from blazar.kinds.registered_hosts.pool import POOL
 from blazar.kinds.registered_hosts.views import (
     AllocationRow,
     AllocationsPage,
@@ -25,8 +24,9 @@ HOSTS_AT_ONCE = 50
 class Allocations:
     """The use cases of allocations."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, pools: Sequence[Pool], clock: Clock) -> None:
         self._database = database
+        self._pools = pools
         self._clock = clock
 
     def list_for_hosts(
@@ -39,17 +39,21 @@ class Allocations:
         with self._database.read() as uow:
 
             def allocations(ids: Sequence[str]) -> Sequence[Allocation]:
-                return uow.resources.allocations(
-                    POOL,
-                    resource_ids=ids,
-                    lease_id=lease_id,
-                    reservation_id=reservation_id,
-                    ending_after=ending_after,
-                )
+                return [
+                    each
+                    for pool in self._pools
+                    for each in uow.resources.allocations(
+                        pool,
+                        resource_ids=ids,
+                        lease_id=lease_id,
+                        reservation_id=reservation_id,
+                        ending_after=ending_after,
+                    )
+                ]
 
             if page is None:
-                return list(of_rows(_rows(ids_after(uow, POOL, None, HOSTS_AT_ONCE), allocations)))
-            return list(of_rows(islice(_rows_after(uow, page, allocations), page.limit)))
+                return list(of_rows(_rows(ids_after(uow, self._pools, None, HOSTS_AT_ONCE), allocations)))
+            return list(of_rows(islice(_rows_after(uow, self._pools, page, allocations), page.limit)))
 
     def get_for_host(
         self, host_id: str, lease_id: str | None = None, reservation_id: str | None = None
@@ -57,7 +61,7 @@ class Allocations:
         with self._database.read() as uow:
             host = existing_host(uow, host_id)
             allocations = uow.resources.allocations(
-                POOL,
+                host.pool,
                 resource_ids=[host.id],
                 lease_id=lease_id,
                 reservation_id=reservation_id,
@@ -79,9 +83,11 @@ def _rows(host_ids: Iterable[Sequence[str]], find: Find) -> Iterator[AllocationR
         yield from to_rows(ResourceAllocations(i, tuple(found)) for i, found in on_host.items())
 
 
-def _rows_after(uow: UnitOfWork, page: AllocationsPage, find: Find) -> Iterator[AllocationRow]:
+def _rows_after(
+    uow: UnitOfWork, pools: Sequence[Pool], page: AllocationsPage, find: Find
+) -> Iterator[AllocationRow]:
     if page.after is not None and page.after_start is not None and page.after_allocation is not None:
         place = (page.after_start, page.after_allocation)
         rest = dropwhile(lambda a: (a.interval.start, a.id) <= place, find([page.after]))
         yield from (AllocationRow(page.after, allocation) for allocation in rest)
-    yield from _rows(ids_after(uow, POOL, page.after, HOSTS_AT_ONCE), find)
+    yield from _rows(ids_after(uow, pools, page.after, HOSTS_AT_ONCE), find)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -183,6 +184,21 @@ class HostCreateForTime(HostCreate):
             None if self.available_until is None else floor_minute(self.available_until),
         )
         return None if found == EVERLASTING else found
+
+
+class HostCreateInRegion(HostCreateForTime):
+    """A hypervisor to register, the region that it lies in, and from when on and until when it is there.
+
+    All other keys are resource properties of the host.
+    """
+
+    region: Annotated[
+        str | None,
+        Field(max_length=MAX_REFERENCE, description="Its region; null or nothing for the first one."),
+    ] = None
+
+    def command(self) -> RegisterHost:
+        return replace(super().command(), region=self.region or None)
 
 
 class HostUpdateForTime(Body, extra="allow"):

@@ -12,3 +12,5 @@ class RegisterHost:
 
     reference: str
     capabilities: Mapping[str, str]
+    region: str | None = None
+    """The name of the region that it lies in; None is the first one."""

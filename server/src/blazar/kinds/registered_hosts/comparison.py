@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from datetime import timedelta
 from functools import partial
 
-from blazar.domain.resource import Registration
+from blazar.domain.resource import Pool, Registration, pool_in
 from blazar.domain.time import Interval
 from blazar.kinds.aggregates import all_aggregates, still_used
 from blazar.kinds.registered_hosts.pool import POOL
@@ -54,7 +54,7 @@ class HostComparison:
             return
         inside = {*freepool.hosts, *self._reserved(aggregates)}
         outside = {host.id: host for host in hosts if _service(host) not in inside}
-        for host_id in sorted(outside.keys() - self._served(list(outside))):
+        for host_id in sorted(outside.keys() - self._served(list(outside), pool_in(POOL, look.region))):
             host = outside[host_id]
             difference = Difference("freepool", f"host {host.name}", f"in {name}", "in no aggregate of ours")
             yield difference, partial(self._put_back, host)
@@ -75,12 +75,12 @@ class HostComparison:
             if each.availability_zone == self._zone_prefix + each.name and is_reservation_id(each.name):
                 yield from each.hosts
 
-    def _served(self, host_ids: Sequence[str]) -> set[str]:
+    def _served(self, host_ids: Sequence[str], pool: Pool) -> set[str]:
         """Return those of the hosts that a lease has as a whole, or soon will have."""
         now = self._dependencies.clock.now()
         soon = Interval(now, now + SOON)
         with self._dependencies.database.read() as uow:
-            allocations = uow.resources.allocations(POOL, resource_ids=host_ids, ending_after=now)
+            allocations = uow.resources.allocations(pool, resource_ids=host_ids, ending_after=now)
         return {a.resource_id for a in allocations if a.usage.whole and a.interval.overlaps(soon)}
 
     def _put_back(self, host: Registration, cloud: Cloud) -> str | None:
@@ -102,7 +102,7 @@ class HostComparison:
             known = uow.resources.get(host.id)
         if known is None or not known.reservable:
             return "the host is being deregistered"
-        if self._served([host.id]):
+        if self._served([host.id], host.pool):
             return "a reservation is about to get the host"
         return still_used(cloud.compute.servers_on(_service(host)), f"are on host {host.name}")
 

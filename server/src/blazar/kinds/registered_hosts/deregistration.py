@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from blazar.domain.errors import BlazarError, NotFound, Stale
-from blazar.domain.resource import Registration
+from blazar.domain.resource import Pool, Registration, declared, region_of
 from blazar.kinds.registered_hosts.errors import CantDeleteHost, HostHavingServers, NoFreePool
-from blazar.kinds.registered_hosts.pool import POOL
+from blazar.kinds.registered_hosts.pool import POOL, host_pools
 from blazar.service.context import Caller
 from blazar.service.ports import Aggregate, Clock, Cloud, Database, UnitOfWork
 from blazar.service.request_cloud import for_undo, within_request
@@ -49,9 +49,10 @@ class Deregistration:
 
     def unregister(self, host_id: str, caller: Caller | None = None) -> None:
         """Give the host back. It keeps its empty provider: see Placement.remove_reservation_provider."""
-        cloud = within_request(self._cloud, caller, self._clock)
         with self._database.read() as uow:
-            goes_on = not existing_host(uow, host_id).reservable
+            known = existing_host(uow, host_id)
+        cloud = within_request(self._cloud, caller, self._clock).in_region(known.region)
+        goes_on = not known.reservable
         host = self._set_reservable(host_id, reservable=False)
         service_name = str(host.facts["service_name"])
         try:
@@ -62,7 +63,8 @@ class Deregistration:
         except BlazarError:
             # Nova may have done what it did not answer. A host outside of the freepool stays unreservable, so
             # that no lease gets it and the next call goes on from there.
-            if service_name in self._freepool.of(for_undo(self._cloud)).hosts:
+            undoing = for_undo(self._cloud).in_region(host.region)
+            if service_name in self._freepool.of(undoing).hosts:
                 self._set_reservable(host_id, reservable=True)
             raise
         if not self._forget(host):
@@ -76,12 +78,17 @@ class Deregistration:
         other one. Several managers may do so at once.
 
         Raises CloudUnavailable, CloudRefused, TooLate, NoFreePool."""
+        for pool in host_pools(self._cloud):
+            self._finish_in(pool)
+
+    def _finish_in(self, pool: Pool) -> None:
         before = self._clock.now() - CUT_OFF_AFTER
         with self._database.read() as uow:
-            old = [host for host in uow.resources.unreservable(POOL) if _is_cut_off(host, before)]
+            old = [host for host in uow.resources.unreservable(pool) if _is_cut_off(host, before)]
         if not old:
             return
-        members = self._freepool.of(within_request(self._cloud, None, self._clock)).hosts
+        cloud = within_request(self._cloud, None, self._clock).in_region(region_of(pool))
+        members = self._freepool.of(cloud).hosts
         for host in old:
             is_inside = str(host.facts["service_name"]) in members
             try:
@@ -117,7 +124,7 @@ class Deregistration:
                 return True  # another call was faster
             if not stored.reservable:
                 _remove(uow, stored)
-            elif not _is_reserved(uow, host.id):
+            elif not _is_reserved(uow, host):
                 uow.resources.save(replace(stored, reservable=False), now)
             return not stored.reservable
 
@@ -126,7 +133,7 @@ class Deregistration:
     def _bring_back(self, host: Registration) -> None:
         """Put the host into the freepool, and only then let leases have it: were it the other way round, a
         failure in between would leave it to leases and to ordinary servers at once."""
-        cloud = for_undo(self._cloud)
+        cloud = for_undo(self._cloud).in_region(host.region)
         cloud.compute.add_host(self._freepool.of(cloud).id, str(host.facts["service_name"]))
         self._set_reservable(host.id, reservable=True)
 
@@ -135,7 +142,7 @@ class Deregistration:
 
         def commit(uow: UnitOfWork) -> Registration:
             host = existing_host(uow, host_id)
-            if not reservable and _is_reserved(uow, host_id):
+            if not reservable and _is_reserved(uow, host):
                 raise CantDeleteHost(host=host_id, reason="The host is reserved.")
             return uow.resources.save(replace(host, reservable=reservable), now)
 
@@ -145,7 +152,7 @@ class Deregistration:
 def existing_host(uow: UnitOfWork, host_id: str) -> Registration:
     """Return the registration. Raises NotFound."""
     host = uow.resources.get(host_id)
-    if host is None or host.pool != POOL:
+    if host is None or declared(host.pool) != POOL:
         raise NotFound(object=str({"host_id": host_id}))
     return host
 
@@ -157,10 +164,10 @@ def require_no_servers(service_name: str, cloud: Cloud) -> None:
         raise HostHavingServers(servers=", ".join(s.id for s in servers), host=service_name)
 
 
-def _is_reserved(uow: UnitOfWork, host_id: str) -> bool:
+def _is_reserved(uow: UnitOfWork, host: Registration) -> bool:
     """Return whether a lease, an offer or a maintenance has the host: all but what bounds its lifetime."""
-    found = uow.resources.allocations(POOL, resource_ids=[host_id])
-    lifetime = {row.id for row in uow.maintenances.lifetimes([host_id])} if found else set()
+    found = uow.resources.allocations(host.pool, resource_ids=[host.id])
+    lifetime = {row.id for row in uow.maintenances.lifetimes([host.id])} if found else set()
     return any(allocation.lease_id not in lifetime for allocation in found)
 
 

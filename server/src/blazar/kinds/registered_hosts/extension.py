@@ -17,13 +17,14 @@ from blazar.api.routing import Route
 from blazar.api.schemas.lists import PageQuery
 from blazar.api.views.maintenances import ImpactReply
 from blazar.kinds.registered_hosts import policies, replies
-from blazar.kinds.registered_hosts.actions import AllocationActions, HostActions
+from blazar.kinds.registered_hosts.actions import REGIONS, AllocationActions, HostActions
 from blazar.kinds.registered_hosts.allocations import Allocations
 from blazar.kinds.registered_hosts.bodies import (
     AllocationsPageQuery,
     AllocationsQuery,
     HostCreate,
     HostCreateForTime,
+    HostCreateInRegion,
     HostUpdate,
     HostUpdateForTime,
     PropertiesQuery,
@@ -33,7 +34,7 @@ from blazar.kinds.registered_hosts.comparison import HostComparison
 from blazar.kinds.registered_hosts.hosts import Hosts, HostSettings
 from blazar.kinds.registered_hosts.interface import AllocationsInterface, HostsInterface
 from blazar.kinds.registered_hosts.monitor import HostMonitor, MonitorSettings, store_cloud_ids
-from blazar.kinds.registered_hosts.pool import POOL
+from blazar.kinds.registered_hosts.pool import POOL, host_pools
 from blazar.service.interface import Service
 from blazar.service.ports import Difference, Look, Repair
 from blazar.service.ports.kind import Dependencies
@@ -80,7 +81,9 @@ class HostsExtension(ApiExtension):
     def use_cases(self, dependencies: Dependencies) -> Mapping[str, object]:
         return {
             "hosts": self._hosts(dependencies),
-            "allocations": Allocations(dependencies.database, dependencies.clock),
+            "allocations": Allocations(
+                dependencies.database, host_pools(dependencies.cloud), dependencies.clock
+            ),
         }
 
     def upkeep(self, dependencies: Dependencies) -> None:
@@ -97,16 +100,20 @@ class HostsExtension(ApiExtension):
         settings = self._settings
         return HostComparison(dependencies, settings.freepool, settings.zone_prefix).differences(look)
 
-    def monitor(self, dependencies: Dependencies) -> HostMonitor | None:
+    def monitors(self, dependencies: Dependencies) -> Sequence[HostMonitor]:
         if self._monitoring is None:
-            return None
-        return HostMonitor(
-            dependencies.database,
-            dependencies.cloud,
-            dependencies.kinds,
-            dependencies.clock,
-            self._monitoring,
-        )
+            return ()
+        return [
+            HostMonitor(
+                dependencies.database,
+                dependencies.cloud,
+                dependencies.kinds,
+                dependencies.clock,
+                self._monitoring,
+                pool,
+            )
+            for pool in host_pools(dependencies.cloud)
+        ]
 
     def _hosts(self, dependencies: Dependencies) -> Hosts:
         return Hosts(
@@ -121,7 +128,7 @@ class HostsExtension(ApiExtension):
             Route("GET",    "/v1/os-hosts", hosts.list, reply=HOSTS, query=PageQuery,
                   later={(1, 1): hosts.list_page, LASTING: hosts.list_lasting}),
             Route("POST",   "/v1/os-hosts", hosts.create, 201, body=HostCreate, reply=HOST,
-                  bodies={MINIMUM: HostCreate, LASTING: HostCreateForTime},
+                  bodies={MINIMUM: HostCreate, LASTING: HostCreateForTime, REGIONS: HostCreateInRegion},
                   later={LASTING: hosts.create_lasting}),
             Route("GET",    "/v1/os-hosts/{host_id}", hosts.show, reply=HOST,
                   later={LASTING: hosts.show_lasting}),

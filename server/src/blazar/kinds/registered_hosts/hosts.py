@@ -13,7 +13,7 @@ from zlib import crc32
 from blazar.domain.errors import BlazarError, Busy, CloudUnavailable, InvalidInput, OutcomeUnknown, Stale
 from blazar.domain.lease.maintenance import EVERLASTING, Lifetime, check_lifetime, lifetime_row
 from blazar.domain.lease.offer import Offer
-from blazar.domain.resource import Registration
+from blazar.domain.resource import Pool, Registration, database_order, pool_in
 from blazar.domain.time import floor_minute
 from blazar.kinds.registered_hosts.commands import RegisterHost
 from blazar.kinds.registered_hosts.deregistration import (
@@ -28,7 +28,7 @@ from blazar.kinds.registered_hosts.errors import (
     HostNotFound,
     PropertyNotFound,
 )
-from blazar.kinds.registered_hosts.pool import POOL
+from blazar.kinds.registered_hosts.pool import POOL, host_pools, region_fact
 from blazar.kinds.registered_hosts.views import PropertyView
 from blazar.service.context import Caller
 from blazar.service.ids import new_id
@@ -88,6 +88,7 @@ class Hosts:
     ) -> None:
         self._database = database
         self._cloud = cloud
+        self._pools = host_pools(cloud)
         self._kinds = kinds
         self._clock = clock
         self._freepool = Freepool(settings.freepool)
@@ -102,8 +103,12 @@ class Hosts:
 
     def list(self, caller: Caller, page: ResourcePage | None = None) -> Sequence[Registration]:
         with self._database.read() as uow:
-            found = uow.resources.list(POOL) if page is None else resource_page(uow, POOL, page)
+            found = self._all(uow) if page is None else resource_page(uow, self._pools, page)
             return shown(found, uow, caller)
+
+    def _all(self, uow: UnitOfWork) -> Sequence[Registration]:
+        found = (host for pool in self._pools for host in uow.resources.list(pool))
+        return sorted(found, key=lambda host: database_order(host.id))
 
     # take into care and give back
 
@@ -114,19 +119,22 @@ class Hosts:
         repeated.
 
         A host whose deregistration was cut off is registered anew, with the properties of this command."""
-        cloud = within_request(self._cloud, caller, self._clock)
+        region = self._region(command.region)
+        cloud = within_request(self._cloud, caller, self._clock).in_region(region)
         bounds = _Bounds(lifetime or EVERLASTING, caller.user_id if caller else "")
         bounds.check(floor_minute(self._clock.now()))
         hypervisor = cloud.compute.find_hypervisor(command.reference)
         if hypervisor is None:
             raise HostNotFound(host=command.reference)
-        former = self._half_deregistered(hypervisor)
+        pool = pool_in(POOL, region)
+        former = self._half_deregistered(pool, hypervisor)
         require_no_servers(hypervisor.service_name, cloud)
         freepool_id = self._freepool.of(cloud).id
         try:
             cloud.placement.ensure_reservation_provider(hypervisor.hypervisor_hostname)
             cloud.compute.add_host(freepool_id, hypervisor.service_name)
-            described = _described(hypervisor, former, command.capabilities, cloud)
+            described = _described(pool, hypervisor, former, command.capabilities, cloud)
+            described = replace(described, facts={**described.facts, **region_fact(region, self._cloud)})
             return self._remembered(described, former, bounds, caller)
         except OutcomeUnknown:
             # The host may be registered: then it must stay in the freepool, or ordinary servers come onto it.
@@ -135,36 +143,47 @@ class Hosts:
             # Another request registered the same host a moment earlier: what the cloud has is its work now.
             raise HostAlreadyRegistered(host=hypervisor.hypervisor_hostname) from None
         except BlazarError:
-            if not self._is_kept(hypervisor, former):
-                for_undo(self._cloud).compute.remove_host(freepool_id, hypervisor.service_name)
+            if not self._is_kept(pool, hypervisor, former):
+                undoing = for_undo(self._cloud).in_region(region)
+                undoing.compute.remove_host(freepool_id, hypervisor.service_name)
             raise
 
-    def _is_kept(self, hypervisor: Hypervisor, former: Registration | None) -> bool:
+    def _is_kept(self, pool: Pool, hypervisor: Hypervisor, former: Registration | None) -> bool:
         """Return whether the host is to stay in the freepool although this registration has failed: another
         request has registered it meanwhile, or its deregistration was given up. Where the database does not
         tell, one that was registered before stays."""
         try:
-            known = self._registered(hypervisor.hypervisor_hostname, hypervisor.uuid)
+            known = self._registered(pool, hypervisor.hypervisor_hostname, hypervisor.uuid)
         except (Busy, CloudUnavailable):
             return former is not None
         return any(host.reservable for host in known)
 
-    def _half_deregistered(self, hypervisor: Hypervisor) -> Registration | None:
+    def _region(self, name: str | None) -> str | None:
+        """Return the region of this name; None is the first one. Raises InvalidInput."""
+        regions = self._cloud.regions
+        if name is None or name == next(iter(regions), None):
+            return None
+        if name not in regions:
+            there = f"there are {', '.join(regions)}" if regions else "this service has no regions"
+            raise InvalidInput(f"There is no region {name}: {there}.")
+        return name
+
+    def _half_deregistered(self, pool: Pool, hypervisor: Hypervisor) -> Registration | None:
         """Return the registration of the hypervisor where its deregistration was cut off. Raises
         HostAlreadyRegistered."""
         name = hypervisor.hypervisor_hostname
-        known = self._registered(name, hypervisor.uuid)
+        known = self._registered(pool, name, hypervisor.uuid)
         if not known:
             return None
         if any(host.name != name or host.reservable for host in known):
             raise HostAlreadyRegistered(host=name)
         return known[0]
 
-    def _registered(self, name: str, cloud_id: str | None) -> Sequence[Registration]:
+    def _registered(self, pool: Pool, name: str, cloud_id: str | None) -> Sequence[Registration]:
         """Return what is registered under this name, and under this cloud_id."""
         with self._database.read() as uow:
-            by_name = uow.resources.find(POOL, name)
-            by_cloud_id = uow.resources.find_by_cloud_id(POOL, cloud_id) if cloud_id else None
+            by_name = uow.resources.find(pool, name)
+            by_cloud_id = uow.resources.find_by_cloud_id(pool, cloud_id) if cloud_id else None
         return [host for host in (by_name, by_cloud_id) if host is not None]
 
     def _remembered(
@@ -223,7 +242,7 @@ class Hosts:
         """Return what is registered as the host is. Raises OutcomeUnknown where the database does not tell:
         the host must then stay in the freepool."""
         try:
-            return self._registered(host.name, host.cloud_id)
+            return self._registered(host.pool, host.name, host.cloud_id)
         except (Busy, CloudUnavailable) as lost:
             raise OutcomeUnknown(service="database", reason=lost.message) from lost
 
@@ -244,7 +263,7 @@ class Hosts:
             changed = {
                 k for k, v in capabilities.items() if k in host.capabilities and host.capabilities[k] != v
             }
-            relied_on = sorted(changed & self._asked_for(uow, host_id))
+            relied_on = sorted(changed & self._asked_for(uow, host))
             if relied_on:
                 raise CantAddExtraCapability(
                     keys=relied_on, host=host_id, reason="reservations on the host rely on the present value."
@@ -257,9 +276,10 @@ class Hosts:
 
         return self._database.transact(commit)
 
-    def _asked_for(self, uow: UnitOfWork, host_id: str) -> frozenset[str]:
+    def _asked_for(self, uow: UnitOfWork, host: Registration) -> frozenset[str]:
         """Return the properties that present and future reservations on the host, and offers, ask for."""
-        allocations = uow.resources.allocations(POOL, resource_ids=[host_id], ending_after=self._clock.now())
+        now = self._clock.now()
+        allocations = uow.resources.allocations(host.pool, resource_ids=[host.id], ending_after=now)
         asked: frozenset[str] = frozenset()
         for lease_id in {a.lease_id for a in allocations}:
             found = uow.leases.get(lease_id) or uow.offers.get(lease_id)
@@ -271,7 +291,7 @@ class Hosts:
     def properties(self, include_private: bool) -> Sequence[PropertyView]:
         with self._database.read() as uow:
             records = uow.resources.private_properties(RESOURCE_TYPE)
-            hosts = uow.resources.list(POOL)
+            hosts = self._all(uow)
         found: dict[str, set[str]] = {}
         for host in hosts:
             for name, value in host.capabilities.items():
@@ -293,12 +313,16 @@ class Hosts:
 
 
 def _described(
-    hypervisor: Hypervisor, former: Registration | None, capabilities: Mapping[str, str], cloud: Cloud
+    pool: Pool,
+    hypervisor: Hypervisor,
+    former: Registration | None,
+    capabilities: Mapping[str, str],
+    cloud: Cloud,
 ) -> Registration:
     provider = cloud.placement.provider(hypervisor.hypervisor_hostname)
     return Registration(
         id=former.id if former else str(hypervisor.number),
-        pool=POOL,
+        pool=pool,
         name=hypervisor.hypervisor_hostname,
         facts=hypervisor.facts,
         capabilities=capabilities,

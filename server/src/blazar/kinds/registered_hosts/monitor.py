@@ -13,8 +13,8 @@ from functools import partial
 from blazar.domain.errors import Stale
 from blazar.domain.failure import FailureReason, observed
 from blazar.domain.lease.maintenance import lifetimes
-from blazar.domain.resource import PropertyValue, Registration, database_order
-from blazar.kinds.registered_hosts.pool import POOL
+from blazar.domain.resource import Pool, PropertyValue, Registration, database_order, region_of
+from blazar.kinds.registered_hosts.pool import POOL, region_fact
 from blazar.service.healing import tell_unsuitable
 from blazar.service.ports import Clock, Cloud, Database, Hypervisor, Provider, UnitOfWork
 from blazar.service.ports.kind import Kinds, Sighting
@@ -60,13 +60,20 @@ class Hypervisors:
 class HostMonitor:
     """The Monitor of the hosts in our care. One thread uses it."""
 
-    pool = POOL
-
     def __init__(
-        self, database: Database, cloud: Cloud, kinds: Kinds, clock: Clock, settings: MonitorSettings
+        self,
+        database: Database,
+        cloud: Cloud,
+        kinds: Kinds,
+        clock: Clock,
+        settings: MonitorSettings,
+        pool: Pool = POOL,
     ) -> None:
+        """``pool`` has the hosts of one region."""
+        self.pool = pool
         self._database = database
-        self._cloud = cloud
+        self._cloud = cloud.in_region(region_of(pool))
+        self._region = region_fact(region_of(pool), cloud)
         self._kinds = kinds
         self._clock = clock
         self._settings = settings
@@ -82,7 +89,7 @@ class HostMonitor:
         now = self._clock.now()
         hypervisors = self._cloud.compute.hypervisors()
         with self._database.read() as uow:
-            hosts = uow.resources.list(POOL)
+            hosts = uow.resources.list(self.pool)
             away = _away(uow, now)
         seen = Hypervisors(hypervisors, hosts)
         expected = [host for host in hosts if host.id not in away]
@@ -101,7 +108,7 @@ class HostMonitor:
             check()
             self._store(ids, after)
         with self._database.read() as uow:
-            failed = len(uow.resources.failed(POOL))
+            failed = len(uow.resources.failed(self.pool))
         return Sighting(failed, len(self._unknown), is_held_back)
 
     # decide
@@ -117,7 +124,7 @@ class HostMonitor:
         if reason is not None and is_held_back:
             return host
         failure = observed(host.failure, reason, now, self._settings.probation)
-        facts = _refreshed(host.facts, hypervisor)
+        facts = {**_refreshed(host.facts, hypervisor), **self._region}
         return replace(host, failure=failure, facts=facts, cloud_id=hypervisor.uuid)
 
     def _is_held_back(self, hosts: Sequence[Registration], seen: Hypervisors, now: datetime) -> bool:
@@ -163,7 +170,7 @@ class HostMonitor:
     def _write(
         self, uow: UnitOfWork, ids: Sequence[str], after: Callable[[Registration], Registration]
     ) -> list[tuple[Registration, Registration]]:
-        pairs = [(old, after(old)) for old in uow.resources.list(POOL, ids)]
+        pairs = [(old, after(old)) for old in uow.resources.list(self.pool, ids)]
         changed = [(old, new) for old, new in pairs if new != old]
         for old, new in changed:
             self._save(uow, old, new)
@@ -189,7 +196,7 @@ class HostMonitor:
         """Compare traits and inventory of some hosts with Placement, which is asked host by host. After some
         looks it is the turn of each."""
         with self._database.read() as uow:
-            hosts = [host for host in uow.resources.list(POOL) if host.can_be_reserved]
+            hosts = [host for host in uow.resources.list(self.pool) if host.can_be_reserved]
         ahead = [host for host in hosts if database_order(host.id) > self._refreshed_to]
         some = (ahead or hosts)[:REFRESHED_AT_ONCE]
         for host in some:

@@ -14,6 +14,7 @@ from blazar.api.views.dates import stamp, stamp_with_t, wire_date
 from blazar.api.views.maintenances import ImpactView
 from blazar.domain.lease.maintenance import Lifetime
 from blazar.domain.resource import PropertyValue, Registration
+from blazar.kinds.registered_hosts.pool import REGION
 from blazar.kinds.registered_hosts.views import PropertyView, ResourceAllocations
 from blazar.service.ports import PropertyRecord
 
@@ -70,6 +71,12 @@ class HostView(TypedDict):
         Annotated[
             bool,
             Field(description="Whether it is kept for leases that lose others. From 1.15 on."),
+        ]
+    ]
+    region: NotRequired[
+        Annotated[
+            str | None,
+            Field(description="The region that it lies in; null where there is but one. From 1.26 on."),
         ]
     ]
 
@@ -183,6 +190,12 @@ def lasting_view(host: Registration, lifetime: Lifetime, is_buffer: bool) -> Hos
         "available_until": _moment(lifetime.available_until),
         "buffer": is_buffer,
     }
+
+
+def regional_view(host: Registration, lifetime: Lifetime, is_buffer: bool) -> HostView:
+    """Return the view of a host since 1.26, with its region."""
+    region = host.facts.get(REGION)
+    return {**lasting_view(host, lifetime, is_buffer), "region": None if region is None else str(region)}
 
 
 def _moment(moment: datetime | None) -> str | None:

@@ -104,6 +104,7 @@ class LeaseCreation:
         displaces = priority is not None and priority.displaces
         if displaces:
             self._displacement.require_allowed(by_duration, task)
+        draft = self.in_regions(draft, by_duration, caller)
         plan, room = self._placement(draft, by_duration, caller, displaces)
         planned = placed(draft, plan, now)
         self._enforcement.preview(None, planned, caller)
@@ -142,6 +143,7 @@ class LeaseCreation:
             except NotEnoughResources as shortage:
                 if wait_until is None:
                     raise
+                draft = self.in_regions(draft, by_duration, caller)
                 return self._wait.begin(draft, command, by_duration, wait_until, key, caller, shortage)
         else:
             first = change.unconfirmed(task.marked(draft), now + CONFIRM_WITHIN, new_id)
@@ -211,8 +213,9 @@ class LeaseCreation:
 
         def attempt() -> Lease:
             try:
-                plan, room = self._placement(lease, by_duration, caller, displaces)
-                planned = placed(lease, plan, now)
+                asked = self.in_regions(lease, by_duration, caller)
+                plan, room = self._placement(asked, by_duration, caller, displaces)
+                planned = placed(asked, plan, now)
                 events = change.moved_events(draft, plan.interval, None, now, new_id)
                 check.check(None, replace(planned, events=events))
                 decided = LeaseChange(None, planned, plan.generations, key=key, notifications=notifications)
@@ -259,13 +262,25 @@ class LeaseCreation:
     def plan(self, lease: Lease, by_duration: ByDuration | None, caller: Caller) -> Plan:
         """Return the plan at the lease's dates, or at the earliest ones that do. Raises NotEnoughResources,
         and QuotaExceeded or UsageRefused where these allow no start."""
-        if by_duration is None or not by_duration.earliest:
+        latest = self._latest(by_duration)
+        if latest is None:
             return self._admission.plan(lease.reservations, lease.interval, caller)
-        latest = self._clock.now() + HORIZON - by_duration.duration
-        if by_duration.latest_end is not None:
-            latest = min(latest, floor_minute(by_duration.latest_end) - by_duration.duration)
         objections = self._objections.of(lease, caller)
         return self._admission.earliest(lease, latest, objections, caller)
+
+    def in_regions(self, draft: Lease, by_duration: ByDuration | None, caller: Caller) -> Lease:
+        """Return the draft with a region for each of its reservations. What other requests do meanwhile may
+        change that, so it is asked again with each plan."""
+        return self._admission.in_regions(draft, caller, self._latest(by_duration))
+
+    def _latest(self, by_duration: ByDuration | None) -> datetime | None:
+        """Return the latest start of a lease that starts as early as can be; None of one with a start."""
+        if by_duration is None or not by_duration.earliest:
+            return None
+        latest = self._clock.now() + HORIZON - by_duration.duration
+        if by_duration.latest_end is None:
+            return latest
+        return min(latest, floor_minute(by_duration.latest_end) - by_duration.duration)
 
 
 def _with_room(decided: LeaseChange, room: RoomMade | Displacement | None) -> LeaseChange:

@@ -16,7 +16,7 @@ from blazar.domain.planning.movable import Rearrangement
 from blazar.domain.planning.plan import Plan
 from blazar.domain.planning.planner import plan_if_it_fits
 from blazar.domain.planning.rearrangement import movable_ids, rearrange
-from blazar.domain.resource import PlannedMove, Pool
+from blazar.domain.resource import PlannedMove, Pool, declared
 from blazar.domain.time import floor_minute
 from blazar.service.admission import Admission
 from blazar.service.context import Caller
@@ -109,7 +109,7 @@ class LateBinding:
         fits = plan_if_it_fits(snapshot, request, budget)
         if fits is not None:
             return Rearrangement(fits)
-        kinds = [kind.resource_type for kind in self._kinds.values() if kind.pool == pool]
+        kinds = [kind.resource_type for kind in self._kinds.values() if kind.pool == declared(pool)]
         leads = [lead for each in kinds if (lead := self._settings.lead_of(each)) is not None]
         if not leads:
             return None
@@ -131,7 +131,7 @@ class LateBinding:
                 lead = self._settings.lead_of(reservation.resource_type)
                 if (
                     kind is not None
-                    and kind.pool == pool
+                    and kind.pool_of(reservation) == pool
                     and lead is not None
                     and may_be_replanned(lease, minute + lead)
                     and reservation.allocations

@@ -340,7 +340,11 @@ class LeaseUpdate:
             if removed and old.status is LeaseStatus.ACTIVE:
                 less = change.with_work(less, EventType.CONVERGE, now, new_id)
             return LeaseChange(old, less, given_back=old.resource_ids, notifications=notifications)
-        added = [each for each in new.reservations if old.reservation(each.id) is None]
+        ids = {each.id for each in new.reservations if old.reservation(each.id) is None}
+        if ids:
+            ahead = replace(new, interval=_ahead(new, now))
+            new = replace(new, reservations=self._admission.in_regions(ahead, caller, only=ids).reservations)
+        added = [each for each in new.reservations if each.id in ids]
         # Of an active lease, what is not asked about stays as it is.
         only_added = old.status is LeaseStatus.ACTIVE and is_within and len(added) == len(others)
         asked = added if only_added else new.reservations

@@ -73,8 +73,9 @@ class OfferCreation:
 
         def attempt() -> Offer:
             try:
-                plan = self._creation.plan(draft, by_duration, caller)
-                planned = placed(draft, plan, now)
+                asked = self._creation.in_regions(draft, by_duration, caller)
+                plan = self._creation.plan(asked, by_duration, caller)
+                planned = placed(asked, plan, now)
                 check.check(None, planned)
                 offer = held(planned, self._clock.now(), hold)
                 stored = self._store.hold(offer, plan.generations, caller)

@@ -601,6 +601,17 @@ class Cloud(Protocol):
     @property
     def storage(self) -> Storage: ...
 
+    @property
+    def regions(self) -> Sequence[str]:
+        """Return the names of its regions, the first one first; none where there is but one, without a
+        name."""
+        ...
+
+    def in_region(self, region: str | None) -> Cloud:
+        """Return the same cloud with the services of another region; None is the first one. Raises
+        CloudUnavailable for a region that the operator does not name."""
+        ...
+
     def as_user(self, token: str) -> Cloud:
         """Return the same cloud with the rights of a user's token. What these rights don't allow is
         CloudRefused."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from uuid import UUID
 
-from blazar.domain.resource import Pool, Registration
+from blazar.domain.resource import Pool, Registration, pool_in
 from blazar.service.ports.cloud import Cloud
 from blazar.service.ports.database import Database
 
@@ -44,13 +44,17 @@ class MarkedObject:
     sort: str
     subject: str
     remove: Repair = field(compare=False)
+    region: str | None = None
+    """The region that it is in."""
 
 
 class Look:
-    """One look at the cloud: what was asked for once is not asked for again."""
+    """One look at a region of the cloud: what was asked for once is not asked for again."""
 
-    def __init__(self, cloud: Cloud, database: Database) -> None:
-        self.cloud = cloud
+    def __init__(self, cloud: Cloud, database: Database, region: str | None = None) -> None:
+        """Look at a region of the cloud; None is the first one."""
+        self.cloud = cloud.in_region(region)
+        self.region = region
         self._database = database
         self._answers: dict[str, Any] = {}
 
@@ -62,9 +66,9 @@ class Look:
         return answer
 
     def registered(self, pool: Pool) -> Sequence[Registration]:
-        """Return the registrations of a pool as they are now."""
+        """Return the registrations of a pool in the region as they are now."""
         with self._database.read() as uow:
-            return uow.resources.list(pool)
+            return uow.resources.list(pool_in(pool, self.region))
 
 
 def is_reservation_id(text: str) -> bool:

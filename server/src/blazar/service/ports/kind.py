@@ -16,7 +16,7 @@ from blazar.domain.lease.lease import Lease, Reservation
 from blazar.domain.lease.outcome import Done, Outcome
 from blazar.domain.planning.demand import Demand
 from blazar.domain.planning.plan import Shortage
-from blazar.domain.resource import Pool, Registration
+from blazar.domain.resource import Pool, Registration, pool_in
 from blazar.service.commands import ByDuration, CreateLease
 from blazar.service.context import Caller
 from blazar.service.ports import Clock, Cloud, Database
@@ -155,7 +155,9 @@ class RequestHooks(ABC, Generic[P]):
     resource_type: str
     """The word for the kind on the wire, such as ``physical:host``."""
     pool: Pool
-    """The calendar that the kind's resources are on."""
+    """The calendar that the kind's resources are on, in the first region."""
+    is_regional: ClassVar[bool] = False
+    """Whether its reservations may lie in another region of the cloud than the first one."""
     quantities: ClassVar[Collection[str]] = ()
     """The names of what reservations count as against quotas. Kinds that share a name share the limit."""
 
@@ -177,6 +179,10 @@ class RequestHooks(ABC, Generic[P]):
     @abstractmethod
     def encode(self, asked: P) -> Mapping[str, Any]:
         """Return the parameters as JSON values, as they are stored."""
+
+    def pool_of(self, reservation: Reservation) -> Pool:
+        """Return the calendar that the reservation is on."""
+        return pool_in(self.pool, reservation.region)
 
     def asked(self, reservation: Reservation) -> P:
         """Return the reservation's parameters, which are decoded once."""
@@ -416,9 +422,10 @@ class Extension(ABC):
         Only what differs for longer than a moment counts: a request may be under way."""
         return ()
 
-    def monitor(self, dependencies: Dependencies) -> Monitor | None:
-        """Return what looks at the resources; None where the operator wants none."""
-        return None
+    def monitors(self, dependencies: Dependencies) -> Sequence[Monitor]:
+        """Return what looks at the resources, for each region by itself; none where the operator wants
+        none."""
+        return ()
 
 
 class Kind(RequestHooks[P], EventVerbs):
@@ -454,3 +461,10 @@ class Kind(RequestHooks[P], EventVerbs):
 
 Kinds = Mapping[str, Kind[Any]]
 """The enabled kinds by resource_type."""
+
+
+def pools_of(kinds: Kinds, regions: Sequence[str]) -> Sequence[Pool]:
+    """Return the calendars of the kinds in all of the regions, each once."""
+    found = {kind.pool for kind in kinds.values()}
+    regional = {kind.pool for kind in kinds.values() if kind.is_regional}
+    return sorted(found | {pool_in(pool, region) for pool in regional for region in regions[1:]})
