@@ -165,3 +165,104 @@ def test_images_are_listed_made_and_removed(connect: Callable[[str], Any]) -> No
     assert demo.get_image(made.id).name == "yours"
     demo.delete_image(made)
     assert demo.find_image("yours") is None
+
+
+def vlan(caller: Any, segmentation_id: int = 101, **more: Any) -> Any:
+    provider = {
+        "provider:network_type": "vlan",
+        "provider:physical_network": "physnet1",
+        "provider:segmentation_id": segmentation_id,
+    }
+    return caller.call("POST", "/network/v2.0/networks", {"network": {"name": "v", **provider, **more}})
+
+
+def test_an_administrator_makes_a_network_on_a_segment_for_a_project(
+    admin: Any, demo: Any, cloud: Cloud
+) -> None:
+    made = vlan(admin, project_id=cloud.project_id("demo"), description="mine").body["network"]
+    query = "provider:network_type=vlan&provider:physical_network=physnet1&provider:segmentation_id=101"
+    (found,) = admin.ok("GET", f"/network/v2.0/networks?{query}")["networks"]
+    assert (found["id"], found["project_id"]) == (made["id"], cloud.project_id("demo"))
+    shown = demo.ok("GET", f"/network/v2.0/networks/{made['id']}")["network"]
+    assert shown["description"] == "mine"
+    assert not [name for name in shown if name.startswith("provider:")], "only administrators see the segment"
+    assert kind(vlan(admin)) == (409, "VlanIdInUse")
+    assert vlan(admin, 102).status == 201
+    demo.ok("DELETE", f"/network/v2.0/networks/{made['id']}")
+    assert vlan(admin).status == 201
+
+
+@pytest.mark.parametrize(
+    ("wanted", "why"),
+    [
+        ({"provider:segmentation_id": 4095}, "out of range (1 through 4094)"),
+        ({"provider:physical_network": "other"}, "physical_network 'other' unknown"),
+        ({"provider:physical_network": None}, "physical_network 'None' unknown"),
+        ({"provider:network_type": "vxlan"}, "specified for vxlan network"),
+        ({"provider:network_type": "token-ring"}, "not supported"),
+        ({"provider:network_type": None}, "network_type required"),
+        ({"provider:network_type": "flat"}, "prohibited for flat"),
+    ],
+)
+def test_what_is_no_segment_is_refused(admin: Any, wanted: Any, why: str) -> None:
+    refused = vlan(admin, **wanted)
+    assert kind(refused) == (400, "InvalidInput")
+    assert why in refused.body["NeutronError"]["message"]
+
+
+def test_segments_are_for_administrators(admin: Any, demo: Any) -> None:
+    assert kind(vlan(demo)) == (403, "PolicyNotAuthorized")
+    demo.ok("POST", "/network/v2.0/networks", {"network": {"name": "mine"}})
+    (mine,) = admin.ok("GET", "/network/v2.0/networks?name=mine")["networks"]
+    assert (mine["provider:network_type"], mine["provider:segmentation_id"]) == ("vxlan", 2)
+    tunnel = {"provider:network_type": "vxlan", "provider:segmentation_id": 2}
+    assert kind(admin.call("POST", "/network/v2.0/networks", {"network": tunnel})) == (409, "TunnelIdInUse")
+    flat = {"provider:network_type": "flat", "provider:physical_network": "public"}
+    assert kind(admin.call("POST", "/network/v2.0/networks", {"network": flat})) == (409, "FlatNetworkInUse")
+
+
+def test_a_network_is_emptied_in_the_right_order(connect: Callable[[str], Any], demo: Any, alt: Any) -> None:
+    sdk = connect("demo").network
+    net = sdk.create_network(name="mine")
+    subnet = sdk.create_subnet(network_id=net.id, ip_version=4, cidr="192.0.2.0/24")
+    router = sdk.create_router(name="r")
+    interface = sdk.add_interface_to_router(router, subnet_id=subnet.id)["port_id"]
+    port = sdk.get_port(interface)
+    assert (port.device_id, port.device_owner) == (router.id, "network:router_interface")
+    assert port.fixed_ips == [{"subnet_id": subnet.id, "ip_address": "192.0.2.1"}]
+    plugged = sdk.create_port(network_id=net.id)
+    address = sdk.create_ip(floating_network_id=sdk.find_network("public").id, port_id=plugged.id)
+
+    one = f"/network/v2.0/routers/{router.id}"
+    interface_body = {"port_id": interface}
+    assert kind(demo.call("DELETE", f"/network/v2.0/ports/{interface}")) == (409, "ServicePortInUse")
+    assert kind(demo.call("DELETE", f"/network/v2.0/networks/{net.id}")) == (409, "NetworkInUse")
+    assert kind(demo.call("DELETE", one)) == (409, "RouterInUse")
+    refused = demo.call("PUT", one + "/remove_router_interface", interface_body)
+    assert kind(refused) == (409, "RouterInterfaceInUseByFloatingIP")
+    sdk.delete_port(plugged)
+    assert sdk.get_ip(address.id).port_id is None
+    sdk.update_router(router, routes=[{"destination": "10.9.0.0/16", "nexthop": "192.0.2.7"}])
+    refused = demo.call("PUT", one + "/remove_router_interface", interface_body)
+    assert kind(refused) == (409, "RouterInterfaceInUseByRoute")
+    sdk.update_router(router, routes=[])
+    assert alt.call("PUT", one + "/remove_router_interface", interface_body).status == 404
+    sdk.remove_interface_from_router(router, port_id=interface)
+    gone = demo.call("PUT", one + "/remove_router_interface", interface_body)
+    assert kind(gone) == (404, "RouterInterfaceNotFound")
+    sdk.create_port(network_id=net.id, device_owner="network:dhcp")
+    sdk.delete_network(net)
+    sdk.delete_router(router)
+    assert not list(sdk.ports(network_id=net.id)), "the port for DHCP goes with the network"
+    assert not list(sdk.subnets(network_id=net.id))
+
+
+def test_an_interface_needs_a_subnet_with_a_gateway(demo: Any, alt: Any) -> None:
+    net = demo.ok("POST", "/network/v2.0/networks", {"network": {"name": "mine"}})["network"]
+    body = {"network_id": net["id"], "cidr": "192.0.2.0/29", "ip_version": 4, "gateway_ip": None}
+    subnet = demo.ok("POST", "/network/v2.0/subnets", {"subnet": body})["subnet"]
+    wanted = {"subnet_id": subnet["id"]}
+    for caller, answer in ((demo, (400, "BadRequest")), (alt, (404, "SubnetNotFound"))):
+        router = caller.ok("POST", "/network/v2.0/routers", {"router": {"name": "r"}})["router"]
+        path = f"/network/v2.0/routers/{router['id']}/add_router_interface"
+        assert kind(caller.call("PUT", path, wanted)) == answer

@@ -165,10 +165,13 @@ def fill_compute(compute: Compute) -> None:
 def fill_network(network: Network) -> None:
     """Add the external network ``public`` and the shared network ``private``."""
     owner = stable_id("project", "admin")
-    public = Net(stable_uuid("network", "public"), "public", owner, CREATED_AT, external=True)
+    public = Net(
+        stable_uuid("network", "public"), "public", owner, CREATED_AT, external=True, network_type="flat",
+        physical_network="public",
+    )  # fmt: skip
     private = Net(stable_uuid("network", "private"), "private", owner, CREATED_AT, shared=True)
     for net in (public, private):
-        network.networks.put(net.id, net)
+        network.create_network(net)
     subnets = (
         Subnet(
             stable_uuid("subnet", "public"), "public-subnet", public.id, owner, "203.0.113.0/24", CREATED_AT,

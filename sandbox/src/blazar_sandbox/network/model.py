@@ -1,5 +1,6 @@
 """The values that Neutron keeps."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -16,6 +17,9 @@ class Net:
     shared: bool = False
     description: str = ""
     tags: tuple[str, ...] = ()
+    network_type: str = "vxlan"
+    physical_network: str | None = None
+    segmentation_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,19 @@ class Port:
     host: str = ""
     fixed_ips: tuple[FixedIp, ...] = ()
     security_groups: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Router:
+    """A router, whose interfaces are ports; it routes nothing here."""
+
+    id: str
+    name: str
+    project_id: str
+    created_at: datetime
+    description: str = ""
+    routes: tuple[Mapping[str, str], ...] = ()
     tags: tuple[str, ...] = ()
 
 

@@ -8,11 +8,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from blazar_sandbox.clock import Clock
-from blazar_sandbox.errors import bad_request, conflict, not_found
-from blazar_sandbox.network.model import FixedIp, FloatingIp, Net, Port, SecurityGroup, Subnet
+from blazar_sandbox.errors import ApiError, bad_request, conflict, not_found
+from blazar_sandbox.network.model import FixedIp, FloatingIp, Net, Port, Router, SecurityGroup, Subnet
 from blazar_sandbox.table import Index, Table
 
 FLOATING = "network:floatingip"
+INTERFACE = "network:router_interface"
+_MADE_BY_NEUTRON = frozenset({"network:dhcp", "network:distributed"})
+"""The owners of ports that are deleted with their network."""
+PHYSICAL_NETWORKS = ("public", "physnet1")
+_HIGHEST_ID = {"vlan": 4094, "vxlan": 2**24 - 1, "geneve": 2**24 - 1, "gre": 2**32 - 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,8 @@ class Network:
         self.ports: Table[Port] = Table("ports", Port)
         self.floating_ips: Table[FloatingIp] = Table("floating_ips", FloatingIp)
         self.security_groups: Table[SecurityGroup] = Table("security_groups", SecurityGroup)
+        self.routers: Table[Router] = Table("routers", Router)
+        self.segments = Index(self.networks, lambda row: (_segment(row),))
         self.subnets_of = Index(self.subnets, lambda row: (row.network_id,))
         self.ports_in = Index(self.ports, lambda row: (row.network_id,))
         self.ports_of_device = Index(self.ports, lambda row: (row.device_id,) if row.device_id else ())
@@ -55,6 +62,35 @@ class Network:
         if row is None:
             raise not_found(f"Network {network_id} could not be found.", "NetworkNotFound")
         return row
+
+    def create_network(self, row: Net) -> Net:
+        """Create a network on the segment that it names, or on a free one of type vxlan."""
+        if row.network_type != "flat" and row.segmentation_id is None:
+            row = replace(row, segmentation_id=self._free_segment(row))
+        if self.segments.count(_segment(row)):
+            raise _segment_in_use(row)
+        self.networks.put(row.id, row)
+        return row
+
+    def _free_segment(self, row: Net) -> int:
+        numbers = range(1, _HIGHEST_ID[row.network_type] + 1)
+        taken = self.segments.count
+        return next(each for each in numbers if not taken(_segment(replace(row, segmentation_id=each))))
+
+    def delete_network(self, row: Net) -> None:
+        """Delete a network on which no port is in use."""
+        ports = self.ports_in.rows(row.id)
+        if any(port.device_owner not in _MADE_BY_NEUTRON for port in ports):
+            raise conflict(
+                f"Unable to complete operation on network {row.id}. There are one or more ports still in "
+                "use on the network.",
+                "NetworkInUse",
+            )
+        for port in ports:
+            self.delete_port(port.id)
+        for key in self.subnets_of.keys(row.id):
+            self.subnets.drop(key)
+        self.networks.drop(row.id)
 
     def default_group(self, project_id: str) -> SecurityGroup:
         """Return a project's security group ``default``, which is created at the first use."""
@@ -180,6 +216,42 @@ class Network:
         for port_id in self.ports_of_device.keys(device_id):
             self.delete_port(port_id)
 
+    # --- routers
+
+    def interfaces(self, router: Router) -> list[Port]:
+        """Return the ports of a router's interfaces."""
+        return [port for port in self.ports_of_device.rows(router.id) if port.device_owner == INTERFACE]
+
+    def add_interface(self, router: Router, subnet: Subnet) -> Port:
+        """Let a router have the gateway address of a subnet."""
+        net = self.networks[subnet.network_id]
+        if subnet.gateway_ip is None:
+            raise bad_request(f"Bad router request: Subnet {subnet.id} has no gateway.", "BadRequest")
+        address = self.pick_address(net, subnet.gateway_ip, subnet.id)
+        return self.create_port(
+            net, router.project_id, (address,), device_id=router.id, device_owner=INTERFACE
+        )
+
+    def remove_interface(self, router: Router, port: Port) -> None:
+        """Remove an interface, unless floating IPs or routes need it."""
+        for subnet_id in {ip.subnet_id for ip in port.fixed_ips}:
+            refusal = (
+                f"Router interface for subnet {subnet_id} on router {router.id} cannot be deleted, as it is "
+                "required by one or more"
+            )
+            if any(self._is_behind(row, subnet_id) for row in self.floating_ips):
+                raise conflict(f"{refusal} floating IPs.", "RouterInterfaceInUseByFloatingIP")
+            cidr = ipaddress.ip_network(self.subnets[subnet_id].cidr)
+            if any(ipaddress.ip_address(route["nexthop"]) in cidr for route in router.routes):
+                raise conflict(f"{refusal} routes.", "RouterInterfaceInUseByRoute")
+        self.delete_port(port.id)
+
+    def _is_behind(self, floating: FloatingIp, subnet_id: str) -> bool:
+        port = self.ports.get(floating.port_id) if floating.port_id else None
+        return port is not None and any(
+            (ip.subnet_id, ip.ip_address) == (subnet_id, floating.fixed_ip_address) for ip in port.fixed_ips
+        )
+
     # --- floating IPs
 
     def create_floating(
@@ -232,3 +304,41 @@ class Network:
         """Delete a floating IP."""
         self.ports.drop(row.port_of_address)
         self.floating_ips.drop(row.id)
+
+
+def _segment(row: Net) -> tuple[str, str | None, int | None]:
+    return row.network_type, row.physical_network, row.segmentation_id
+
+
+def check_segment(network_type: str, physical_network: str | None, segmentation_id: int | None) -> None:
+    """Refuse what can be no segment, with 400."""
+    if network_type == "flat":
+        problem = "segmentation_id prohibited for flat provider network." if segmentation_id else ""
+    elif network_type not in _HIGHEST_ID:
+        problem = f"network_type '{network_type}' not supported."
+    elif segmentation_id is not None and not 1 <= segmentation_id <= _HIGHEST_ID[network_type]:
+        problem = f"segmentation_id out of range (1 through {_HIGHEST_ID[network_type]})."
+    else:
+        problem = ""
+    is_physical = network_type in ("flat", "vlan")
+    if not problem and is_physical and physical_network not in PHYSICAL_NETWORKS:
+        problem = f"physical_network '{physical_network}' unknown for {network_type} provider network."
+    if not problem and not is_physical and physical_network is not None:
+        problem = f"provider:physical_network specified for {network_type} network."
+    if problem:
+        raise bad_request(f"Invalid input for operation: {problem}", "InvalidInput")
+
+
+def _segment_in_use(row: Net) -> ApiError:
+    start = "Unable to create the"
+    if row.network_type == "flat":
+        return conflict(
+            f"{start} flat network. Physical network {row.physical_network} is in use.", "FlatNetworkInUse"
+        )
+    if row.network_type == "vlan":
+        return conflict(
+            f"{start} network. The VLAN {row.segmentation_id} on physical network {row.physical_network} is "
+            "in use.",
+            "VlanIdInUse",
+        )
+    return conflict(f"{start} network. The tunnel ID {row.segmentation_id} is in use.", "TunnelIdInUse")

@@ -52,6 +52,8 @@ class Collection(Generic[Row]):
     remove: Callable[[Request, Row], None]
     path: str = ""
     """Its path, if that is not its plural."""
+    admin_fields: tuple[str, ...] = ()
+    """What only administrators see."""
 
     def routes(self) -> list[Route]:
         """Return the routes of the collection."""
@@ -77,7 +79,7 @@ class Collection(Generic[Row]):
         if self.plural == "security_groups":
             network.default_group(request.caller.project_id)
         rows = [row for row in self.table(network) if self.visible(row, request.caller, network)]
-        bodies = [body for body in (self.render(row, network) for row in rows) if _passes(body, request)]
+        bodies = [body for body in (self._shown(request, row) for row in rows) if _passes(body, request)]
         bodies, links = _page(request, _sorted(bodies, request), f"{self.plural}")
         chosen = request.query.get("fields")
         if chosen:
@@ -96,7 +98,7 @@ class Collection(Generic[Row]):
     def update(self, request: Request) -> Response:
         """Change a row."""
         _must_be_member(request)
-        row = self._mine(request)
+        row = self.mine(request)
         return self._answer(
             request, self.change(request, row, fields.json_object(request.json, self.singular))
         )
@@ -104,7 +106,7 @@ class Collection(Generic[Row]):
     def delete(self, request: Request) -> Response:
         """Delete a row."""
         _must_be_member(request)
-        self.remove(request, self._mine(request))
+        self.remove(request, self.mine(request))
         return Response(204)
 
     def tags(self, request: Request) -> Response:
@@ -132,19 +134,19 @@ class Collection(Generic[Row]):
 
     def add_tag(self, request: Request) -> Response:
         """Add one tag to a row."""
-        tags = self._tags(self._mine(request))
+        tags = self._tags(self.mine(request))
         self._set_tags(request, list(dict.fromkeys((*tags, request.args["tag"]))))
         return Response(201)
 
     def remove_tag(self, request: Request) -> Response:
         """Remove one tag of a row."""
         self.check_tag(request)
-        kept = [tag for tag in self._tags(self._mine(request)) if tag != request.args["tag"]]
+        kept = [tag for tag in self._tags(self.mine(request)) if tag != request.args["tag"]]
         self._set_tags(request, kept)
         return Response(204)
 
     def _set_tags(self, request: Request, tags: list[str]) -> None:
-        row: Any = self._mine(request)
+        row: Any = self.mine(request)
         self.table(request.cloud.network).put(row.id, replace(row, tags=tuple(tags)))
 
     def _tags(self, row: Any) -> tuple[str, ...]:
@@ -161,7 +163,7 @@ class Collection(Generic[Row]):
             )
         return row
 
-    def _mine(self, request: Request) -> Row:
+    def mine(self, request: Request) -> Row:
         """Return the row of the path, if the caller may change it."""
         row: Any = self.found(request)
         if not request.caller.owns(row.project_id):
@@ -172,7 +174,12 @@ class Collection(Generic[Row]):
         return found
 
     def _answer(self, request: Request, row: Row, status: int = 200) -> Response:
-        return Response(status, {self.singular: self.render(row, request.cloud.network)})
+        return Response(status, {self.singular: self._shown(request, row)})
+
+    def _shown(self, request: Request, row: Row) -> Json:
+        body = self.render(row, request.cloud.network)
+        hidden = () if request.caller.is_admin else self.admin_fields
+        return {name: value for name, value in body.items() if name not in hidden}
 
 
 def _must_be_member(request: Request) -> None:

@@ -4,7 +4,7 @@ import ipaddress
 from datetime import datetime
 
 from blazar_sandbox.fields import Json
-from blazar_sandbox.network.model import FixedIp, FloatingIp, Net, Port, SecurityGroup, Subnet
+from blazar_sandbox.network.model import FixedIp, FloatingIp, Net, Port, Router, SecurityGroup, Subnet
 from blazar_sandbox.network.state import Network
 
 
@@ -44,9 +44,9 @@ def net(row: Net, network: Network) -> Json:
         "availability_zones": ["nova"],
         "ipv4_address_scope": None,
         "ipv6_address_scope": None,
-        "provider:network_type": "flat" if row.external else "vxlan",
-        "provider:physical_network": "public" if row.external else None,
-        "provider:segmentation_id": None if row.external else 1,
+        "provider:network_type": row.network_type,
+        "provider:physical_network": row.physical_network,
+        "provider:segmentation_id": row.segmentation_id,
     }
     return body | _owner(row.project_id) | _standard(row.tags, row.created_at)
 
@@ -100,6 +100,23 @@ def port(row: Port, _network: Network) -> Json:
         "binding:vnic_type": "normal",
         "binding:profile": {},
         "binding:vif_details": {},
+    }
+    return body | _owner(row.project_id) | _standard(row.tags, row.created_at)
+
+
+def router(row: Router, _network: Network) -> Json:
+    """Return the JSON body of a router."""
+    body: Json = {
+        "id": row.id,
+        "name": row.name,
+        "description": row.description,
+        "admin_state_up": True,
+        "status": "ACTIVE",
+        "external_gateway_info": None,
+        "routes": [dict(route) for route in row.routes],
+        "availability_zone_hints": [],
+        "availability_zones": ["nova"],
+        "flavor_id": None,
     }
     return body | _owner(row.project_id) | _standard(row.tags, row.created_at)
 

@@ -11,9 +11,12 @@ from blazar_sandbox.api.network.collection import Collection
 from blazar_sandbox.errors import bad_request, conflict, forbidden, not_found
 from blazar_sandbox.fields import Json
 from blazar_sandbox.identity.access import Access
-from blazar_sandbox.network.model import FixedIp, FloatingIp, Net, Pool, Port, SecurityGroup, Subnet
-from blazar_sandbox.network.state import FLOATING, Network
+from blazar_sandbox.network.model import FixedIp, FloatingIp, Net, Pool, Port, Router, SecurityGroup, Subnet
+from blazar_sandbox.network.state import FLOATING, INTERFACE, Network, check_segment
 from blazar_sandbox.wsgi.request import Request
+from blazar_sandbox.wsgi.response import Response
+
+PROVIDER = ("provider:network_type", "provider:physical_network", "provider:segmentation_id")
 
 
 def _project(request: Request, body: Json) -> str:
@@ -40,6 +43,7 @@ def _admin_field(request: Request, body: Json, name: str) -> bool:
 
 def _make_net(request: Request, body: Json) -> Net:
     network = request.cloud.network
+    network_type, physical_network, segmentation_id = _provider(request, body)
     row = Net(
         str(uuid.uuid4()),
         fields.string_or_none(body, "name") or "",
@@ -48,9 +52,26 @@ def _make_net(request: Request, body: Json) -> Net:
         external=_admin_field(request, body, "router:external"),
         shared=_admin_field(request, body, "shared"),
         description=fields.string_or_none(body, "description") or "",
+        network_type=network_type,
+        physical_network=physical_network,
+        segmentation_id=segmentation_id,
     )
-    network.networks.put(row.id, row)
-    return row
+    return network.create_network(row)
+
+
+def _provider(request: Request, body: Json) -> tuple[str, str | None, int | None]:
+    """Return the segment that an administrator names; without a type, any one of type vxlan."""
+    for name in PROVIDER:
+        if body.get(name) is not None and not request.caller.is_admin:
+            raise forbidden(f"rule:create_network:{name} is disallowed by policy", "PolicyNotAuthorized")
+    network_type, physical_network = (fields.string_or_none(body, name) for name in PROVIDER[:2])
+    is_numbered = body.get(PROVIDER[2]) is not None
+    segmentation_id = fields.integer(body, PROVIDER[2], maximum=2**32 - 1) if is_numbered else None
+    if network_type is None and (physical_network is not None or is_numbered):
+        raise bad_request("Invalid input for operation: network_type required.", "InvalidInput")
+    network_type = network_type or "vxlan"
+    check_segment(network_type, physical_network, segmentation_id)
+    return network_type, physical_network, segmentation_id
 
 
 def _change_net(request: Request, row: Net, body: Json) -> Net:
@@ -66,16 +87,7 @@ def _change_net(request: Request, row: Net, body: Json) -> Net:
 
 
 def _remove_net(request: Request, row: Net) -> None:
-    network = request.cloud.network
-    if network.ports_in.count(row.id):
-        raise conflict(
-            f"Unable to complete operation on network {row.id}. There are one or more ports still in "
-            "use on the network.",
-            "NetworkInUse",
-        )
-    for key in network.subnets_of.keys(row.id):
-        network.subnets.drop(key)
-    network.networks.drop(row.id)
+    request.cloud.network.delete_network(row)
 
 
 def _sees_net(row: Net, caller: Access, _network: Network) -> bool:
@@ -207,12 +219,86 @@ def _change_port(request: Request, row: Port, body: Json) -> Port:
 
 
 def _remove_port(request: Request, row: Port) -> None:
-    if row.device_owner == FLOATING:
+    if row.device_owner in (FLOATING, INTERFACE):
         raise conflict(
-            f"Port {row.id} cannot be deleted directly via the port API: has device owner {FLOATING}.",
+            f"Port {row.id} cannot be deleted directly via the port API: has device owner "
+            f"{row.device_owner}.",
             "ServicePortInUse",
         )
     request.cloud.network.delete_port(row.id)
+
+
+# --- routers
+
+
+def _make_router(request: Request, body: Json) -> Router:
+    network = request.cloud.network
+    row = Router(
+        str(uuid.uuid4()),
+        fields.string_or_none(body, "name") or "",
+        _project(request, body),
+        network.clock.now(),
+        fields.string_or_none(body, "description") or "",
+    )
+    network.routers.put(row.id, row)
+    return row
+
+
+def _change_router(request: Request, row: Router, body: Json) -> Router:
+    routes = [fields.string_map({"route": each}, "route") for each in body.get("routes", row.routes)]
+    row = replace(
+        row,
+        name=body.get("name", row.name),
+        description=body.get("description", row.description),
+        routes=tuple(routes),
+    )
+    request.cloud.network.routers.put(row.id, row)
+    return row
+
+
+def _remove_router(request: Request, row: Router) -> None:
+    if request.cloud.network.interfaces(row):
+        raise conflict(f"Router {row.id} still has ports", "RouterInUse")
+    request.cloud.network.routers.drop(row.id)
+
+
+def add_interface(request: Request) -> Response:
+    """Add an interface to a router: the gateway of a subnet."""
+    network = request.cloud.network
+    router = ROUTERS.mine(request)
+    subnet = network.subnets.get(fields.string(request.json, "subnet_id"))
+    if subnet is None or not _sees_subnet(subnet, request.caller, network):
+        raise not_found(f"Subnet {request.json['subnet_id']} could not be found.", "SubnetNotFound")
+    return _interface(router, network.add_interface(router, subnet))
+
+
+def remove_interface(request: Request) -> Response:
+    """Remove an interface of a router, by its port or its subnet."""
+    network = request.cloud.network
+    router = ROUTERS.mine(request)
+    port_id, subnet_id = (fields.string_or_none(request.json, name) for name in ("port_id", "subnet_id"))
+    for port in network.interfaces(router):
+        if port.id == port_id or (port_id is None and port.fixed_ips[0].subnet_id == subnet_id):
+            network.remove_interface(router, port)
+            return _interface(router, port)
+    raise not_found(
+        f"Router {router.id} does not have an interface with id {port_id or subnet_id}",
+        "RouterInterfaceNotFound",
+    )
+
+
+def _interface(router: Router, port: Port) -> Response:
+    subnet_id = port.fixed_ips[0].subnet_id
+    body: Json = {
+        "id": router.id,
+        "tenant_id": router.project_id,
+        "project_id": router.project_id,
+        "network_id": port.network_id,
+        "port_id": port.id,
+        "subnet_id": subnet_id,
+        "subnet_ids": [subnet_id],
+    }
+    return Response(200, body)
 
 
 # --- floating IPs
@@ -301,10 +387,15 @@ FLOATING_IPS = Collection(
     _owned, _make_floating, _change_floating, _remove_floating,
 )  # fmt: skip
 
+ROUTERS = Collection(
+    "router", "routers", "Router", lambda network: network.routers, render.router,
+    _owned, _make_router, _change_router, _remove_router,
+)  # fmt: skip
+
 COLLECTIONS: tuple[Collection[Any], ...] = (
     Collection(
         "network", "networks", "Network", lambda network: network.networks, render.net,
-        _sees_net, _make_net, _change_net, _remove_net,
+        _sees_net, _make_net, _change_net, _remove_net, admin_fields=PROVIDER,
     ),
     Collection(
         "subnet", "subnets", "Subnet", lambda network: network.subnets, render.subnet,
@@ -314,6 +405,7 @@ COLLECTIONS: tuple[Collection[Any], ...] = (
         "port", "ports", "Port", lambda network: network.ports, render.port,
         _owned, _make_port, _change_port, _remove_port,
     ),
+    ROUTERS,
     FLOATING_IPS,
     Collection(
         "security_group", "security_groups", "Security group", lambda network: network.security_groups,

@@ -1,6 +1,6 @@
 """Neutron's route table."""
 
-from blazar_sandbox.api.network.resources import COLLECTIONS
+from blazar_sandbox.api.network.resources import COLLECTIONS, add_interface, remove_interface
 from blazar_sandbox.errors import not_found
 from blazar_sandbox.fields import Json
 from blazar_sandbox.wsgi.request import Request
@@ -9,6 +9,8 @@ from blazar_sandbox.wsgi.routing import Route
 
 _EXTENSIONS = (
     ("router", "Neutron L3 Router"),
+    ("provider", "Provider Network"),
+    ("extraroute", "Neutron Extra Route"),
     ("external-net", "Neutron external network"),
     ("security-group", "security-group"),
     ("quotas", "Quota management support"),
@@ -104,12 +106,13 @@ ROUTES = [
     Route("GET", "/v2.0/quotas/{id}/details", quota_details),
     Route("GET", "/v2.0/quotas/{id}/details.json", quota_details),
     Route("PUT", "/v2.0/quotas/{id}", quota),
+    Route("PUT", "/v2.0/routers/{id}/add_router_interface", add_interface),
+    Route("PUT", "/v2.0/routers/{id}/remove_router_interface", remove_interface),
     *(route for collection in COLLECTIONS for route in collection.routes()),
     *(
         _nothing(name)
         for name in (
             "agents",
-            "routers",
             "security-group-rules",
             "availability_zones",
             "segments",
