@@ -75,6 +75,14 @@ class MalformedRequirements(InvalidInput):
     template = "Malformed requirements {requirements}: {reason}"
 
 
+class InvalidRecurrence(InvalidInput):
+    """A recurrence that cannot be one of leases. It has no code of its own: it is InvalidInput on its way
+    between processes."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"Invalid recurrence: {reason}")
+
+
 class InvalidDate(InvalidInput):
     code = "invalid_date"
     template = "{date} is an invalid date. Required format: %Y-%m-%d %H:%M"
