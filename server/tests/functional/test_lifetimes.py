@@ -194,6 +194,14 @@ def test_a_host_of_the_buffer_is_given_to_no_request(at: Sandboxed) -> None:
     assert reserve(at, "10:00", "11:00").status_code == 201
 
 
+def test_before_the_buffer_a_property_may_be_called_so(at: Sandboxed) -> None:
+    told = at.send("PUT", f"{HOSTS}/1", "admin", json={"buffer": True}).json["host"]["buffer"]
+    assert told == at.send("GET", f"{HOSTS}/1", "admin").json["host"]["buffer"] == "True"
+    assert ask(at, "GET", f"{HOSTS}/1").json["host"]["buffer"] is False
+    after = at.send("PUT", f"{HOSTS}/1", "admin", json={"buffer": None})
+    assert (after.status_code, "buffer" in after.json["host"]) == (200, False)
+
+
 @pytest.mark.parametrize(
     "body",
     [{"buffer": True, "rack": "r1"}, {"buffer": True, "available_from": None}, {"buffer": "yes"}],

@@ -69,8 +69,11 @@ class HostView(TypedDict):
     ]
     buffer: NotRequired[
         Annotated[
-            bool,
-            Field(description="Whether it is kept for leases that lose others. From 1.15 on."),
+            bool | str,
+            Field(
+                description="Whether it is kept for leases that lose others. From 1.15 on; before, the text "
+                "of a property that is called so."
+            ),
         ]
     ]
     region: NotRequired[
