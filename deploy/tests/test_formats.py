@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from unit.containerfile import DEPLOY, ROOT
+from files.containerfile import DEPLOY, ROOT
 
 sys.path.append(str(ROOT / "client" / "compat"))
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from pathlib import Path
 
+from files.containerfile import DEPLOY, IMAGES, TARGETS
 from free_ports import free_port
 from process.conftest import eventually
-from unit.containerfile import DEPLOY, IMAGES, TARGETS
 
 from .page import ROOT
 from .site import HOST

@@ -1,4 +1,4 @@
-"""How many random examples a property test draws, and how long clients go on.
+"""How many random examples a property test draws, how long clients go on, and at which steps stories die.
 
 ``BLAZAR_TEST_EFFORT`` is ``quick`` (while one writes code), ``usual`` (CI) or ``thorough`` (before a
 release)."""
@@ -19,3 +19,9 @@ def examples(number: int) -> int:
 def seconds(number: float) -> float:
     """Return how long to go on with random work that takes ``number`` seconds before a release."""
     return number * {"quick": 0.1, "usual": 0.25, "thorough": 1.0}[EFFORT]
+
+
+def crash_steps(number: int) -> range:
+    """Return at which of ``number`` steps a story dies: at each, but at each third of a long one while one
+    writes code."""
+    return range(1, number + 1, 3 if EFFORT == "quick" and number > 30 else 1)

@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Callable
 
 import pytest
+from effort import crash_steps
 
 from blazar.domain.errors import BlazarError, CloudRefused, CloudUnavailable, NotFound
 from blazar.domain.lease.lease import LeaseStatus
@@ -34,8 +35,8 @@ def dies_at_each_step(
     act: Callable[[World, object], None],
     make: Callable[[], World] = World,
 ) -> list[World]:
-    """A world for every step of ``act``, in which the process died there, was started anew and got over its
-    claim."""
+    """A world for each of the steps of ``act``, in which the process died there, was started anew and got
+    over its claim."""
     counted = Steps()
     world = make()
     subject = prepare(world)
@@ -43,7 +44,7 @@ def dies_at_each_step(
     act(world, subject)
     assert counted.taken >= 2
     worlds = []
-    for step in range(1, counted.taken + 1):
+    for step in crash_steps(counted.taken):
         world = make()
         world.subject = prepare(world)
         armed(world, Steps(crash_at=step))

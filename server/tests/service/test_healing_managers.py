@@ -11,6 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from effort import crash_steps
 from sqlalchemy import event
 
 from blazar.adapters.db import SqlDatabase
@@ -54,7 +55,7 @@ def healed_world() -> tuple[World, list[Lease]]:
 
 
 def test_a_crash_at_any_step_is_healed_by_the_next_manager() -> None:
-    for crash_at in range(1, 200):
+    for crash_at in crash_steps(200):
         world, leases = healed_world()
         fail(world, "1", "4")
         world.advance(1)

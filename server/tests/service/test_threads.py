@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 import pytest
+from effort import EFFORT
 
 from blazar.domain.errors import CloudUnavailable, Stale
 from blazar.domain.lease.lease import LeaseStatus
@@ -34,6 +35,7 @@ FAILURES = [
     Stale(),
     CloudUnavailable(service="database", reason="away"),
 ]
+TRIED = FAILURES[::4] if EFFORT == "quick" else FAILURES
 
 
 class FailingDatabase:
@@ -119,7 +121,7 @@ def eventually(check: Callable[[], bool], what: str, seconds: float = 20) -> Non
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: type(failure).__name__)
+@pytest.mark.parametrize("failure", TRIED, ids=lambda failure: type(failure).__name__)
 @pytest.mark.parametrize(
     ("thread", "call"),
     [("event-loop", 1), ("event-loop", 2), ("event-loop", 3)] + [("relay", n) for n in range(1, 6)],
@@ -138,7 +140,7 @@ def test_the_loop_and_the_relay_survive_any_failure(
     assert place.health().works
 
 
-@pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: type(failure).__name__)
+@pytest.mark.parametrize("failure", TRIED, ids=lambda failure: type(failure).__name__)
 @pytest.mark.parametrize("call", [1, 2, 3])
 def test_the_heartbeat_survives_any_failure(place: Place, call: int, failure: Exception) -> None:
     """A start that lasts for several claims is finished, by the claim that it began with."""
