@@ -26,7 +26,7 @@ from datetime import datetime, timedelta
 import numpy as np
 import numpy.typing as npt
 
-from blazar.domain.calendar.arrays import MOST, Ints
+from blazar.domain.calendar.arrays import MOST, Ints, sorted_order
 from blazar.domain.calendar.snapshot import CalendarSnapshot
 from blazar.domain.lazy import lazy
 from blazar.domain.planning.budget import Budget, of_array
@@ -207,7 +207,7 @@ class _Loads:
         keys <<= self.bits
         keys[: len(index)] |= begin
         keys[len(index) :] |= end
-        self._order = np.argsort(keys)
+        self._order = sorted_order(keys)
         keys = keys[self._order]
         self._last = np.flatnonzero(_is_last(keys))
         self._place(keys[self._last])
@@ -247,17 +247,27 @@ class _WidenedLoads(_Loads):
     the margin, and where it leaves it."""
 
     def __init__(self, loads: _Loads, margin: int, minutes: int) -> None:
-        until = margin + minutes
         self.bits = loads.bits
         self._loads = loads
-        minute = np.concatenate((loads.minute - margin, loads.minute + margin))
-        resource = np.concatenate((loads.index, loads.index)) << self.bits
-        keys = np.sort(resource | np.clip(minute, margin, until))
-        self._place(keys[_is_last(keys) & (keys & ((1 << self.bits) - 1) < until)])
-        resource = self.index << self.bits
-        before = np.searchsorted(loads.keys, resource | (self.minute - margin), "right") - 1
-        self._first: Ints = np.maximum(before, np.searchsorted(loads.keys, resource))
-        last = np.searchsorted(loads.keys, resource | (self.minute + margin), "right") - 1
+        until = margin + minutes
+        keys = np.empty(2 * len(loads.minute), np.int64)
+        comes, leaves = keys.reshape(2, -1)
+        np.clip(loads.minute - margin, margin, until, out=comes)
+        np.minimum(loads.minute + margin, until, out=leaves)
+        keys.reshape(2, -1)[:] |= loads.index << self.bits
+        keys <<= 1
+        leaves |= 1  # the last bit tells which of the two it is
+        keys.sort(kind="stable")  # merges what is in order already
+        have_left = np.cumsum(keys & 1)
+        keys >>= 1
+        counts = np.flatnonzero(_is_last(keys) & (keys & ((1 << self.bits) - 1) < until))
+        have_left = have_left[counts]
+        self._place(keys[counts])
+        # The load that was there last before the margin still counts, if it is one of the same resource.
+        first_of_each = np.searchsorted(loads.keys, self.keys[self._first_of_each] >> self.bits << self.bits)
+        lengths = np.diff(np.append(self._first_of_each, len(self.keys)))
+        self._first: Ints = np.maximum(have_left - 1, np.repeat(first_of_each, lengths))
+        last = counts - have_left  # all others have come
         width = last - self._first + 1
         self._level: Ints = np.frexp(width.astype(np.float64))[1].astype(np.int64) - 1
         self._second: Ints = last - (1 << self._level) + 1
