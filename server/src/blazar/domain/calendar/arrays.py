@@ -25,8 +25,8 @@ def grown(array: npt.NDArray[Scalar], length: int, filler: object) -> npt.NDArra
 def sorted_order(keys: Ints) -> Ints:
     """Return the order that sorts keys, none of which is negative.
 
-    It takes 16 bits after the other, the lowest first, for which numpy has a radix sort: that costs some passes
-    over the keys, and half of what a comparison of the whole keys does."""
+    It takes 16 bits after the other, the lowest first, for which numpy has a radix sort: that costs some
+    passes over the keys, and half of what a comparison of the whole keys does."""
     order = np.argsort(keys.astype(np.uint16), kind="stable")
     bits = int(keys.max(initial=0)).bit_length()
     for shift in range(16, bits, 16):
