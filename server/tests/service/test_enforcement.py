@@ -161,7 +161,7 @@ def test_no_filter_is_asked_inside_of_a_transaction() -> None:
 
 
 def test_what_is_stored_is_what_was_asked_about() -> None:
-    """While the filter thinks, another request takes the host: the filter is asked about the next one."""
+    """While the filter thinks, another manager takes the host: the filter is asked about the next one."""
     ledger = Ledger()
     world = world_of(ledger)
     others: list[Lease] = []
@@ -169,7 +169,7 @@ def test_what_is_stored_is_what_was_asked_about() -> None:
     def overtake(proposal: Proposal) -> None:
         if not others:
             others.append(proposal.lease)
-            others.append(world.create("faster"))
+            others.append(world.beside().create("faster"))
 
     ledger.before = overtake
     lease = world.create("slower")

@@ -35,6 +35,7 @@ from blazar.domain.planning.planner import undecided
 from blazar.domain.resource import Allocation, Pool
 from blazar.domain.time import Interval
 from blazar.service.calendars import Calendars
+from blazar.service.contention import Intent
 from blazar.service.context import Caller
 from blazar.service.ids import new_id
 from blazar.service.metrics import NO_METRICS, Metrics
@@ -97,9 +98,11 @@ class Admission:
         interval: Interval,
         caller: Caller,
         given_up: Collection[str] = (),
+        intent: Intent | None = None,
     ) -> Plan:
         """Return the allocations of all reservations together in ``interval``. What the reservations
-        ``given_up`` have does not count, by their ids.
+        ``given_up`` have does not count, by their ids. A plan that is to be committed is stated in
+        ``intent``.
 
         Raises NotEnoughResources with the reason, TooLate after the caller's deadline, and InvalidInput where
         a new lease has more reservations than the operator allows."""
@@ -107,12 +110,16 @@ class Admission:
         if not requests:
             return Plan(interval)
         began = time.perf_counter()  # a duration, not a time of day
-        outcome = self._calendars.plan(requests, caller)
+        outcome = self._calendars.plan(requests, caller, intent)
         cause = str(outcome.cause) if isinstance(outcome, Shortage) else None
         self._metrics.planned(cause, time.perf_counter() - began)
         if isinstance(outcome, Shortage):
             raise self.refusal(reservations, outcome)
         return outcome
+
+    def intent(self) -> AbstractContextManager[Intent]:
+        """Plan and commit inside the block, as ``Calendars.intent`` says."""
+        return self._calendars.intent()
 
     def in_regions(
         self,

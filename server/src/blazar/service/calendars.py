@@ -12,7 +12,7 @@ import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypeVar
@@ -26,6 +26,7 @@ from blazar.domain.planning.plan import Plan, Shortage
 from blazar.domain.planning.planner import Allowance, plan, with_first_fit
 from blazar.domain.resource import Allocation, Pool
 from blazar.domain.time import Interval
+from blazar.service.contention import Contention, Intent
 from blazar.service.context import Caller
 from blazar.service.offer_expiry import OfferExpiry
 from blazar.service.ports import Clock, Database, UnitOfWork
@@ -68,6 +69,7 @@ class Calendars:
         requests: ShortRequests | None = None,
         expiry: OfferExpiry | None = None,
     ) -> None:
+        self._contention = Contention(clock)
         self._database = database
         self._expiry = expiry or OfferExpiry(database, clock)
         self._clock = clock
@@ -78,14 +80,21 @@ class Calendars:
         self._resident: dict[Pool, _Resident] = {}
         self._lock = threading.Lock()
 
-    def plan(self, requests: Mapping[Pool, PlanRequest], caller: Caller) -> Plan | Shortage:
+    def plan(
+        self, requests: Mapping[Pool, PlanRequest], caller: Caller, intent: Intent | None = None
+    ) -> Plan | Shortage:
         """Plan the demands of each pool: all or nothing. Before a shortage is told, the calendar is compared
-        with the database in full.
+        with the database in full. A plan that is to be committed is stated in ``intent``.
 
         Raises TooLate as soon as the caller does not wait for the answer any more, and ValueError without any
         request."""
         with self._turn(caller) as patience:
-            return self._plan(requests, self._allowance(caller, patience))
+            return self._plan_beside_others(requests, self._allowance(caller, patience), intent)
+
+    def intent(self) -> AbstractContextManager[Intent]:
+        """Plan and commit inside the block: the plans of other requests leave the resources aside until
+        then."""
+        return self._contention.intent()
 
     def examine(self, caller: Caller, examination: Callable[[Budget], Answer]) -> Answer:
         """Run a question about snapshots, in a turn of the caller's project, with the budget of a decision.
@@ -169,6 +178,22 @@ class Calendars:
         """Make the calendars of these pools resident, so that the first request needn't wait."""
         for pool in pools:
             self._of(pool).refreshed()
+
+    def _plan_beside_others(
+        self, requests: Mapping[Pool, PlanRequest], allowance: Allowance, intent: Intent | None
+    ) -> Plan | Shortage:
+        """Plan, and plan once more where another request has stated meanwhile what this plan takes."""
+        for _ in range(2):
+            contended = self._contention.contended()
+            beside = {pool: replace(each, contended=contended) for pool, each in requests.items()}
+            outcome = self._plan(beside, allowance)
+            if (
+                intent is None
+                or isinstance(outcome, Shortage)
+                or intent.state(outcome.generations, contended)
+            ):
+                break
+        return outcome
 
     def _plan(self, requests: Mapping[Pool, PlanRequest], allowance: Allowance) -> Plan | Shortage:
         plans: list[Plan] = []

@@ -47,7 +47,9 @@ class Attempt:
         budget.spend(of_array(window.size + window.rows))
         self.capacity = Capacity(calendar.columns, window, candidates)
         self._cautious = Capacity(calendar.columns, window, candidates, cautious=True)
-        self._preference = Preference(request.order, calendar.rank, request.seed)
+        indexes = map(calendar.index_of, request.contended)
+        contended = [index for index in indexes if index is not None]
+        self._preference = Preference(request.order, calendar.rank, request.seed, contended)
         self._needed = [candidate.needed for candidate in candidates]
 
     def choices(self) -> list[Choice] | None:

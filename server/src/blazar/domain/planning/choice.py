@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from blazar.domain.calendar.arrays import Ints
@@ -15,18 +17,22 @@ _COUNTED = 2**31 - 1
 class Preference:
     """The order in which resources are taken; it is the same for the whole request."""
 
-    def __init__(self, order: Order, rank: Ints, seed: int | None) -> None:
+    def __init__(self, order: Order, rank: Ints, seed: int | None, contended: Sequence[int] = ()) -> None:
+        """The indexes ``contended`` come last."""
         self._packed = order is Order.PACKED
         self._rank = rank if self._packed else np.random.default_rng(seed).permutation(len(rank))
+        self._last: Ints | None = None
+        if contended:
+            self._last = np.zeros(len(rank), np.int64)
+            self._last[list(contended)] = 1 << 53
 
     def keys(self, indexes: Ints, units: Ints, used: Mask, whole: bool) -> Ints:
         """Return numbers that sort ``indexes``; ``units`` and ``used`` are given for all indexes."""
-        if whole or not self._packed:
-            ranks: Ints = self._rank[indexes]
-            return ranks
-        unused = np.where(used[indexes], 0, 1 << 52)
-        keys: Ints = unused | (np.minimum(units[indexes], _COUNTED) << 20) | self._rank[indexes]
-        return keys
+        keys: Ints = self._rank[indexes]
+        if not whole and self._packed:
+            unused = np.where(used[indexes], 0, 1 << 52)
+            keys = unused | (np.minimum(units[indexes], _COUNTED) << 20) | keys
+        return keys if self._last is None else keys | self._last[indexes]
 
 
 def choose(

@@ -100,6 +100,8 @@ class PlanRequest:
     seed: int | None = None
     given_up: frozenset[str] = frozenset()
     """The ids of reservations that the lease gives up by the same change."""
+    contended: frozenset[str] = frozenset()
+    """The ids of resources that others are about to take: they are chosen where no others will do."""
 
     @property
     def replaced(self) -> list[str]:

@@ -14,6 +14,7 @@ from blazar.domain.planning.plan import Plan
 from blazar.domain.time import HORIZON, floor_minute
 from blazar.service.admission import Admission, with_allocations
 from blazar.service.commands import ByDuration, ClaimByWish, CreateLease, PriorityWish, RequestKey
+from blazar.service.contention import Intent
 from blazar.service.context import Caller
 from blazar.service.enforcement import Enforcement
 from blazar.service.ids import new_id
@@ -212,9 +213,13 @@ class LeaseCreation:
         now = self._clock.now()
 
         def attempt() -> Lease:
+            with self._admission.intent() as intent:
+                return reserve(intent)
+
+        def reserve(intent: Intent) -> Lease:
             try:
                 asked = self.in_regions(lease, by_duration, caller)
-                plan, room = self._placement(asked, by_duration, caller, displaces)
+                plan, room = self._placement(asked, by_duration, caller, displaces, intent)
                 planned = placed(asked, plan, now)
                 events = change.moved_events(draft, plan.interval, None, now, new_id)
                 check.check(None, replace(planned, events=events))
@@ -238,12 +243,17 @@ class LeaseCreation:
         return self._admission.until_committed(attempt, caller.deadline)
 
     def _placement(
-        self, lease: Lease, by_duration: ByDuration | None, caller: Caller, displaces: bool
+        self,
+        lease: Lease,
+        by_duration: ByDuration | None,
+        caller: Caller,
+        displaces: bool,
+        intent: Intent | None = None,
     ) -> tuple[Plan, RoomMade | Displacement | None]:
         """Return the plan as ``plan`` does. Where there is not enough, room is made; where that will not do,
         others may give way."""
         try:
-            return self.plan(lease, by_duration, caller), None
+            return self.plan(lease, by_duration, caller, intent), None
         except NotEnoughResources:
             # A lease that starts as early as can be was planned at all starts.
             is_dated = by_duration is None or not by_duration.earliest
@@ -259,12 +269,14 @@ class LeaseCreation:
                 raise
             return displacement.plan, displacement
 
-    def plan(self, lease: Lease, by_duration: ByDuration | None, caller: Caller) -> Plan:
+    def plan(
+        self, lease: Lease, by_duration: ByDuration | None, caller: Caller, intent: Intent | None = None
+    ) -> Plan:
         """Return the plan at the lease's dates, or at the earliest ones that do. Raises NotEnoughResources,
         and QuotaExceeded or UsageRefused where these allow no start."""
         latest = self._latest(by_duration)
         if latest is None:
-            return self._admission.plan(lease.reservations, lease.interval, caller)
+            return self._admission.plan(lease.reservations, lease.interval, caller, intent=intent)
         objections = self._objections.of(lease, caller)
         return self._admission.earliest(lease, latest, objections, caller)
 
