@@ -58,6 +58,7 @@ from blazar.service.ports import ClaimedEvent, Database, Flavor, Subnet, UnitOfW
 from blazar.service.ports.enforcement import UsageFilter
 from blazar.service.ports.kind import Dependencies
 from blazar.service.quotas import QuotaSettings
+from blazar.service.series import SeriesSettings
 from blazar.service.usage_reports import UsageReports
 from blazar.service.use_cases import UseCases
 
@@ -153,7 +154,9 @@ class World:
         displacement: DisplacementSettings | None = None,
         metrics: Metrics = NO_METRICS,
         late_binding: LateBindingSettings | None = None,
+        series: SeriesSettings | None = None,
     ) -> None:
+        self.series_settings = series
         self.late_binding_settings = late_binding
         self.displacement_settings = displacement
         self.metrics = metrics
@@ -220,7 +223,9 @@ class World:
             displacement=self.displacement_settings,
             late_binding=self.late_binding_settings,
             metrics=self.metrics,
+            series=self.series_settings,
         )
+        self.series = use_cases.series
         self.waitlist = use_cases.waitlist
         self.quotas = use_cases.quotas
         self.leases = use_cases.leases

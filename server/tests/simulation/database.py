@@ -56,6 +56,7 @@ REPOSITORIES = (
     "maintenances",
     "subscriptions",
     "feeds",
+    "series",
 )
 Key = tuple[str, Any]
 

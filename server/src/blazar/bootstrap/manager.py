@@ -27,6 +27,7 @@ from blazar.bootstrap.settings import (
     lease_settings,
     offer_settings,
     planning_settings,
+    series_settings,
     subscription_settings,
     wait_settings,
     webhook_settings,
@@ -150,6 +151,7 @@ class Manager:
                     self._forget_cancelled,
                     self._forget_usage,
                     self._forget_mails,
+                    self._forget_series,
                 ]
             ),
             Expiring(expiry),
@@ -193,6 +195,7 @@ class Manager:
             feed_settings(conf),
             late_binding_settings(conf, kinds),
             mail,
+            series_settings(conf),
         )
         look = timedelta(seconds=conf.manager.waitlist_look_seconds)
         promoting = Promoting(database, self.use_cases.waitlist, clock, look, metrics)
@@ -238,6 +241,9 @@ class Manager:
 
     def _forget_cancelled(self) -> None:
         self.use_cases.feeds.forget_cancelled()
+
+    def _forget_series(self) -> None:
+        self.use_cases.series.forget()
 
     def _forget_usage(self) -> None:
         self.use_cases.usage.forget(self._usage_kept)

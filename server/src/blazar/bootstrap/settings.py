@@ -22,6 +22,7 @@ from blazar.service.leases import (
 )
 from blazar.service.offers import OfferSettings
 from blazar.service.ports.kind import Kinds
+from blazar.service.series import SeriesSettings
 from blazar.service.subscriptions import SubscriptionSettings
 
 
@@ -123,6 +124,15 @@ def subscription_settings(conf: cfg.ConfigOpts) -> SubscriptionSettings:
 def feed_settings(conf: cfg.ConfigOpts) -> FeedSettings:
     own = conf.feeds
     return FeedSettings(own.enabled, own.max_per_user, timedelta(days=own.past_days), own.max_leases)
+
+
+def series_settings(conf: cfg.ConfigOpts) -> SeriesSettings:
+    kept = conf.database.retention_days
+    return SeriesSettings(
+        conf.series.max_occurrences,
+        timedelta(days=conf.series.horizon_days),
+        timedelta(days=kept) if kept else None,
+    )
 
 
 def engine_settings(conf: cfg.ConfigOpts) -> EngineSettings:

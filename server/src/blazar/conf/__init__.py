@@ -24,6 +24,7 @@ from blazar.conf import (
     nova,
     physical_host,
     quota,
+    series,
     subscriptions,
     tracing,
 )
@@ -43,6 +44,7 @@ MODULES = (
     nova,
     physical_host,
     quota,
+    series,
     subscriptions,
     tracing,
 )

@@ -184,6 +184,13 @@ class SubscriptionNotFound(NotFound):
     template = "There is no subscription {subscription}."
 
 
+class SeriesNotFound(NotFound):
+    """No series has this id. What the caller may not see is answered in the same words."""
+
+    code = "series_not_found"
+    template = "There is no series {series}."
+
+
 class FeedNotFound(NotFound):
     """No feed has this id, or this address. What the caller may not see is answered in the same words, and
     so is an address that was revoked."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -221,6 +221,15 @@ class Admission:
     def committed(self, plan: Plan, lease: Lease) -> None:
         """Tell the calendars that a new lease is stored as planned."""
         self._calendars.committed(plan.generations, lease.allocations)
+
+    def committed_together(self, generations: Mapping[str, int], leases: Iterable[Lease]) -> None:
+        """Tell the calendars that new leases are stored by one commit, which compared these generations."""
+        self._calendars.committed(generations, [each for lease in leases for each in lease.allocations])
+
+    @property
+    def cleaning(self) -> timedelta:
+        """Return how long a resource is kept free between two leases."""
+        return self._settings.cleaning
 
     def require_few(self, number: int) -> None:
         """Raise InvalidInput where a lease may not have so many reservations."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from enum import Enum
 from typing import Any
 
 from blazar.domain.lease.priority import Priority
+from blazar.domain.series import OnConflict
 from blazar.domain.subscription import CapacityCondition, LeaseEvent
 
 
@@ -110,6 +111,33 @@ class UpdateSubscription:
     events: tuple[LeaseEvent, ...] | Unset = UNSET
     resume: bool = False
     renew_secret: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSeries:
+    """Make leases by a rule of RFC 5545: one for each of its days that is no exception, at the local time of
+    ``start`` in a zone."""
+
+    id: str
+    """Chosen by the caller, who may have to ask twice."""
+    name: str
+    start: datetime
+    length: datetime | timedelta
+    """The end of the first one, or the duration of all."""
+    reservations: tuple[ReservationRequest, ...]
+    rule: str
+    time_zone: str
+    exceptions: tuple[date, ...] = ()
+    on_conflict: OnConflict = OnConflict.REFUSE
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateSeries:
+    """Cancel occurrences that have not started: those of some days, and those after a last day."""
+
+    name: str | Unset = UNSET
+    exceptions: tuple[date, ...] = ()
+    last_day: date | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from blazar.domain.lease.lease import Lease
 from blazar.domain.lease.maintenance import Lifetime, Maintenance
 from blazar.domain.lease.offer import Offer
 from blazar.domain.lease.utilization import Utilization
+from blazar.domain.series import Series
 from blazar.domain.subscription import Subscription
 from blazar.service.availability import Availability
 from blazar.service.capacity import CapacityQuestion, CapacityReport
@@ -25,6 +26,7 @@ from blazar.service.commands import (
     CreateFeed,
     CreateLease,
     CreateMaintenance,
+    CreateSeries,
     CreateSubscription,
     PriorityWish,
     RequestKey,
@@ -32,6 +34,7 @@ from blazar.service.commands import (
     SetLifetime,
     UpdateLease,
     UpdateMail,
+    UpdateSeries,
     UpdateSubscription,
 )
 from blazar.service.context import Caller
@@ -44,6 +47,7 @@ from blazar.service.maintenances import LifetimeDecision, MaintenanceDecision
 from blazar.service.pages import ResourcePage
 from blazar.service.ports import LeasePage, LeaseQuery, ListPage
 from blazar.service.quotas import LimitUse, Quota, QuotaList
+from blazar.service.series import SeriesDetails
 from blazar.service.services import ServiceState
 from blazar.service.subscriptions import NewSubscription, StreamPage
 from blazar.service.timeline import Timeline, TimelineQuestion
@@ -378,6 +382,42 @@ class SubscriptionsInterface(Protocol):
         ...
 
 
+class SeriesInterface(Protocol):
+    @call_options(needs_token=True, once=True)
+    def create(
+        self,
+        command: CreateSeries,
+        caller: Caller,
+        key: RequestKey | None = None,
+        claim_by: ClaimByWish | None = None,
+        priority: PriorityWish | None = None,
+    ) -> SeriesDetails:
+        """Return the new series with its leases, or the one that the same request has created before: the one
+        with the command's id, or with the key. Raises InvalidRecurrence, KeyReused, and what a create of one
+        of the leases raises."""
+        ...
+
+    def get(self, series_id: str) -> SeriesDetails:
+        """Return the series with those of its leases that are there. Raises SeriesNotFound."""
+        ...
+
+    def list(self, project_id: str | None, page: ResourcePage) -> Sequence[Series]:
+        """Return a page of the series of a project, or of all where that is None, in the order of their
+        ids."""
+        ...
+
+    @call_options(once=True)
+    def update(self, series_id: str, command: UpdateSeries, caller: Caller) -> SeriesDetails:
+        """Cancel what the command says. Raises SeriesNotFound, InvalidInput, InvalidStatus."""
+        ...
+
+    @call_options(once=True)
+    def delete(self, series_id: str, caller: Caller, keeps_started: bool = False) -> None:
+        """Remove the series, and delete its leases that are not over; with ``keeps_started`` those that have
+        not started. Raises SeriesNotFound."""
+        ...
+
+
 class FeedsInterface(Protocol):
     @call_options(repeatable=False, once=True)
     def create(self, command: CreateFeed, caller: Caller) -> Feed:
@@ -511,6 +551,7 @@ INTERFACES: Mapping[str, type] = {
     "lifetimes": LifetimesInterface,
     "buffers": BuffersInterface,
     "subscriptions": SubscriptionsInterface,
+    "series": SeriesInterface,
     "feeds": FeedsInterface,
     "mail": MailInterface,
     "quotas": QuotasInterface,

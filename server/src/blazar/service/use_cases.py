@@ -41,6 +41,10 @@ from blazar.service.ports.kind import Dependencies, Extension, pools_of
 from blazar.service.preparation import Preparation
 from blazar.service.private_properties import PrivateProperties
 from blazar.service.quotas import Quotas, QuotaSettings, QuotaUseCases
+from blazar.service.series import SeriesSettings, SeriesUseCases
+from blazar.service.series.cancel import SeriesCancellation
+from blazar.service.series.create import SeriesCreation
+from blazar.service.series.store import SeriesStore
 from blazar.service.services import Services
 from blazar.service.subscriptions import Subscriptions, SubscriptionSettings
 from blazar.service.timeline import TimelineUseCases
@@ -79,6 +83,7 @@ class UseCases:
         feeds: FeedSettings | None = None,
         late_binding: LateBindingSettings | None = None,
         mail: MailPlan = NO_MAIL,
+        series: SeriesSettings | None = None,
     ) -> None:
         database, cloud = dependencies.database, dependencies.cloud
         kinds, clock = dependencies.kinds, dependencies.clock
@@ -146,6 +151,17 @@ class UseCases:
         self.capacity_watch = CapacityWatch(database, capacity.least, clock)
         self.feeds = Feeds(database, kinds, clock, feeds or FeedSettings())
         self.usage = UsageUseCases(database, clock)
+        series = series or SeriesSettings()
+        kept = SeriesStore(database, kinds, clock, quotas, reports)
+        self.series = SeriesUseCases(
+            kept,
+            SeriesCreation(kept, leases.creation, admission, preparation, enforcement, clock, nudge, series),
+            SeriesCancellation(kept, leases.store, leases.deletion, admission),
+            lambda: leases.settings,
+            database,
+            clock,
+            series,
+        )
         self._nouns = {
             "leases": self.leases,
             "health": self.health,
@@ -158,6 +174,7 @@ class UseCases:
             "subscriptions": Subscriptions(
                 database, kinds, clock, subscriptions or SubscriptionSettings(), capacity.get
             ),
+            "series": self.series,
             "feeds": self.feeds,
             "mail": MailChoices(database, clock, mail),
             "services": Services(database, clock),

@@ -47,6 +47,7 @@ def of_lease(lease: Lease) -> Columns:
         "waiting": None if lease.waiting is None else _of_waiting(lease.waiting),
         "claim_by": None if lease.claim_by is None else _of_claim_by(lease.claim_by),
         "priority": None if lease.priority is Priority.NORMAL else lease.priority.value,
+        "series_id": lease.series_id,
     }
 
 
@@ -192,6 +193,7 @@ def to_lease(row: Row[Any], reservations: tuple[Reservation, ...], events: tuple
         claim_by=None if row.claim_by is None else to_claim_by(row.claim_by),
         leaving=leaving,
         priority=to_priority(row.priority),
+        series_id=row.series_id,
     )
 
 
@@ -279,6 +281,7 @@ class ListedReader:
             waiting=None if row.waiting is None else to_waiting(json.loads(row.waiting)),
             claim_by=None if row.claim_by is None else to_claim_by(json.loads(row.claim_by)),
             priority=to_priority(row.priority),
+            series_id=row.series_id,
         )
 
     def reservation(self, row: Row[Any]) -> Reservation:

@@ -85,6 +85,7 @@ leases = _table(
     Column("waiting", Json),  # what a waiting lease needs to be planned again; else NULL
     Column("claim_by", Json),  # how soon it has to be used; NULL where it need not be
     Column("priority", String(16)),  # its class; NULL for the normal one
+    Column("series_id", String(36)),  # the series that has made it, which may be gone
     _created(),
     _updated(),
     Index(None, "project_id", "created_at", "id"),
@@ -331,6 +332,29 @@ mail_choices = _table(
     Column("user_id", String(255), primary_key=True),
     Column("events", Json),  # NULL for what the operator has told
     Column("is_daily", Boolean, nullable=False),
+)
+
+# What leases that recur have in common. No foreign key: a lease outlives its series.
+series = _table(
+    "series",
+    _id(),
+    Column("name", String(255), nullable=False),
+    Column("user_id", String(255), nullable=False),
+    Column("project_id", String(255), nullable=False),
+    Column("rule", Text, nullable=False),
+    Column("time_zone", String(255), nullable=False),
+    Column("on_conflict", String(16), nullable=False),
+    Column("occurrences", Json, nullable=False),
+    Column("exceptions", Json, nullable=False),
+    Column("ends_at", UtcDateTime, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("request_key", String(255)),  # what its client has given to the request that has made it
+    Column("fingerprint", String(64)),
+    _created(),
+    _updated(),
+    UniqueConstraint("project_id", "request_key"),
+    Index(None, "project_id", "id"),
+    Index(None, "ends_at"),
 )
 
 # Calendars of leases, each read at an address with a secret in it, of which only the hash is here.

@@ -18,6 +18,7 @@ from blazar.adapters.db.presences import SqlPresences
 from blazar.adapters.db.quotas import SqlQuotas
 from blazar.adapters.db.reports import SqlReports
 from blazar.adapters.db.resources import SqlResources
+from blazar.adapters.db.series import SqlSeries
 from blazar.adapters.db.subscriptions import SqlSubscriptions
 from blazar.adapters.db.utilizations import SqlUtilizations
 from blazar.adapters.db.waitlist import SqlWaitlist
@@ -40,6 +41,7 @@ class SqlUnitOfWork:
         self.presences = SqlPresences(connection)
         self.quotas = SqlQuotas(connection)
         self.subscriptions = SqlSubscriptions(connection, self.quotas)
+        self.series = SqlSeries(connection)
         self.feeds = SqlFeeds(connection, self.quotas)
         self.waitlist = SqlWaitlist(connection, self.quotas)
         self.utilizations = SqlUtilizations(connection)

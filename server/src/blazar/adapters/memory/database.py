@@ -21,6 +21,7 @@ from blazar.adapters.memory.presences import MemoryPresences
 from blazar.adapters.memory.quotas import MemoryQuotas
 from blazar.adapters.memory.reports import MemoryReports
 from blazar.adapters.memory.resources import MemoryResources
+from blazar.adapters.memory.series import MemorySeries
 from blazar.adapters.memory.state import State
 from blazar.adapters.memory.subscriptions import MemorySubscriptions
 from blazar.adapters.memory.utilizations import MemoryUtilizations
@@ -47,6 +48,7 @@ class MemoryUnitOfWork:
         self.presences = MemoryPresences(state)
         self.quotas = MemoryQuotas(state)
         self.subscriptions = MemorySubscriptions(state)
+        self.series = MemorySeries(state)
         self.feeds = MemoryFeeds(state)
         self.waitlist = MemoryWaitlist(state)
         self.utilizations = MemoryUtilizations(state)

@@ -15,6 +15,7 @@ from blazar.domain.lease.utilization import Utilization
 from blazar.domain.mail import MailChoice
 from blazar.domain.quota import Use
 from blazar.domain.resource import Allocation, Registration
+from blazar.domain.series import Series
 from blazar.domain.subscription import Subscription
 from blazar.service.ports import KeptKey, MailItem, Notification, Presence, PropertyRecord, Report
 
@@ -63,6 +64,14 @@ class HeldFeed:
 
     feed: Feed
     secret_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class HeldSeries:
+    """A series, and the key of the request that has made it: its name and fingerprint."""
+
+    series: Series
+    key: tuple[str, str] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +136,7 @@ class State:
     subscriptions: dict[str, HeldLane] = field(default_factory=dict)  # by id
     messages: dict[int, HeldMessage] = field(default_factory=dict)  # to subscribers, by id
     last_message: int = 0
+    series: dict[str, HeldSeries] = field(default_factory=dict)  # by id
     feeds: dict[str, HeldFeed] = field(default_factory=dict)  # by id
     cancelled: dict[str, CancelledLease] = field(default_factory=dict)  # deleted leases by id
     utilizations: dict[str, Utilization] = field(default_factory=dict)  # by reservation
@@ -179,6 +189,7 @@ class State:
             subscriptions=dict(self.subscriptions),
             messages=dict(self.messages),
             last_message=self.last_message,
+            series=dict(self.series),
             feeds=dict(self.feeds),
             cancelled=dict(self.cancelled),
             utilizations=dict(self.utilizations),

@@ -170,6 +170,8 @@ class Lease:
     """What was removed from it and may still have something in the cloud: these are no longer its
     reservations. All of them are LEAVING. See ``domain.lease.leaving``."""
     priority: Priority = Priority.NORMAL
+    series_id: str | None = None
+    """The series that has made it, which may be deleted since."""
 
     def event(self, event_type: EventType) -> Event | None:
         return next((event for event in self.events if event.event_type is event_type), None)

@@ -45,8 +45,8 @@ from blazar.service.usage_reports import UsageReports
 class Leases:
     """The use cases of leases. ``nudge`` wakes the event engine after a commit that gives it work.
 
-    The use cases of offers share ``store``, ``creation`` and ``confirmation``, those of explanations
-    ``changes``."""
+    The use cases of offers share ``store``, ``creation`` and ``confirmation``, those of series
+    ``store``, ``creation`` and ``deletion``, those of explanations ``changes``."""
 
     def __init__(
         self,
@@ -66,10 +66,10 @@ class Leases:
         metrics: Metrics = NO_METRICS,
     ) -> None:
         self.store = LeaseStore(database, kinds, clock, quotas, reports)
-        self._deletion = LeaseDeletion(self.store, admission, clock, nudge)
+        self.deletion = LeaseDeletion(self.store, admission, clock, nudge)
         objections = Objections(database, kinds, clock, enforcement, quotas)
         self.confirmation = LeaseConfirmation(
-            self.store, admission, preparation, self._deletion, kinds, clock, nudge
+            self.store, admission, preparation, self.deletion, kinds, clock, nudge
         )
         wait = LeaseWait(self.store, admission, clock, waiting)
         self.creation = LeaseCreation(
@@ -188,7 +188,7 @@ class Leases:
         )
 
     def delete(self, lease_id: str, caller: Caller, revisions: tuple[int, ...] | None = None) -> None:
-        self._deletion.delete(lease_id, caller, self.settings, Precondition(revisions))
+        self.deletion.delete(lease_id, caller, self.settings, Precondition(revisions))
 
     def begin_deletion(self, lease_id: str, caller: Caller) -> bool:
-        return self._deletion.begin(lease_id, caller, Precondition(None))
+        return self.deletion.begin(lease_id, caller, Precondition(None))

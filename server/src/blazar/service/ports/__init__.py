@@ -72,6 +72,7 @@ from blazar.service.ports.mails import (
 from blazar.service.ports.maintenances import MaintenanceRepository
 from blazar.service.ports.offers import OfferRepository
 from blazar.service.ports.quotas import QuotaRepository
+from blazar.service.ports.series import SeriesRepository
 from blazar.service.ports.subscriptions import (
     FailedAttempt,
     KeptMessage,
@@ -157,6 +158,7 @@ __all__ = [
     "ReportRepository",
     "ReportType",
     "ResourceRepository",
+    "SeriesRepository",
     "Server",
     "ServerDetails",
     "ServerGroup",

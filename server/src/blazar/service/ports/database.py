@@ -20,6 +20,7 @@ from blazar.service.ports.mails import MailRepository
 from blazar.service.ports.maintenances import MaintenanceRepository
 from blazar.service.ports.offers import OfferRepository
 from blazar.service.ports.quotas import QuotaRepository
+from blazar.service.ports.series import SeriesRepository
 from blazar.service.ports.subscriptions import SubscriptionRepository
 from blazar.service.ports.utilizations import UtilizationRepository
 from blazar.service.ports.waitlist import WaitlistRepository
@@ -630,6 +631,8 @@ class UnitOfWork(Protocol):
     def quotas(self) -> QuotaRepository: ...
     @property
     def subscriptions(self) -> SubscriptionRepository: ...
+    @property
+    def series(self) -> SeriesRepository: ...
     @property
     def feeds(self) -> FeedRepository: ...
     @property

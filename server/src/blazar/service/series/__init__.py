@@ -1,0 +1,6 @@
+"""The use cases of series: make, show, change and cancel leases that recur, one module per story."""
+
+from blazar.service.series.settings import SeriesSettings
+from blazar.service.series.use_cases import SeriesDetails, SeriesUseCases
+
+__all__ = ["SeriesDetails", "SeriesSettings", "SeriesUseCases"]
