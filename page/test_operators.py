@@ -72,6 +72,21 @@ def test_usage_is_told_by_project(enter: Enter, site: Site) -> None:
     expect(row.get_by_role("meter")).to_have_count(1)
 
 
+def test_usage_is_told_over_time(enter: Enter, site: Site) -> None:
+    made = site.create("alt", "over since", "now", 5)
+    started(site, "over since", "alt")
+    assert site.user("alt").call("DELETE", f"/leases/{made['id']}").status_code == 204
+    told = page_of(enter)
+    row = told.get_by_role("group", name="Over time, Promised").get_by_role("row", name="Hosts")
+    bars = row.get_by_role("img")
+    periods = re.compile(r"^(from [^;]+: [\d.]+ promised, [\d.]+ used(; |$)){12}$")
+    expect(bars).to_have_attribute("aria-label", periods)
+    weeks = bars.get_attribute("aria-label")
+    told.get_by_label("Time back").select_option("12 days")
+    expect(bars).not_to_have_attribute("aria-label", str(weeks))
+    expect(bars).to_have_attribute("aria-label", periods)
+
+
 def test_what_is_reserved_is_told_over_time(enter: Enter) -> None:
     told = page_of(enter)
     hosts = told.get_by_role("row").filter(has_text=re.compile("^hosts.*of 8"))

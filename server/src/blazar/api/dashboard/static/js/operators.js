@@ -9,11 +9,15 @@ import { kindName, text } from "./texts.js";
 
 /** The times ahead of which the use is told. @type {[import("./texts.js").Key, number][]} */
 const SPANS = [["day", DAY], ["week", 7 * DAY], ["fourWeeks", 28 * DAY], ["quarter", 91 * DAY], ["year", 365 * DAY]];
+/** The lengths of the periods for which the past is told, as many as PERIODS. @type {[import("./texts.js").Key, number][]} */
+const PAST = [["pastDays", DAY], ["pastWeeks", 7 * DAY], ["pastMonths", 30 * DAY]];
+const PERIODS = 12;
 const MOST_PROJECTS = 50;
 const PAGE = 1000;
 const PLOT = { width: 220, height: 34 };
 
 /** @typedef {{ at: number, total: number, reserved: number }} Step */
+/** @typedef {{ from: number, promised: number, used: number }} Period hours that were promised, and used of them */
 
 export class OperatorsPage extends HTMLElement {
   /**
@@ -34,10 +38,18 @@ export class OperatorsPage extends HTMLElement {
       this._utilisation.replaceChildren();
       this._tell(this._utilisation, () => this._readUtilisation());
     });
+    this._period = 7 * DAY;
+    const lengths = Object.fromEntries(PAST.map(([key, length]) => [String(length), text(key)]));
+    const period = choice(lengths, String(this._period), (value) => {
+      this._period = Number(value);
+      this._past.replaceChildren();
+      this._tell(this._past, () => this._readPast());
+    });
     this._health = element("div");
     this._managers = element("div");
     this._utilisation = element("div");
     this._usage = element("div");
+    this._past = element("div");
     this._projects = element("div");
     this._maintenances = element("div");
     this._content = element(
@@ -51,6 +63,7 @@ export class OperatorsPage extends HTMLElement {
       section("maintenances", this._maintenances),
       section("projects", this._projects),
       section("usage", this._usage),
+      section("past", labelled(text("timeBack"), period), this._past),
     );
   }
 
@@ -70,6 +83,7 @@ export class OperatorsPage extends HTMLElement {
       this.refresh(),
       this._tell(this._projects, () => this._readProjects()),
       this._tell(this._usage, () => this._readUsage()),
+      this._tell(this._past, () => this._readPast()),
     ]);
   }
 
@@ -178,6 +192,27 @@ export class OperatorsPage extends HTMLElement {
     return [wide(["project", "kind", "promised", "used", "unused", "noShows", "usedPart"], rows)];
   }
 
+  async _readPast() {
+    const length = this._period;
+    const end = Math.ceil(Date.now() / MINUTE) * MINUTE;
+    const starts = Array.from({ length: PERIODS }, (_, at) => end - (PERIODS - at) * length);
+    const reports = await Promise.all(
+      starts.map((from) => this._api.get("usage", { start_date: wire(from), end_date: wire(from + length), group_by: "none" })),
+    );
+    const kinds = new Set(reports.flatMap(({ usage }) => usage.rows.map((/** @type {any} */ row) => row.resource_type)));
+    if (!kinds.size) return [element("p", { class: "quiet" }, text("noUsage"))];
+    const rows = [...kinds].sort().map((kind) => {
+      const found = reports.map(({ usage }) => usage.rows.find((/** @type {any} */ row) => row.resource_type === kind));
+      /** @type {Period[]} */
+      const periods = starts.map((from, at) => ({ from, promised: found[at]?.promised_hours ?? 0, used: found[at]?.used_hours ?? 0 }));
+      const [promised, used, unknown] = ["promised_hours", "used_hours", "unknown_hours"].map((name) =>
+        found.reduce((sum, row) => sum + (row?.[name] ?? 0), 0),
+      );
+      return [kindName([kind]), barsOf(periods), ...[promised, used, unknown].map(hours), percent(promised ? used / promised : 0)];
+    });
+    return [wide(["kind", "overTime", "promised", "used", "notKnown", "usedPart"], rows), element("p", { class: "quiet" }, text("pastMeans"))];
+  }
+
   async _hostNames() {
     const { hosts } = await this._api.get("os-hosts", { limit: PAGE });
     return new Map(hosts.map((/** @type {any} */ host) => [host.id, host.hypervisor_hostname]));
@@ -233,21 +268,49 @@ function percent(part) {
 /** @param {Step[]} steps @param {number} from @param {number} to @returns {HTMLElement} what is reserved over time; the numbers stand beside it */
 function plot(steps, from, to) {
   const { width, height } = PLOT;
-  const canvas = element("canvas", { class: "plot", "aria-hidden": "true", width: width * devicePixelRatio, height: height * devicePixelRatio });
-  requestAnimationFrame(() => {
-    const pen = canvas.getContext("2d");
-    if (!pen) return;
-    const style = getComputedStyle(canvas);
-    pen.scale(devicePixelRatio, devicePixelRatio);
-    pen.fillStyle = style.stroke;
+  return drawn({ "aria-hidden": "true" }, (pen) =>
     steps.forEach((step, at) => {
       const x = ((step.at - from) / (to - from)) * width;
       const end = (((steps[at + 1]?.at ?? to) - from) / (to - from)) * width;
       const y = share(step) * height;
       pen.fillRect(x, height - y, end - x, y);
-    });
+    }),
+  );
+}
+
+/** @param {Period[]} periods @returns {HTMLElement} a bar for each: what was promised, and in it what was used */
+function barsOf(periods) {
+  const { width, height } = PLOT;
+  const most = Math.max(...periods.map(({ promised }) => promised)) || 1;
+  const said = periods.map(({ from, promised, used }) => text("period", { from: shown(from), promised: hours(promised), used: hours(used) }));
+  return drawn({ role: "img", "aria-label": said.join("; ") }, (pen) =>
+    periods.forEach(({ promised, used }, at) => {
+      const [x, end] = [at, at + 1].map((number) => (number * width) / periods.length);
+      for (const [part, opacity] of [[promised, 0.35], [used, 1]]) {
+        pen.globalAlpha = opacity;
+        pen.fillRect(x + 1, height - (part / most) * height, end - x - 2, (part / most) * height);
+      }
+    }),
+  );
+}
+
+/** @param {Record<string, string>} attributes @param {(pen: CanvasRenderingContext2D) => void} draw @returns {HTMLElement} */
+function drawn(attributes, draw) {
+  const { width, height } = PLOT;
+  const canvas = element("canvas", { class: "plot", ...attributes, width: width * devicePixelRatio, height: height * devicePixelRatio });
+  requestAnimationFrame(() => {
+    const pen = canvas.getContext("2d");
+    if (!pen) return;
+    pen.scale(devicePixelRatio, devicePixelRatio);
+    pen.fillStyle = getComputedStyle(canvas).stroke;
+    draw(pen);
   });
   return canvas;
+}
+
+/** @param {number} number */
+function hours(number) {
+  return String(Math.round(number * 100) / 100);
 }
 
 /** @param {[string, string][]} known */
