@@ -162,6 +162,29 @@ STORY: tuple[tuple[str, str, Any], ...] = (
     ("GET", "/v1/subscriptions/{subscription_id}/events", None),
     ("PUT", "/v1/subscriptions/{subscription_id}", {"events": ["started", "failed", "ended"]}),
     ("DELETE", "/v1/subscriptions/{subscription_id}", None),
+    (
+        "POST",
+        "/v1/series",
+        {
+            "name": "class",
+            "start_date": "2030-04-01T09:00+02:00",
+            "end_date": "2030-04-01T12:00+02:00",
+            "reservations": [
+                {
+                    "resource_type": "physical:host",
+                    "min": 1,
+                    "max": 1,
+                    "hypervisor_properties": "",
+                    "resource_properties": "",
+                }
+            ],
+            "recurrence": {"rule": "FREQ=WEEKLY;BYDAY=MO;COUNT=3", "time_zone": "Europe/Berlin"},
+        },
+    ),
+    ("GET", "/v1/series", None),
+    ("GET", "/v1/series/{series_id}", None),
+    ("PUT", "/v1/series/{series_id}", {"except": ["2030-04-08"]}),
+    ("DELETE", "/v1/series/{series_id}", None),
     ("POST", "/v1/feeds", {"name": "our leases"}),
     ("GET", "/v1/feeds", None),
     ("GET", "/v1/feeds/{feed_secret}.ics", None),
@@ -206,6 +229,8 @@ SINCE = {
     "/v1/subscriptions/{subscription_id}/events": "1.16",
     "/v1/usage": "1.21",
     "/v1/mail": "1.24",
+    "/v1/series": "1.27",
+    "/v1/series/{series_id}": "1.27",
     "/v1/feeds": "1.17",
     "/v1/feeds/{feed_id}": "1.17",
     "/v1/volumetypes": "1.25",

@@ -113,6 +113,18 @@ DELETE /v1/subscriptions/{subscription_id}    ours   401  403  403  404  403  20
 DELETE /v1/subscriptions/{subscription_id}    theirs 401  403  403  404  404  404  404  204  403  204  204
 DELETE /v1/subscriptions/{subscription_id}    absent 401  403  403  404  404  404  404  404  404  404  404
 
+GET    /v1/series                             -      401  403  403  403  200  200  200  200  200  200  200
+POST   /v1/series                             -      401  403  403  403  403  201  201  201  403  201  201
+GET    /v1/series/{series_id}                 ours   401  403  403  404  200  200  200  404  404  200  200
+GET    /v1/series/{series_id}                 theirs 401  403  403  404  404  404  404  200  200  200  200
+GET    /v1/series/{series_id}                 absent 401  403  403  404  404  404  404  404  404  404  404
+PUT    /v1/series/{series_id}                 ours   401  403  403  404  403  200  200  404  404  200  200
+PUT    /v1/series/{series_id}                 theirs 401  403  403  404  404  404  404  200  403  200  200
+PUT    /v1/series/{series_id}                 absent 401  403  403  404  404  404  404  404  404  404  404
+DELETE /v1/series/{series_id}                 ours   401  403  403  404  403  204  204  404  404  204  204
+DELETE /v1/series/{series_id}                 theirs 401  403  403  404  404  404  404  204  403  204  204
+DELETE /v1/series/{series_id}                 absent 401  403  403  404  404  404  404  404  404  404  404
+
 GET    /v1/feeds                              -      401  403  403  403  200  200  200  200  200  200  200
 POST   /v1/feeds                              -      401  403  403  403  403  201  201  201  403  201  201
 DELETE /v1/feeds/{feed_id}                    ours   401  403  403  404  404  404  204  404  404  204  204
@@ -215,6 +227,8 @@ SINCE_LATER = (
     "/v1/subscriptions",
     "/v1/subscriptions/{subscription_id}",
     "/v1/subscriptions/{subscription_id}/events",
+    "/v1/series",
+    "/v1/series/{series_id}",
     "/v1/feeds",
     "/v1/feeds/{feed_id}",
     "/v1/mail",
@@ -245,6 +259,13 @@ OFFER = {
     "start_date": "2050-01-01 12:00",
     "end_date": "2050-01-01 13:00",
     "reservations": [RESERVATION],
+}
+SERIES = {
+    "name": "class",
+    "start_date": "2050-03-05 10:00",
+    "duration": 60,
+    "reservations": [RESERVATION],
+    "recurrence": {"rule": "FREQ=DAILY;COUNT=2", "time_zone": "UTC"},
 }
 OFFERED = {"gigabytes": 100, "volumes": 10}
 AWAY = {"hosts": ["compute-01"], "start_date": "2050-02-01 10:00", "end_date": "2050-02-01 11:00"}
@@ -285,6 +306,7 @@ class Scene:
             self.make("/v1/offers/{offer_id}", target)
             self.make("/v1/subscriptions/{subscription_id}", target)
             self.make("/v1/feeds/{feed_id}", target)
+            self.make("/v1/series/{series_id}", target)
         for path in ("/v1/os-hosts/{host_id}", "/v1/maintenances/{maintenance_id}"):
             self.make(path, "there")
         self.make("/v1/floatingips/{floatingip_id}", "there")
@@ -301,6 +323,8 @@ class Scene:
             },
             ("POST", "/v1/subscriptions"): SUBSCRIPTION,
             ("POST", "/v1/feeds"): {},
+            ("POST", "/v1/series"): SERIES | {"start_date": "2050-03-01 10:00"},
+            ("PUT", "/v1/series/{series_id}"): {"name": "changed"},
             ("PUT", "/v1/mail"): {"daily": True},
             ("PUT", "/v1/subscriptions/{subscription_id}"): {"name": "changed"},
             ("POST", "/v1/maintenances"): {
@@ -338,6 +362,7 @@ class Scene:
             "offer_id": OFFER,
             "subscription_id": SUBSCRIPTION,
             "feed_id": {},
+            "series_id": SERIES,
             "host_id": {"name": "compute-03", "rack": "r3", "gpu": "1"},
             "maintenance_id": AWAY,
             "floatingip_id": self.address(150),
@@ -345,7 +370,7 @@ class Scene:
         }[name]
         made = self.expect("POST", listed, user, json=body)[name.removesuffix("_id")]
         self.ids[name, target] = made["id"]
-        if name in ("offer_id", "subscription_id", "feed_id"):
+        if name in ("offer_id", "subscription_id", "feed_id", "series_id"):
             self.secrets[target].add(made["id"])
         if name == "lease_id":
             self.ids["project_id", target] = made["project_id"]
@@ -368,6 +393,8 @@ class Scene:
             self.make(row.path, row.target)
         elif row.path == "/v1/leases/{lease_id}":
             self.expect("PUT", path, json={"name": f"{row.target}: layoffs"})
+        elif row.path == "/v1/series/{series_id}":
+            self.expect("PUT", path, json={"name": SERIES["name"]})
         elif row.path == "/v1/subscriptions/{subscription_id}":
             self.expect("PUT", path, json={"name": SUBSCRIPTION["name"]})
         elif row.path == "/v1/volumetypes/{volumetype_id}":
@@ -459,8 +486,12 @@ def test_matrix(scene: Scene, row: Row, persona: str, user: str | None) -> None:
     sent = [(row.method, path)]
     if row.method == "GET" and path != "/":
         sent += [("HEAD", path), ("GET", f"{path}.json")]
-        # Feeds and usage have refused unknown parameters from their first version on.
-        sent += [("GET", f"{path}?{OF_OTHERS}")] if row.path not in ("/v1/feeds", "/v1/usage") else []
+        # Series, feeds and usage have refused unknown parameters from their first version on.
+        sent += (
+            [("GET", f"{path}?{OF_OTHERS}")]
+            if row.path not in ("/v1/series", "/v1/feeds", "/v1/usage")
+            else []
+        )
     for method, spelling in sent:
         # Later versions refuse parameters of lists that they do not know.
         version = microversion.MAXIMUM

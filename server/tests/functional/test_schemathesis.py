@@ -108,6 +108,7 @@ def test_described_requests(
         "offer_id": offer_id(described_house),
         "maintenance_id": maintenance_id(described_house),
         "subscription_id": subscription_id(described_house),
+        "series_id": series_id(described_house),
         **feed_parts(described_house),
         "host_id": "1",
         "project_id": "a-project-without-leases",
@@ -162,6 +163,20 @@ def subscription_id(house: House) -> str:
         body = {"events": ["failed"]}
         made = house.send("POST", "/v1/subscriptions", "admin", json=body, headers=newest)
         there = [made.json["subscription"]]
+    return str(there[0]["id"])
+
+
+def series_id(house: House) -> str:
+    """Return the id of a series that is there."""
+    newest = {HEADER: f"reservation {text(MAXIMUM)}"}
+    there = house.send("GET", "/v1/series", "admin", headers=newest).json["series"]
+    if not there:
+        recurrence = {"rule": "FREQ=DAILY;COUNT=2", "time_zone": "UTC"}
+        body = {"name": "class", "start_date": "2060-01-01 10:00", "duration": 60, "reservations": [HOST]}
+        made = house.send(
+            "POST", "/v1/series", "admin", json={**body, "recurrence": recurrence}, headers=newest
+        )
+        there = [made.json["series"]]
     return str(there[0]["id"])
 
 

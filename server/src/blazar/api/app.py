@@ -46,14 +46,24 @@ from blazar.api.schemas.availability import QUESTION, AvailabilityRequest
 from blazar.api.schemas.capacity import CapacityQuery
 from blazar.api.schemas.feeds import FeedCreate
 from blazar.api.schemas.leases import CREATE, UPDATE, LeaseCreate, LeaseUpdate
-from blazar.api.schemas.lists import FeedsQuery, LeasesQueryByPriority, LeasesToDelete, SubscriptionsQuery
+from blazar.api.schemas.lists import (
+    FeedsQuery,
+    LeasesQueryByPriority,
+    LeasesToDelete,
+    SeriesQuery,
+    SeriesToDelete,
+    SubscriptionsQuery,
+)
 from blazar.api.schemas.mail import MailUpdate
 from blazar.api.schemas.maintenances import MaintenanceCreate
 from blazar.api.schemas.offers import OfferCreate
 from blazar.api.schemas.quotas import QuotaUpdate
+from blazar.api.schemas.series import SeriesCreate, SeriesUpdate
 from blazar.api.schemas.subscriptions import SubscriptionCreate, SubscriptionUpdate
 from blazar.api.schemas.timeline import TimelineQuery
 from blazar.api.schemas.usage import UsageQuery
+from blazar.api.series import SINCE as SINCE_SERIES
+from blazar.api.series import SeriesActions
 from blazar.api.services import ServiceActions
 from blazar.api.streams import Streams
 from blazar.api.subscriptions import SubscriptionActions
@@ -66,6 +76,7 @@ from blazar.api.views import leases as lease_views
 from blazar.api.views import mail as mail_views
 from blazar.api.views import maintenances as maintenance_views
 from blazar.api.views import quotas as quota_views
+from blazar.api.views import series as series_views
 from blazar.api.views import subscriptions as subscription_views
 from blazar.api.views.availability import AvailabilityReply
 from blazar.api.views.lease_deletions import DeletionsReply
@@ -104,6 +115,8 @@ TIMELINE = TypeAdapter(TimelineReply)
 SUBSCRIPTION = TypeAdapter(subscription_views.SubscriptionReply)
 SUBSCRIPTIONS = TypeAdapter(subscription_views.SubscriptionsReply)
 EVENTS = TypeAdapter(str)
+SERIES = TypeAdapter(series_views.SeriesReply)
+SERIES_LIST = TypeAdapter(series_views.SeriesListReply)
 FEED_REPLY = TypeAdapter(feed_views.FeedReply)
 MAIL = TypeAdapter(mail_views.MailReply)
 FEEDS = TypeAdapter(feed_views.FeedsReply)
@@ -132,6 +145,7 @@ def routes(
     maintenances = MaintenanceActions(service, authorizer)
     subscriptions = SubscriptionActions(service, authorizer, streams)
     mail = MailActions(service, authorizer)
+    series = SeriesActions(service, kinds, authorizer)
     feeds = FeedActions(service, authorizer, has_dashboard)
     ask = AvailabilityActions(service, kinds, authorizer, tells_shortages).ask
     # fmt: off
@@ -182,6 +196,15 @@ def routes(
               body=SubscriptionUpdate, bodies=subscription_bodies.UPDATE, reply=SUBSCRIPTION,
               since=(1, 11)),
         Route("DELETE", "/v1/subscriptions/{subscription_id}", subscriptions.delete, 204, since=(1, 11)),
+
+        Route("GET",    "/v1/series", series.list, reply=SERIES_LIST, query=SeriesQuery, since=SINCE_SERIES),
+        Route("POST",   "/v1/series", series.create, 201, body=SeriesCreate, reply=SERIES,
+              headers=(IDEMPOTENCY_KEY,), since=SINCE_SERIES),
+        Route("GET",    "/v1/series/{series_id}", series.show, reply=SERIES, since=SINCE_SERIES),
+        Route("PUT",    "/v1/series/{series_id}", series.update, body=SeriesUpdate, reply=SERIES,
+              since=SINCE_SERIES),
+        Route("DELETE", "/v1/series/{series_id}", series.delete, 204, query=SeriesToDelete,
+              since=SINCE_SERIES),
 
         Route("GET",    "/v1/feeds", feeds.list, reply=FEEDS, query=FeedsQuery, since=(1, 17)),
         Route("POST",   "/v1/feeds", feeds.create, 201, body=FeedCreate, reply=FEED_REPLY, since=(1, 17)),

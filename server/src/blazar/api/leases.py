@@ -65,11 +65,13 @@ ALLOCATED: Version = (1, 19)
 USED: Version = (1, 22)
 BOUND: Version = (1, 23)
 REGIONS: Version = (1, 26)
+SERIES: Version = (1, 27)
 SINCE: Mapping[str, Version] = {
     "waiting": WAITING,
     "claim_by": CLAIM_BY,
     "claim_by_date": CLAIM_BY,
     "priority": PRIORITY,
+    "series_id": SERIES,
 }
 """The version that brought each later field of a lease."""
 
@@ -120,7 +122,9 @@ def _members(membership: ReservationsChange | None, lease: Lease) -> dict[str, A
 def _added(lease: Lease, request: Request) -> dict[str, Any]:
     """Return what a lease shows in the version of the request, and not in those before 1.9."""
     shown = claim_by_view(lease) if request.version >= CLAIM_BY else {}
-    return {**shown, "priority": lease.priority.value} if request.version >= PRIORITY else shown
+    if request.version >= PRIORITY:
+        shown["priority"] = lease.priority.value
+    return {**shown, "series_id": lease.series_id} if request.version >= SERIES else shown
 
 
 class LeaseActions:

@@ -149,6 +149,20 @@ class FeedsQuery(PageQuery):
     user_id: Annotated[Id, Field(description="Only those of this user; for administrators.")] = None
 
 
+class SeriesQuery(PageQuery):
+    """Which series to show."""
+
+    project_id: Annotated[Id, Field(description="Only those of this project; for administrators.")] = None
+
+
+class SeriesToDelete(Query):
+    """What of a series to delete."""
+
+    keep_started: Annotated[
+        Flag, Field(description="Leave leases that have started, and delete only those that have not.")
+    ] = False
+
+
 class LeaseFilters(Query):
     """Which leases are meant. Several values are separated by commas."""
 

@@ -166,6 +166,14 @@ class LeaseView(TypedDict):
     priority: NotRequired[
         Annotated[str, Field(description="Since 1.13: its class, `low`, `normal` or `high`.")]
     ]
+    series_id: NotRequired[
+        Annotated[
+            str | None,
+            Field(
+                description="Since 1.27: the series that has made it, which may be deleted since, or null."
+            ),
+        ]
+    ]
 
 
 class LeaseReply(TypedDict):
