@@ -32,8 +32,8 @@ NOW = datetime(2030, 1, 1, 8, 0, tzinfo=UTC)
 TOKEN, USER, PROJECT = "token", "4b7e1d90a2c54f38", "9d2c5e6f01a84b73"
 ROLES = "admin,member,reader"
 
-VOLUMES = "storage.volume.plugin"
-"""A kind with routes of its own that is not enabled by default."""
+MORE_KINDS = ("storage.volume.plugin", "network.plugin")
+"""Kinds with routes of their own that are not enabled by default."""
 WAITS = "/v1/leases?waits"
 """A second create, which is not the example of its operation."""
 OF_A_PROJECT = "/v1/leases?project_id={project_id}&dry_run=true"
@@ -60,6 +60,13 @@ STORY: tuple[tuple[str, str, Any], ...] = (
     ("GET", "/v1/volumetypes", None),
     ("GET", "/v1/volumetypes/{volumetype_id}", None),
     ("PUT", "/v1/volumetypes/{volumetype_id}", {"gigabytes": 12000, "volumes": 200}),
+    (
+        "POST",
+        "/v1/networksegments",
+        {"network_type": "vlan", "physical_network": "physnet1", "segmentation_id": 101},
+    ),
+    ("GET", "/v1/networksegments", None),
+    ("GET", "/v1/networksegments/{networksegment_id}", None),
     (
         "POST",
         "/v1/leases",
@@ -210,6 +217,7 @@ STORY: tuple[tuple[str, str, Any], ...] = (
     ("DELETE", "/v1/leases/{lease_id}", None),
     ("DELETE", "/v1/floatingips/{floatingip_id}", None),
     ("DELETE", "/v1/volumetypes/{volumetype_id}", None),
+    ("DELETE", "/v1/networksegments/{networksegment_id}", None),
     ("DELETE", "/v1/os-hosts/{host_id}", None),
 )
 """Method, path and body of each request, in an order in which all of them succeed."""
@@ -235,6 +243,8 @@ SINCE = {
     "/v1/feeds/{feed_id}": "1.17",
     "/v1/volumetypes": "1.25",
     "/v1/volumetypes/{volumetype_id}": "1.25",
+    "/v1/networksegments": "1.28",
+    "/v1/networksegments/{networksegment_id}": "1.28",
 }
 """The version that is asked for where a path is not in the first one."""
 
@@ -270,7 +280,7 @@ class _Clock:
 def _service() -> Iterator[WSGIApplication]:
     """Run the whole service, on a database and a cloud in memory, as an administrator sees it."""
     settings = conf.load(files=())
-    settings.set_override("plugins", [*SHIPPED, VOLUMES], "manager")
+    settings.set_override("plugins", [*SHIPPED, *MORE_KINDS], "manager")
     cloud = MemoryCloud(["compute-1", "compute-2"])
     cloud.add_token(TOKEN, USER, PROJECT, tuple(ROLES.split(",")))
     cloud.state.volume_types.append(VolumeType("07709fbf-48b5-5164-b958-59d71146a580", "fast"))
@@ -317,6 +327,8 @@ def _example(service: WSGIApplication, ids: dict[str, str], method: str, path: s
     for noun, value in answer.items():
         if isinstance(value, dict) and "id" in value:
             ids.setdefault(f"{noun}_id", value["id"])
+        if noun == "networksegments":
+            ids.setdefault("networksegment_id", value[0]["id"])
     if "url" in answer.get("feed", {}):
         ids["feed_secret"] = re.sub(r".*/|\.ics$", "", answer["feed"]["url"])
     lines = [f"{method} {place}", *version, *([_pretty(body)] if body is not None else [])]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
-from api_examples import VOLUMES, Example, examples
+from api_examples import MORE_KINDS, Example, examples
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from generated import table
@@ -27,7 +27,7 @@ NO_SERVICE = cast(Service, None)
 def described() -> dict[str, Any]:
     """Return the OpenAPI document of all routes, with those of the kinds that have some."""
     settings = conf.load(files=())
-    settings.set_override("plugins", [*SHIPPED, VOLUMES], "manager")
+    settings.set_override("plugins", [*SHIPPED, *MORE_KINDS], "manager")
     plugins = load_plugins(settings)
     authorizer = Authorizer(make_enforcer(settings, plugins.policies))
     *rest, _ = routes(NO_SERVICE, plugins.kinds, plugins.of_api, authorizer, lambda: Health(healthy=True))

@@ -20,9 +20,10 @@ from openstack.connection import Connection
 
 from blazar.adapters.clock import SystemClock
 from blazar.adapters.memory.cloud import MemoryCloud
+from blazar.adapters.memory.network import INTERFACE
 from blazar.adapters.openstack.cloud import connect
 from blazar.domain.errors import CloudRefused
-from blazar.service.ports import Cloud, Flavor, Image, Server, Subnet, Volume, VolumeType
+from blazar.service.ports import Cloud, Flavor, Image, NetworkPort, Server, Subnet, Volume, VolumeType
 from blazar_sandbox.cloud import Cloud as Sandbox
 from blazar_sandbox.server import SandboxServer
 
@@ -74,6 +75,9 @@ class Place(Protocol):
 
     def boot_hinted(self, name: str, flavor: str, hints: dict[str, str]) -> str:
         """A server of the user's with scheduler hints: its id."""
+
+    def attach(self, network_id: str) -> str:
+        """Put a subnet, a port, and a router with a route over its interface on a network: the port's id."""
 
     def add_volume_type(self) -> str:
         """A private volume type with a name of its own: its name."""
@@ -167,6 +171,11 @@ class MemoryPlace:
         self.cloud.state.hints[name] = {key: [value] for key, value in hints.items()}
         self.cloud.state.changed[name] = SystemClock().now()
         return name
+
+    def attach(self, network_id: str) -> str:
+        ports = {owner: NetworkPort(f"{network_id}-{owner}", network_id, owner) for owner in ("", INTERFACE)}
+        self.cloud.state.ports |= {each.id: each for each in ports.values()}
+        return ports[""].id
 
     def add_volume_type(self) -> str:
         made = VolumeType(str(uuid4()), label())
@@ -305,6 +314,14 @@ class RealPlace:
         )
         return str(made.id)
 
+    def attach(self, network_id: str) -> str:
+        network = self._admin.network
+        subnet = network.create_subnet(network_id=network_id, ip_version=4, cidr="192.0.2.0/24")
+        router = network.create_router(name=label())
+        network.add_interface_to_router(router, subnet_id=subnet.id)
+        network.update_router(router, routes=[{"destination": "198.51.100.0/24", "nexthop": "192.0.2.9"}])
+        return str(network.create_port(network_id=network_id).id)
+
     def add_volume_type(self) -> str:
         return str(self._admin.block_storage.create_type(name=label(), is_public=False).name)
 
@@ -438,6 +455,9 @@ class RealPlace:
         for floating_ip in admin.network.ips():
             if floating_ip.floating_ip_address in ADDRESSES:
                 admin.network.delete_ip(floating_ip)
+        for router in admin.network.routers():
+            if router.name.startswith(LABEL):
+                admin.network.delete_router(router)
         for host in sorted(self._changed_services):
             self.set_service(host)
         self._changed_services.clear()

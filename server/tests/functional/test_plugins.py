@@ -48,7 +48,7 @@ def test_the_sample_has_the_rules_of_all_installed_kinds() -> None:
     nouns = dict.fromkeys(rule.name.split(":")[1] for rule in list_rules() if ":" in rule.name)
     core = ["leases", "availability", "offers", "waitlist", "maintenances", "subscriptions"]
     core += ["series", "feeds", "mail", "quotas", "services", "capacity", "timeline", "usage"]
-    assert list(nouns) == [*core, "oshosts", "floatingips", "volumetypes"]
+    assert list(nouns) == [*core, "oshosts", "floatingips", "networksegments", "volumetypes"]
 
 
 def test_a_manager_does_not_start_without_a_kind_that_leases_need(tmp_path: Path) -> None:

@@ -183,6 +183,13 @@ PUT    /v1/volumetypes/{volumetype_id}        there  401  403  403  403  403  40
 PUT    /v1/volumetypes/{volumetype_id}        absent 401  403  403  403  403  403  403  403  403  404  404
 DELETE /v1/volumetypes/{volumetype_id}        there  401  403  403  403  403  403  403  403  403  204  204
 DELETE /v1/volumetypes/{volumetype_id}        absent 401  403  403  403  403  403  403  403  403  404  404
+
+GET    /v1/networksegments                    -      401  403  403  403  200  200  200  200  200  200  200
+POST   /v1/networksegments                    -      401  403  403  403  403  403  403  403  403  201  201
+GET    /v1/networksegments/{networksegment_id} there  401  403  403  403  200  200  200  200  200  200  200
+GET    /v1/networksegments/{networksegment_id} absent 401  403  403  403  404  404  404  404  404  404  404
+DELETE /v1/networksegments/{networksegment_id} there  401  403  403  403  403  403  403  403  403  204  204
+DELETE /v1/networksegments/{networksegment_id} absent 401  403  403  403  403  403  403  403  403  404  404
 """
 """Each row has a route, the object in its path, and the status that each persona is answered with.
 
@@ -214,6 +221,8 @@ def rows() -> Iterator[Row]:
 
 ROWS = list(rows())
 OF_OTHERS = "all_projects=1&all=1&detail=1"
+EXACT = ("/v1/series", "/v1/feeds", "/v1/usage", "/v1/networksegments")
+"""What has refused unknown parameters from its first version on."""
 SINCE_LATER = (
     "/v1/usage",
     "/v1/capacity",
@@ -234,6 +243,8 @@ SINCE_LATER = (
     "/v1/mail",
     "/v1/volumetypes",
     "/v1/volumetypes/{volumetype_id}",
+    "/v1/networksegments",
+    "/v1/networksegments/{networksegment_id}",
 )
 """Paths that API 1.0 has not."""
 SPOOFED = {
@@ -268,6 +279,7 @@ SERIES = {
     "recurrence": {"rule": "FREQ=DAILY;COUNT=2", "time_zone": "UTC"},
 }
 OFFERED = {"gigabytes": 100, "volumes": 10}
+VLAN = {"network_type": "vlan", "physical_network": "physnet1", "segmentation_id": 101}
 AWAY = {"hosts": ["compute-01"], "start_date": "2050-02-01 10:00", "end_date": "2050-02-01 11:00"}
 USERS = {"ours": "demo", "theirs": "alt"}
 """Who makes the leases and the offers."""
@@ -282,7 +294,7 @@ ABSENT = "5e1f0000-0000-4000-8000-000000000000"
 @dataclass
 class Scene:
     """A lease, an offer and a subscription of each of two projects, two hosts that they reserve, a free host,
-    a floating IP and a volume type."""
+    a floating IP, a volume type and a network segment."""
 
     at: Sandboxed
     url: str
@@ -311,6 +323,7 @@ class Scene:
             self.make(path, "there")
         self.make("/v1/floatingips/{floatingip_id}", "there")
         self.make("/v1/volumetypes/{volumetype_id}", "there")
+        self.make("/v1/networksegments/{networksegment_id}", "there")
         address = self.expect("POST", "/v1/feeds", json={})["feed"]["url"]
         self.ids["feed_secret", "there"] = address.rpartition("/")[2].removesuffix(".ics")
         self.bodies = {
@@ -344,6 +357,7 @@ class Scene:
             ("POST", "/v1/floatingips"): self.address(151),
             ("POST", "/v1/volumetypes"): {"volume_type": "standard", **OFFERED},
             ("PUT", "/v1/volumetypes/{volumetype_id}"): {**OFFERED, "volumes": 11},
+            ("POST", "/v1/networksegments"): VLAN | {"segmentation_id": 102},
         }
 
     def address(self, last: int) -> Mapping[str, str]:
@@ -367,8 +381,9 @@ class Scene:
             "maintenance_id": AWAY,
             "floatingip_id": self.address(150),
             "volumetype_id": {"volume_type": "fast", **OFFERED},
+            "networksegment_id": VLAN,
         }[name]
-        made = self.expect("POST", listed, user, json=body)[name.removesuffix("_id")]
+        made = made_by(self.expect("POST", listed, user, json=body))
         self.ids[name, target] = made["id"]
         if name in ("offer_id", "subscription_id", "feed_id", "series_id"):
             self.secrets[target].add(made["id"])
@@ -383,7 +398,7 @@ class Scene:
         """Undo what a request has changed."""
         path = self.path(row)
         if row.method == "POST" and row.path != "/v1/availability":
-            made, *_ = answer.json().values()
+            made = made_by(answer.json())
             self.expect("DELETE", f"{path}/{made['id']}")
         elif row.path.startswith("/v1/quotas/"):
             self.expect("DELETE", path)
@@ -429,9 +444,15 @@ class Scene:
         return self.ids.get((row.name, row.target), ABSENT)
 
 
+def made_by(body: Any) -> Any:
+    """Return what a create has made: one object, or a list of one."""
+    made, *_ = body.values()
+    return made[0] if isinstance(made, list) else made
+
+
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    plugins = ", ".join([*SHIPPED, "storage.volume.plugin"])
+    plugins = ", ".join([*SHIPPED, "storage.volume.plugin", "network.plugin"])
     at = Sandboxed(tmp_path_factory.mktemp("sandboxed"), plugins=plugins)
     at.add_user("lurker", "alt", "reader")
     ending = Streams(at.manager.use_cases, at.clock.now, most=0)
@@ -486,12 +507,7 @@ def test_matrix(scene: Scene, row: Row, persona: str, user: str | None) -> None:
     sent = [(row.method, path)]
     if row.method == "GET" and path != "/":
         sent += [("HEAD", path), ("GET", f"{path}.json")]
-        # Series, feeds and usage have refused unknown parameters from their first version on.
-        sent += (
-            [("GET", f"{path}?{OF_OTHERS}")]
-            if row.path not in ("/v1/series", "/v1/feeds", "/v1/usage")
-            else []
-        )
+        sent += [("GET", f"{path}?{OF_OTHERS}")] if row.path not in EXACT else []
     for method, spelling in sent:
         # Later versions refuse parameters of lists that they do not know.
         version = microversion.MAXIMUM

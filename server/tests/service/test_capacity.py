@@ -74,6 +74,7 @@ def test_an_empty_pool_has_one_step_for_each_quantity(world: World) -> None:
         ("memory_mb", SLOTS),
         ("disk_gb", SLOTS),
         ("floating_ips", ("virtual:floatingip",)),
+        ("network_segments", ("network",)),
     ]
     assert quantity(report, "hosts").steps == Steps(
         [0], {"total": [4], "available": [4], "reserved": [0], "in_use": [0], "buffer": [0]}
@@ -251,7 +252,7 @@ def test_what_is_above_the_limit_of_quantities_is_named(
     monkeypatch.setattr(capacity, "MOST_QUANTITIES", 2)
     report = shown(world)
     assert [each.name for each in report.quantities] == ["hosts", "vcpus"]
-    assert report.left_out == ("memory_mb", "disk_gb", "floating_ips")
+    assert report.left_out == ("memory_mb", "disk_gb", "floating_ips", "network_segments")
 
 
 def test_too_much_work_is_refused(world: World) -> None:

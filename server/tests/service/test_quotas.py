@@ -244,7 +244,16 @@ def test_what_is_spent_is_forgotten_after_the_window() -> None:
 def test_limits_of_a_projects_own() -> None:
     world = limited(hosts=1, leases=5)
     names = names_of(
-        ["hosts", "instances", "vcpus", "memory_mb", "floating_ips", "volume_gigabytes", "volumes"]
+        [
+            "hosts",
+            "instances",
+            "vcpus",
+            "memory_mb",
+            "floating_ips",
+            "volume_gigabytes",
+            "volumes",
+            "network_segments",
+        ]
     )
     quota = world.quotas.get("demo")
     assert tuple(quota.limits) == names

@@ -25,6 +25,10 @@ from blazar.kinds.floatingip.extension import FloatingIPExtension
 from blazar.kinds.floatingip.floatingips import FloatingIPs
 from blazar.kinds.host import HostKind
 from blazar.kinds.instance import InstanceKind
+from blazar.kinds.network import NetworkKind
+from blazar.kinds.network.extension import NetworkSegmentsExtension
+from blazar.kinds.network.names import NetworkType
+from blazar.kinds.network.segments import NetworkSegments, SegmentRange
 from blazar.kinds.registered_hosts.allocations import Allocations
 from blazar.kinds.registered_hosts.commands import RegisterHost
 from blazar.kinds.registered_hosts.extension import HostsExtension
@@ -201,6 +205,7 @@ class World:
                 FloatingIPKind(),
                 ServerKind(preemptibles_make_way=self.slots.preemptibles_make_way),
                 VolumeKind(),
+                NetworkKind(),
             )
         }
         reports = UsageReports(self.filters, self.kinds, self.exempt)
@@ -209,7 +214,12 @@ class World:
         dependencies = Dependencies(self.database, self.cloud, self.kinds, self.clock)
         use_cases = UseCases(
             dependencies,
-            (HostsExtension(HostSettings(FREEPOOL)), FloatingIPExtension(), VolumeTypesExtension()),
+            (
+                HostsExtension(HostSettings(FREEPOOL)),
+                FloatingIPExtension(),
+                VolumeTypesExtension(),
+                NetworkSegmentsExtension(),
+            ),
             self.calendars,
             self.selection,
             LeaseSettings(delete_wait=timedelta(0)),
@@ -240,6 +250,7 @@ class World:
         self.allocations: Allocations = use_cases.noun("allocations")
         self.floatingips: FloatingIPs = use_cases.noun("floatingips")
         self.volume_types: VolumeTypes = use_cases.noun("volume_types")
+        self.network_segments: NetworkSegments = use_cases.noun("network_segments")
         self.events = Events(self.database, self.cloud, self.kinds, self.clock, self.start_retry, reports)
         self.reporting = [Reporting(each, dependencies) for each in self.filters]
         self.healing = Healing(
@@ -256,6 +267,11 @@ class World:
 
     def register_volumes(self, gigabytes: int = 1000, volumes: int = 100) -> Registration:
         return self.volume_types.register(FAST.name, OfferedVolumes(gigabytes, volumes))
+
+    def register_segments(self, count: int = 4) -> Sequence[Registration]:
+        """VLANs of the physical network ``physnet1``, from 101 on."""
+        wanted = SegmentRange(NetworkType.VLAN, "physnet1", 101, 100 + count)
+        return self.network_segments.register(wanted)
 
     # what users do
 
@@ -420,6 +436,10 @@ def address(number: int) -> str:
 
 def floating_ips(**fields: Any) -> ReservationRequest:
     return ReservationRequest("virtual:floatingip", {"network_id": PUBLIC, "amount": 1} | fields)
+
+
+def networks(**fields: Any) -> ReservationRequest:
+    return ReservationRequest("network", fields)
 
 
 def volumes(**fields: Any) -> ReservationRequest:

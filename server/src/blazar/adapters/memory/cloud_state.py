@@ -14,6 +14,7 @@ from blazar.service.ports import (
     FloatingIP,
     Hypervisor,
     Image,
+    NetworkPort,
     Provider,
     Server,
     ServerGroup,
@@ -138,6 +139,7 @@ class CloudState:
     slots: dict[tuple[str, str], int] = field(default_factory=dict)
     """Totals by hypervisor_hostname and resource class."""
     networks: dict[str, CloudNetwork] = field(default_factory=dict)
+    ports: dict[str, NetworkPort] = field(default_factory=dict)
     subnets: dict[str, list[Subnet]] = field(default_factory=dict)
     """By network."""
     floating_ips: dict[str, FloatingIP] = field(default_factory=dict)
@@ -149,7 +151,7 @@ class CloudState:
     volume_quotas: dict[str, dict[str, int]] = field(default_factory=dict)
     """The limits of projects that were set, by project."""
     without_quota: set[str] = field(default_factory=set)
-    """The projects that can have no more floating IPs."""
+    """The projects that can have no more floating IPs and networks."""
     tokens: dict[str, Actor] = field(default_factory=dict)
     trusts: dict[str, Trust] = field(default_factory=dict)
     registered_limits: dict[str, int] = field(default_factory=dict)

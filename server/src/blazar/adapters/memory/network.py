@@ -1,4 +1,4 @@
-"""Neutron in memory: networks, and the floating IPs of projects."""
+"""Neutron in memory: networks with their ports, and the floating IPs of projects."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from dataclasses import replace
 
 from blazar.adapters.memory.cloud_state import Called, CloudState
 from blazar.domain.errors import CloudRefused
-from blazar.service.ports import CloudNetwork, FloatingIP, Subnet
+from blazar.service.ports import CloudNetwork, FloatingIP, NetworkPort, Segment, Subnet
+
+INTERFACE = "network:router_interface"
 
 
 class MemoryNetwork:
@@ -21,6 +23,64 @@ class MemoryNetwork:
     def network(self, network_id: str) -> CloudNetwork | None:
         self._called("network")
         return self._state.networks.get(network_id)
+
+    def networks_on(
+        self, network_type: str, physical_network: str | None, segmentation_id: int | None = None
+    ) -> Sequence[CloudNetwork]:
+        self._called("networks_on")
+        return [
+            each
+            for each in list(self._state.networks.values())
+            if each.segment is not None
+            and (each.segment.network_type, each.segment.physical_network) == (network_type, physical_network)
+            and segmentation_id in (None, each.segment.segmentation_id)
+        ]
+
+    def create_network(self, segment: Segment, name: str, project_id: str, description: str) -> CloudNetwork:
+        self._called("create_network")
+        state = self._state
+        with state.lock:
+            if any(each.segment == segment for each in state.networks.values()):
+                raise _refused(
+                    f"Unable to create the network. Segment {segment.segmentation_id} is in use. (HTTP 409)"
+                )
+            if project_id in state.without_quota:
+                raise _refused("Quota exceeded for resources: ['network']. (HTTP 409)")
+            made = CloudNetwork(
+                f"net-{state.next_id()}", name, False, project_id, description, segment=segment
+            )
+            state.networks[made.id] = made
+            return made
+
+    def set_network_tags(self, network_id: str, tags: Sequence[str]) -> None:
+        self._called("set_network_tags")
+        with self._state.lock:
+            known = self._state.networks.get(network_id)
+            if known is not None:
+                self._state.networks[network_id] = replace(known, tags=frozenset(tags))
+
+    def ports(self, network_id: str) -> Sequence[NetworkPort]:
+        self._called("ports")
+        return [each for each in list(self._state.ports.values()) if each.network_id == network_id]
+
+    def delete_port(self, port_id: str) -> None:
+        self._called("delete_port")
+        known = self._state.ports.get(port_id)
+        if known is not None and known.owner == INTERFACE:
+            raise _refused(f"Port {port_id} cannot be deleted directly via the port API. (HTTP 409)")
+        self._state.ports.pop(port_id, None)
+
+    def remove_router_interface(self, port: NetworkPort) -> None:
+        self._called("remove_router_interface")
+        self._state.ports.pop(port.id, None)
+
+    def delete_network(self, network_id: str) -> None:
+        self._called("delete_network")
+        with self._state.lock:
+            if any(each.network_id == network_id for each in self._state.ports.values()):
+                raise _refused(f"Unable to complete operation on network {network_id}. (HTTP 409)")
+            self._state.networks.pop(network_id, None)
+            self._state.subnets.pop(network_id, None)
 
     def subnets(self, network_id: str) -> Sequence[Subnet]:
         self._called("subnets")
@@ -88,3 +148,7 @@ class MemoryNetwork:
             known = self._state.floating_ips.get(floating_ip_id)
             if known is not None:
                 self._state.floating_ips[floating_ip_id] = replace(known, **changes)  # type: ignore[arg-type]  # its own fields
+
+
+def _refused(reason: str) -> CloudRefused:
+    return CloudRefused(service="Neutron", reason=reason)

@@ -398,12 +398,37 @@ class Placement(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Segment:
+    """What a network lies on, of which there is one in the cloud: a VLAN of a physical network, or a tunnel
+    with a number of its own."""
+
+    network_type: str
+    physical_network: str | None
+    segmentation_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class CloudNetwork:
-    """A Neutron network."""
+    """A Neutron network. Its ``segment`` is shown to administrators only."""
 
     id: str
     name: str
     is_external: bool
+    project_id: str = ""
+    description: str = ""
+    tags: frozenset[str] = frozenset()
+    segment: Segment | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkPort:
+    """A port of a network; ``owner`` is Neutron's word for what it serves, such as
+    ``network:router_interface``, and ``device_id`` names that."""
+
+    id: str
+    network_id: str
+    owner: str = ""
+    device_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,6 +460,40 @@ class Network(Protocol):
 
     def network(self, network_id: str) -> CloudNetwork | None:
         """Return the network; None where there is none that these credentials may see."""
+        ...
+
+    def networks_on(
+        self, network_type: str, physical_network: str | None, segmentation_id: int | None = None
+    ) -> Sequence[CloudNetwork]:
+        """Return the networks of this type, of all projects, that lie on the physical network: on this
+        segment, or where it is None on any one."""
+        ...
+
+    def create_network(self, segment: Segment, name: str, project_id: str, description: str) -> CloudNetwork:
+        """Make a network on the segment, for the project. Raises CloudRefused where one is on it already."""
+        ...
+
+    def set_network_tags(self, network_id: str, tags: Sequence[str]) -> None:
+        """Replace all tags; a network that is gone is no error."""
+        ...
+
+    def ports(self, network_id: str) -> Sequence[NetworkPort]:
+        """Return all ports of a network; none of one that is not there."""
+        ...
+
+    def delete_port(self, port_id: str) -> None:
+        """Delete a port, with a server or not; one that is gone is no error. Raises CloudRefused for one that
+        is a router's."""
+        ...
+
+    def remove_router_interface(self, port: NetworkPort) -> None:
+        """Remove the interface of a router that the port is, and the router's routes over its network; one
+        that is gone is no error. Raises CloudRefused where floating IPs need it."""
+        ...
+
+    def delete_network(self, network_id: str) -> None:
+        """Delete a network with its subnets; one that is gone is no error. Raises CloudRefused where ports
+        are in use on it."""
         ...
 
     def subnets(self, network_id: str) -> Sequence[Subnet]:
