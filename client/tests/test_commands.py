@@ -498,6 +498,26 @@ def test_volume_types_go_by_name_too(blazar: Blazar) -> None:
     assert blazar("volumetype-delete fast").out == "Deleted volumetype: fast\n"
 
 
+def test_network_segments_go_by_name_too(blazar: Blazar) -> None:
+    vlan = {"network_type": "vlan", "segmentation_id": 101}
+    assert bodies(blazar, "networksegment-create vlan 101 120 --physical-network physnet1") == [
+        {**vlan, "last_segmentation_id": 120, "physical_network": "physnet1"}
+    ]
+    assert bodies(blazar, "networksegment-create vxlan 7") == [
+        {"network_type": "vxlan", "segmentation_id": 7}
+    ]
+    name = samples.network_segment()["name"]
+    assert blazar(f"networksegment-show '{name}' -f value -c id").out == f"{samples.SEGMENT_ID}\n"
+    assert blazar("networksegment-list -f value -c name").out == f"{name}\n"
+    assert blazar(f"networksegment-delete '{name}'").out == f"Deleted networksegment: {name}\n"
+
+
+def test_what_can_be_done_where_there_are_too_few_segments(blazar: Blazar, cloud: RecordingCloud) -> None:
+    cloud.answer("POST", "/leases", 409, samples.error(409, "Not enough network segments available: none."))
+    ran = blazar("lease-create x --reservation resource_type=network")
+    assert "See the segments with `openstack reservation networksegment list`." in ran.err
+
+
 def test_what_can_be_done_where_a_volume_type_is_unknown(blazar: Blazar, cloud: RecordingCloud) -> None:
     cloud.answer("POST", "/leases", 400, samples.error(400, "Failed to find volume type nope"))
     wish = "resource_type=storage:volume,volume_type=nope,gigabytes=1"

@@ -114,6 +114,10 @@ INSTANCE = {"resource_type": "virtual:instance", "vcpus": 1, "memory_mb": 512, "
             },
         ),
         (
+            "resource_type=network,network_type=vlan,network_name=lab",
+            {"resource_type": "network", "amount": 1, "network_type": "vlan", "network_name": "lab"},
+        ),
+        (
             "resource_type=quantum:link,lanes=4,name=x",
             {"resource_type": "quantum:link", "lanes": 4, "name": "x"},
         ),

@@ -77,6 +77,11 @@ SIGNATURES = {
     "volumetype.update": "(volumetype_id, gigabytes, volumes)",
     "volumetype.delete": "(volumetype_id)",
     "volumetype.list": "(sort_by=None)",
+    "networksegment.create": "(network_type, segmentation_id, last_segmentation_id=None, "
+    "physical_network=None)",
+    "networksegment.get": "(networksegment_id)",
+    "networksegment.delete": "(networksegment_id)",
+    "networksegment.list": "(sort_by=None)",
     "allocation.get": "(resource, resource_id)",
     "allocation.list": "(resource, sort_by=None)",
     "capacity.show": "(start_date=None, end_date=None, **query)",
@@ -100,6 +105,16 @@ def test_signatures(name: str, library: Client) -> None:
         for parameter in inspect.signature(function).parameters.values()
     ]
     assert str(inspect.Signature(bare)) == SIGNATURES[name]
+
+
+def test_network_segments(library: Client, cloud: RecordingCloud) -> None:
+    vlan = {"network_type": "vlan", "segmentation_id": 101}
+    assert library.networksegment.create("vlan", 101, 120, "physnet1") == [samples.network_segment()]
+    assert last_body(cloud) == {**vlan, "last_segmentation_id": 120, "physical_network": "physnet1"}
+    assert library.networksegment.get(samples.SEGMENT_ID) == samples.network_segment()
+    assert library.networksegment.list(sort_by="name") == [samples.network_segment()]
+    assert library.networksegment.delete(samples.SEGMENT_ID) is None
+    assert {each.headers["openstack-api-version"] for each in cloud.requests} == {"reservation 1.28"}
 
 
 def test_volume_types(library: Client, cloud: RecordingCloud) -> None:

@@ -84,6 +84,7 @@ _NOUNS = (
     "host",
     "floatingip",
     "volumetype",
+    "networksegment",
     "allocation",
     "calendar",
     "capacity",

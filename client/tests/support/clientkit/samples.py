@@ -12,6 +12,7 @@ LEASE_ID = "051ec3b5-33a7-49a3-90fa-ebbb92c7439c"
 OTHER_LEASE_ID = "151ec3b5-33a7-49a3-90fa-ebbb92c7439c"
 MISSING_LEASE_ID = "951ec3b5-33a7-49a3-90fa-ebbb92c7439c"
 FLOATINGIP_ID = "f51ec3b5-33a7-49a3-90fa-ebbb92c7439c"
+SEGMENT_ID = "a7709fbf-48b5-5164-b958-59d71146a580"
 VOLUME_TYPE_ID = "07709fbf-48b5-5164-b958-59d71146a580"
 
 
@@ -133,6 +134,18 @@ def volume_type(**changes: Any) -> Body:
     } | changes
 
 
+def network_segment(**changes: Any) -> Body:
+    return {
+        "id": SEGMENT_ID,
+        "name": "vlan 101 of physnet1",
+        "network_type": "vlan",
+        "physical_network": "physnet1",
+        "segmentation_id": 101,
+        "created_at": "2026-11-20 14:59:08",
+        "updated_at": None,
+    } | changes
+
+
 PROPERTIES = [
     {"property": "gpu", "private": False, "values": ["True", "False"]},
     {"property": "arch", "private": False, "values": ["x86_64"]},
@@ -182,4 +195,8 @@ def add_default_answers(cloud: RecordingCloud) -> RecordingCloud:
     for method in ("GET", "PUT"):
         cloud.answer(method, f"/volumetypes/{VOLUME_TYPE_ID}", 200, {"volumetype": volume_type()})
     cloud.answer("DELETE", f"/volumetypes/{VOLUME_TYPE_ID}", 204)
+    cloud.answer("GET", "/networksegments", 200, {"networksegments": [network_segment()]})
+    cloud.answer("POST", "/networksegments", 201, {"networksegments": [network_segment()]})
+    cloud.answer("GET", f"/networksegments/{SEGMENT_ID}", 200, {"networksegment": network_segment()})
+    cloud.answer("DELETE", f"/networksegments/{SEGMENT_ID}", 204)
     return cloud
