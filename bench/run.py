@@ -13,6 +13,8 @@
 ``late-binding`` how much of what is possible is granted, against an exact solver: needs ortools
 ``dashboard``    the calendar page in Chromium, with 10,000 hosts and 100,000 reservations
 ``fairness``     a neighbour's creates while another project asks for the worst plans that it can
+``growth``       what grows with hosts, reservations and leases that are over, how many leases managers create
+                 together, and a start beside active leases: needs MariaDB and RabbitMQ
 ``beside``       upstream Blazar beside us, with tables and plots of its own: needs MariaDB, RabbitMQ and
                  the package index, and takes more than half an hour"""
 
@@ -37,6 +39,7 @@ import beside
 import capacity
 import dashboard
 import fairness
+import growth
 import late_binding
 import planning
 import starts
@@ -45,7 +48,7 @@ from service import RunningService, User, moment, next_minute, now, wait_until
 from sites import Unavailable
 
 PORT, CLOUD_PORT = 15901, 15902
-BESIDE = "beside"
+BESIDE, GROWTH = "beside", "growth"
 MINUTE = timedelta(minutes=1)
 Row = Sequence[object]
 
@@ -205,8 +208,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("tables", nargs="*", choices=[*TABLES, BESIDE, []], help="all of them by default")
+    parser.add_argument(
+        "tables", nargs="*", choices=[*TABLES, BESIDE, GROWTH, []], help="all of them by default"
+    )
     parser.add_argument("--to", type=Path, default=Path("var/bench"), help="folder for the tables")
+    parser.add_argument("--hosts", type=int, nargs="+", default=growth.HOSTS, help="the sizes of growth")
     arguments = parser.parse_args()
     arguments.to.mkdir(parents=True, exist_ok=True)
     print(
@@ -215,13 +221,15 @@ def main() -> int:
     )
     # What was started is stopped by the managers of contexts, which a signal would pass by.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    names = arguments.tables or [*TABLES, BESIDE]
+    names = arguments.tables or [*TABLES, BESIDE]  # growth takes long, and is to be named
     scratch = Path(tempfile.mkdtemp(prefix="blazar-bench-"))
     try:
         if BESIDE in names:
             beside.prepare()  # what is missing is told before the others have taken their time
+        if GROWTH in names:
+            growth.prepare()
         for name in names:
-            for title, rows in _tables(name, scratch, arguments.to):
+            for title, rows in _tables(name, scratch, arguments):
                 text = _markdown(rows)
                 (arguments.to / f"{title}.md").write_text(text + "\n")
                 print(f"{title}\n\n{text}\n", flush=True)
@@ -233,9 +241,11 @@ def main() -> int:
     return 0
 
 
-def _tables(name: str, scratch: Path, to: Path) -> Iterator[tuple[str, Sequence[Row]]]:
+def _tables(name: str, scratch: Path, given: argparse.Namespace) -> Iterator[tuple[str, Sequence[Row]]]:
     if name == BESIDE:
-        yield from beside.tables(scratch, to)
+        yield from beside.tables(scratch, given.to)
+    elif name == GROWTH:
+        yield from growth.tables(scratch, given.hosts)
     else:
         yield name, TABLES[name](scratch)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
@@ -30,18 +30,21 @@ def seed(path: Path, hosts: int, leases: int, traits: int = 100) -> None:
     rng = random.Random(7)
     clock = SystemClock()
     now = clock.now()
-    registrations = (_host(number, hosts, traits, rng) for number in range(1, hosts + 1))
+    digits = max(2, len(str(hosts)))
+    registrations = (
+        host(n, f"compute-{n:0{digits}}", rng.sample(TRAITS, min(traits, len(TRAITS))), rng)
+        for n in range(1, hosts + 1)
+    )
     while batch := list(islice(registrations, BATCH)):
-        database.transact(lambda uow, batch=batch: [uow.resources.add(host, now) for host in batch])
+        database.transact(lambda uow, batch=batch: [uow.resources.add(each, now) for each in batch])
     future = _leases(hosts, leases, floor_minute(now), rng)
     while some := list(islice(future, BATCH)):
         database.transact(lambda uow, some=some: [uow.leases.add(lease, now) for lease in some])
     database.close()
 
 
-def _host(number: int, hosts: int, traits: int, rng: random.Random) -> Registration:
+def host(number: int, name: str, traits: Iterable[str], rng: random.Random) -> Registration:
     size = rng.choice((16, 32, 64, 128))
-    name = f"compute-{number:0{max(2, len(str(hosts)))}}"
     amounts = {"VCPU": size, "MEMORY_MB": size * 4096, "DISK_GB": size * 20}
     return Registration(
         id=str(number),
@@ -59,7 +62,7 @@ def _host(number: int, hosts: int, traits: int, rng: random.Random) -> Registrat
             "availability_zone": "nova",
         },
         capabilities={"rack": f"r{number % 40}", "gpus": str(number % 9)},
-        traits=frozenset(rng.sample(TRAITS, min(traits, len(TRAITS)))),
+        traits=frozenset(traits),
         inventory={resource_class: Inventory(amount, amount) for resource_class, amount in amounts.items()},
     )
 
@@ -69,18 +72,18 @@ def _leases(hosts: int, leases: int, now: datetime, rng: random.Random) -> Itera
     each = -(-leases // hosts)
     slot = timedelta(days=YEAR) / each
     for number in range(leases):
-        host, turn = str(number % hosts + 1), number // hosts
+        host_id, turn = str(number % hosts + 1), number // hosts
         begin = floor_minute(now + timedelta(days=2) + turn * slot + slot * rng.uniform(0, 0.4))
         interval = Interval(begin, floor_minute(begin + slot * rng.uniform(0.1, 0.5)) + timedelta(minutes=1))
-        yield _lease(_ids(rng), host, interval)
+        yield lease_of(ids(rng), host_id, interval)
 
 
-def _ids(rng: random.Random) -> Iterator[str]:
+def ids(rng: random.Random) -> Iterator[str]:
     while True:
         yield str(UUID(int=rng.getrandbits(128), version=4))
 
 
-def _lease(ids: Iterator[str], host: str, interval: Interval) -> Lease:
+def lease_of(ids: Iterator[str], host_id: str, interval: Interval) -> Lease:
     lease_id, reservation_id = next(ids), next(ids)
     parameters = {
         "min": 1,
@@ -102,7 +105,7 @@ def _lease(ids: Iterator[str], host: str, interval: Interval) -> Lease:
                 resource_id=next(ids),
                 resource_type="physical:host",
                 parameters=parameters,
-                allocations=(Allocation(next(ids), reservation_id, lease_id, host, interval),),
+                allocations=(Allocation(next(ids), reservation_id, lease_id, host_id, interval),),
             ),
         ),
         events=new_events(lease_id, interval, None, lambda: next(ids)),

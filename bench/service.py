@@ -135,6 +135,14 @@ class User:
     def leases(self) -> list[dict[str, Any]]:
         return self._checked(self._http.get(f"{self._url}/leases"))["leases"]
 
+    def read(self, path: str, version: str = "1.0") -> int:
+        """Read a long answer piece by piece, and return its length in bytes."""
+        asked = {"OpenStack-API-Version": f"reservation {version}"}
+        with self._http.get(f"{self._url}/{path}", headers=asked, stream=True) as answer:
+            if not answer.ok:
+                raise Refused(f"GET {path}: {answer.status_code} {answer.text[:500]}")
+            return sum(map(len, answer.iter_content(1 << 16)))
+
     def delete(self, lease_id: str) -> None:
         self._http.delete(f"{self._url}/leases/{lease_id}").raise_for_status()
 
