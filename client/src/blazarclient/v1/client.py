@@ -19,6 +19,7 @@ from blazarclient.v1.mail import Mail
 from blazarclient.v1.maintenances import Maintenances
 from blazarclient.v1.offers import Offers
 from blazarclient.v1.quotas import Quotas
+from blazarclient.v1.series import SeriesManager
 from blazarclient.v1.services import Services
 from blazarclient.v1.subscriptions import Subscriptions
 from blazarclient.v1.usage import Usage
@@ -32,8 +33,8 @@ _LOG = logging.getLogger(__name__)
 
 class Client:
     """The calls of the API, in groups: `lease`, `allocation`, `capacity`, `availability`, `offer`,
-    `waitlist`, `maintenance`, `subscription`, `feed`, `mail`, `quota`, `service`, `usage`, and those of the
-    installed kinds.
+    `waitlist`, `maintenance`, `subscription`, `series`, `feed`, `mail`, `quota`, `service`, `usage`, and
+    those of the installed kinds.
 
     The client takes a keystoneauth `session`; further arguments (`interface`, `region_name`,
     `endpoint_override`, ...) choose the endpoint. The deprecated arguments `blazar_url` and `auth_token`
@@ -66,6 +67,7 @@ class Client:
         self.waitlist = Waitlist(transport)
         self.maintenance = Maintenances(transport)
         self.subscription = Subscriptions(transport)
+        self.series = SeriesManager(transport)
         self.feed = Feeds(transport)
         self.mail = Mail(transport)
         self.service = Services(transport)
