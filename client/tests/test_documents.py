@@ -41,6 +41,7 @@ def fresh_environment() -> Iterator[MutableMapping[str, str]]:
         "../user/promise.md",
         "../user/feeds.md",
         "../user/mail.md",
+        "../user/series.md",
         "../user/kinds/server.md",
         "../user/kinds/network.md",
         "../user/kinds/volume.md",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from zoneinfo import TZPATH, ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,12 @@ from hypothesis import strategies as st
 from blazarclient.formatting.durations import format_duration
 from blazarclient.parsing.durations import parse_duration
 from blazarclient.parsing.errors import InvalidInput
-from blazarclient.parsing.time_zones import local_time_zone, parse_time_zone, selected_time_zone
+from blazarclient.parsing.time_zones import (
+    local_time_zone,
+    parse_time_zone,
+    selected_time_zone,
+    time_zone_name,
+)
 
 
 @pytest.mark.parametrize(
@@ -115,6 +121,20 @@ def test_the_local_zone_of_a_machine_without_settings_is_known_all_the_same() ->
     if Path("/etc/localtime").is_file():
         assert local_time_zone({}) is not None
     assert datetime(1970, 1, 1, tzinfo=local_time_zone({"TZ": "CET-1CEST"})).utcoffset() == expected
+
+
+def test_the_name_of_a_zone_is_what_others_know_it_by(tmp_path: Path) -> None:
+    assert time_zone_name(UTC) == "UTC"
+    assert time_zone_name(parse_time_zone("Asia/Tokyo")) == "Asia/Tokyo"
+    rules = next(Path(each, "Asia/Tokyo") for each in TZPATH if Path(each, "Asia/Tokyo").is_file())
+    with rules.open("rb") as opened:
+        local = ZoneInfo.from_file(opened, key="local")
+    link = tmp_path / "localtime"
+    link.symlink_to(tmp_path / "zoneinfo" / "Asia" / "Tokyo")
+    assert time_zone_name(local, link) == "Asia/Tokyo"
+    for nameless in (local, timezone(timedelta(hours=1))):
+        with pytest.raises(InvalidInput, match="give --time-zone a name"):
+            time_zone_name(nameless, tmp_path / "none")
 
 
 def test_utc_is_the_zone_unless_one_is_chosen() -> None:

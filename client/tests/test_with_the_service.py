@@ -384,6 +384,31 @@ def test_refusals_tell_why_and_what_to_do(demo: User, alt: User, admin: User) ->
     assert "2 of 2 could not be deleted" in ran.err
 
 
+def test_leases_that_recur(demo: User, alt: User) -> None:
+    rule = "--rule 'FREQ=WEEKLY;BYDAY=MO;COUNT=3' --time-zone Europe/Berlin --duration 3h"
+    demo.does(f"series create class {HOST} {rule} --start-date '2049-03-22 9:00' --except 2049-03-29")
+    try:
+        shown = demo.sees("series show class")
+        assert [(each["date"], each["start_date"][:16]) for each in shown["occurrences"]] == [
+            ("2049-03-22", "2049-03-22T08:00"),
+            ("2049-04-05", "2049-04-05T07:00"),
+        ]
+        lease = shown["occurrences"][1]["lease_id"]
+        assert demo.sees(f"lease show {lease}")["status"] == "PENDING"
+        assert [each["rule"] for each in demo.sees("series list")] == ["FREQ=WEEKLY;BYDAY=MO;COUNT=3"]
+        assert alt.sees("series list") == []
+        alt.fails(f"series show {shown['id']}", 1, "There is no series", "See what there is with")
+        demo.fails("series skip class 2049-03-23", 1, "2049-03-23")
+        assert f"{lease}  PENDING" not in demo.does("series skip class 2049-04-05")
+        demo.fails(f"lease show {lease}", 1, "not found")
+        demo.fails(
+            f"series create x {HOST} --rule FREQ=HOURLY --start-date tomorrow --duration 1h", 1, "recurrence"
+        )
+    finally:
+        assert demo.does("series delete class --keep-started") == "Deleted series: class\n"
+    assert (demo.sees("series list"), demo.sees("lease list")) == ([], [])
+
+
 def test_the_managers_of_the_service(admin: User, demo: User) -> None:
     (manager,) = admin.sees("service list")
     assert (manager["binary"], manager["state"]) == ("blazar-manager", "up")

@@ -45,8 +45,8 @@ def _parts(reasons: Sequence[Mapping[str, Any]]) -> list[str]:
 def _noun(command: str) -> str | None:
     """Return the noun of the lease or the resource that the command is about; None if it is about neither."""
     words = command.removeprefix("reservation ").replace("-", " ") + " "
-    if words.startswith("offer "):
-        return "offer"
+    if words.startswith(("offer ", "series ")):
+        return words.partition(" ")[0]
     nouns = ("lease", *(resource.noun for resource in registered_resources()))
     return next((noun for noun in nouns if words.startswith(f"{noun.replace('-', ' ')} ")), None)
 

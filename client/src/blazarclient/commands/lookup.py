@@ -9,6 +9,7 @@ from blazarclient import exception
 from blazarclient.kinds.base import UUID, RegisteredResource
 from blazarclient.parsing.errors import nearest
 from blazarclient.v1.leases import Leases
+from blazarclient.v1.series import SeriesManager
 
 Row = dict[str, Any]
 ListRows = Callable[[], Sequence[Row]]
@@ -25,6 +26,13 @@ def lease_id(reference: str, leases: Leases) -> str:
     return _only(
         reference, "lease", "name", found or leases.list(sort="created_at:desc", limit=LEASES_TO_SUGGEST)
     )
+
+
+def series_id(reference: str, series: SeriesManager) -> str:
+    """Return the id of a series: a UUID is an id, and everything else is a name."""
+    if UUID.match(reference):
+        return reference
+    return _only(reference, "series", "name", series.list())
 
 
 def resource_id(reference: str, resource: RegisteredResource, list_resources: ListRows) -> str:

@@ -92,6 +92,22 @@ def local_time_zone(environment: Mapping[str, str] = os.environ) -> tzinfo:
     return fixed or UTC
 
 
+def time_zone_name(zone: tzinfo, localtime: Path = _LOCALTIME) -> str:
+    """Return the name by which others know the zone. Raises InvalidInput for one that has none.
+
+    The zone of this machine has one where `localtime` is a link to it."""
+    if zone is UTC:
+        return "UTC"
+    name = getattr(zone, "key", LOCAL)
+    if name == LOCAL and localtime.is_symlink():
+        name = str(localtime.resolve()).partition("/zoneinfo/")[2] or LOCAL
+    if name not in available_timezones():
+        raise InvalidInput(
+            "the name of this machine's time zone is not known: give --time-zone a name like Europe/Berlin"
+        )
+    return name
+
+
 def selected_time_zone(option: str | None, environment: Mapping[str, str] = os.environ) -> tzinfo | None:
     """Return the zone of the option or the environment variable.
 

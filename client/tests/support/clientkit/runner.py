@@ -90,6 +90,7 @@ _NOUNS = (
     "capacity",
     "availability",
     "offer",
+    "series",
     "waitlist",
     "subscription",
     "feed",
