@@ -23,6 +23,7 @@ from blazar.service.availability import Availability, AvailabilityAnswer, in_wor
 from blazar.service.calendars import Calendars, Limits
 from blazar.service.commands import NOW, AvailabilityQuestion, CreateLease, ReservationRequest
 from blazar.service.context import Caller
+from blazar.service.leases import LateBindingSettings
 from blazar.service.ports import ReportType
 from blazar.service.ports.enforcement import Proposal, UsageFilter
 from blazar.service.quotas import QuotaSettings
@@ -284,7 +285,9 @@ def test_every_answer_can_be_made_and_the_first_is_the_earliest(
     limits: dict[str, int],
     duration: int,
 ) -> None:
-    world = World(3, quota=QuotaSettings(limits), floating_ips=2)
+    # Answers tell what is free as things are planned; a create may make room besides.
+    as_planned = LateBindingSettings(is_on=False)
+    world = World(3, quota=QuotaSettings(limits), floating_ips=2, late_binding=as_planned)
     for hosts, start, end in leases:
         try:
             world.create(min=hosts, max=hosts, start=start, end=end)
