@@ -244,7 +244,10 @@ class _Loads:
 
 class _WidenedLoads(_Loads):
     """The largest loads within a margin before and after each minute. They change where a load comes within
-    the margin, and where it leaves it."""
+    the margin, and where it leaves it.
+
+    Loads come and leave in their own order. So both are merged in one pass, and the loads that have come and
+    not left, which count, are those between two running numbers: no search is needed."""
 
     def __init__(self, loads: _Loads, margin: int, minutes: int) -> None:
         self.bits = loads.bits
