@@ -21,6 +21,7 @@ FAULTS := ha/test_mixed_versions.py $(filter-out ha/test_mixed_versions.py,$(wil
 NEWEST = PYTHON="$$(.ci/newest-python)" VENV=.venv-newest
 TYPESCRIPT := 7.0.2
 GUIDE := deploy/tests/test_guide.py
+SIMULATED := server/tests/simulation
 QUICK := $(addprefix server/tests/,service properties unit)
 SOURCES := server/src client/src nova-filter/src sandbox/src docs/examples/licence-kind/src
 
@@ -29,7 +30,7 @@ SOURCES := server/src client/src nova-filter/src sandbox/src docs/examples/licen
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-quick test-newest install-newest test-simulation test-thorough test-servers test-compat test-page lab lab-status lab-down test-lab test-ha test-faults test-storm check format bench bench-lab docs clean
+.PHONY: help run test test-quick test-newest install-newest test-simulation test-thorough test-servers test-compat test-page lab lab-status lab-down test-lab test-ha test-faults test-fairness test-storm check format bench bench-lab docs clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -37,8 +38,8 @@ help: ## List the targets
 run: $(RUNNABLE) ## Run the service with a sandbox cloud on this machine (PORT=1234 CLOUD_PORT=5000 HOSTS=8 VAR=var)
 	@exec $(BIN)/blazar-standalone --port $(PORT) --cloud-port $(CLOUD_PORT) --hosts $(HOSTS) --var $(VAR)
 
-test: $(INSTALLED) ## Run the tests that need nothing but Python
-	$(PYTEST) -n 6 --dist worksteal -m "not servers" $(EXAMPLES)
+test: $(INSTALLED) ## Run the tests that need nothing but Python; those of the simulation are in test-simulation
+	$(PYTEST) -n 8 --dist worksteal -m "not servers" --ignore $(SIMULATED) $(EXAMPLES)
 
 test-quick: $(INSTALLED) ## Run the tests that take less than half a minute in all, while you write code
 	BLAZAR_TEST_EFFORT=quick $(PYTEST) -q -n 3 -m "not servers and not lab" $(QUICK)
@@ -50,7 +51,7 @@ install-newest:
 	$(MAKE) .venv-newest/.installed $(NEWEST)
 
 test-thorough: $(INSTALLED) ## Run the long forms of all suites, for two hours or so, before a release; needs the lab
-	BLAZAR_TEST_EFFORT=thorough $(PYTEST) -n auto -m "not servers" server/tests/properties server/tests/service
+	BLAZAR_TEST_EFFORT=thorough $(PYTEST) -n auto --dist worksteal -m "not servers" $(SIMULATED) server/tests/properties server/tests/service
 	BLAZAR_TEST_EFFORT=thorough $(PYTEST) -n auto --dist loadfile $(ATTACKS)
 	$(PYTEST) -n auto $(GUIDE)
 	$(MAKE) test-newest
@@ -58,7 +59,8 @@ test-thorough: $(INSTALLED) ## Run the long forms of all suites, for two hours o
 	$(MAKE) test-ha HA_SECONDS=300
 	$(BIN)/python lab/suite.py --thorough
 
-test-simulation: $(INSTALLED) ## Simulate the service with new seeds (SIMULATION_SECONDS=60), or repeat one (SEED=123)
+test-simulation: $(INSTALLED) ## Find planted defects, simulate the service with new seeds (SIMULATION_SECONDS=60), or repeat one (SEED=123)
+	$(if $(SEED),,$(PYTEST) -q -n auto $(SIMULATED))
 	@cd server/tests && ../../$(BIN)/python -m simulation $(if $(SEED),--seed $(SEED),--seconds $(SIMULATION_SECONDS)) $(SIMULATION)
 
 test-servers: $(INSTALLED) ## Run the tests that need PostgreSQL and MariaDB (see CONTRIBUTING.md)
@@ -87,12 +89,16 @@ test-lab: $(INSTALLED) ## Run the tests that need the lab, on the lab that runs
 test-ha: $(INSTALLED) ## Break everything under load, on PostgreSQL, MariaDB and RabbitMQ (HA_SECONDS=30, for each database)
 	@failed=0; \
 	$(MAKE) test-faults || failed=1; \
+	$(MAKE) test-fairness || failed=1; \
 	$(MAKE) test-storm || failed=1; \
 	exit $$failed
 
 # The longest file first, for the others fill the time beside it.
 test-faults: $(INSTALLED)
-	HA_SECONDS=$(HA_SECONDS) $(PYTEST) -q -n 3 --dist loadfile --no-loadscope-reorder -m "not storm" $(FAULTS)
+	HA_SECONDS=$(HA_SECONDS) $(PYTEST) -q -n 3 --dist loadfile --no-loadscope-reorder -m "not storm and not fairness" $(FAULTS)
+
+test-fairness: $(INSTALLED)
+	HA_SECONDS=$(HA_SECONDS) $(PYTEST) -q -m fairness ha
 
 test-storm: $(INSTALLED)
 	HA_SECONDS=$(HA_SECONDS) $(PYTEST) -q -m storm ha

@@ -143,6 +143,14 @@ class Site:
         self.known[booking.id] = promised = replace(booking, rows=tuple(rows_of(booking, found.plan)))
         self._change((), promised.rows)
 
+    def lengthen(self, booking: Booking, end: datetime, moves: Sequence[PlannedMove], now: datetime) -> None:
+        """Store another end of a booking, and the moves that make room for it."""
+        self._move(moves, now)
+        longer = replace(booking, interval=Interval(booking.interval.start, end))
+        rows = tuple(replace(each, interval=longer.interval) for each in booking.rows)
+        self._change(booking.rows, rows)
+        self.known[booking.id] = replace(longer, rows=rows)
+
     def _move(self, moves: Sequence[PlannedMove], now: datetime) -> None:
         gone: dict[str, list[PlannedMove]] = defaultdict(list)
         for move in moves:

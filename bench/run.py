@@ -11,6 +11,7 @@
 ``planning``     planning alone, in memory
 ``capacity``     curves of the capacity alone, in memory
 ``late-binding`` how much of what is possible is granted, against an exact solver: needs ortools
+``extensions``   how many leases that have begun can be extended, with and without late binding
 ``dashboard``    the calendar page in Chromium, with 10,000 hosts and 100,000 reservations
 ``fairness``     a neighbour's creates while another project asks for the worst plans that it can
 ``growth``       what grows with hosts, reservations and leases that are over, how many leases managers create
@@ -38,6 +39,7 @@ import availability
 import beside
 import capacity
 import dashboard
+import extensions
 import fairness
 import growth
 import late_binding
@@ -165,6 +167,10 @@ def late_binding_table(scratch: Path) -> list[Row]:
     return late_binding.table()
 
 
+def extensions_table(scratch: Path) -> list[Row]:
+    return extensions.table()
+
+
 def fairness_table(scratch: Path) -> list[Row]:
     return [tuple(row) for row in fairness.table(scratch)]
 
@@ -193,6 +199,7 @@ TABLES: Mapping[str, Callable[[Path], list[Row]]] = {
     "planning": planning_table,
     "capacity": capacity_table,
     "late-binding": late_binding_table,
+    "extensions": extensions_table,
     "dashboard": dashboard_table,
     "fairness": fairness_table,
     "requests": requests_table,

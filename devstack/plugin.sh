@@ -44,6 +44,8 @@ function configure_nova_for_blazar {
     iniset_multiline "$NOVA_CONF" filter_scheduler available_filters \
         nova.scheduler.filters.all_filters blazarnova.scheduler.filters.blazar_filter.BlazarFilter
     iniset "$NOVA_CONF" filter_scheduler enabled_filters "$filters"
+    iniset "$NOVA_CONF" filter_scheduler weight_classes \
+        nova.scheduler.weights.all_weighers,blazarnova.scheduler.weights.reservation.ReservationWeigher
 }
 
 function init_blazar {

@@ -17,7 +17,8 @@ Show = Callable[[str, list[tuple[str, object]]], None]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "storm: keeps the whole machine busy, so no other test runs beside it")
+    config.addinivalue_line("markers", "storm: everything breaks under load, for as long as one wants")
+    config.addinivalue_line("markers", "fairness: its times count, so nothing else may run beside it")
 
 
 @pytest.fixture(scope="session")

@@ -346,7 +346,7 @@ def engine_counts(at: Site) -> dict[str, float]:
     return found
 
 
-@pytest.mark.storm
+@pytest.mark.fairness
 def test_a_neighbour_hardly_notices_the_worst_that_a_project_can_do(
     folder: Path, scale: Scale, show: Show
 ) -> None:

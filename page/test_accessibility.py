@@ -10,6 +10,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from .conftest import NARROW, WIDE, Enter, Site
+from .test_lease_page import page_of
+from .test_series import make_series
 
 LOOKS: dict[str, tuple[Any, dict[str, Any]]] = {
     "light": (WIDE, {"color_scheme": "light"}),
@@ -40,6 +42,19 @@ def creation(page: Page, enter: Enter, site: Site) -> None:
     expect(page.get_by_role("dialog").get_by_role("status")).not_to_be_empty()
 
 
+def recurring(page: Page, enter: Enter, site: Site) -> None:
+    creation(page, enter, site)
+    page.get_by_label("Repeat").select_option("each week")
+    expect(page.get_by_role("dialog").get_by_role("status")).to_contain_text("All of them fit")
+
+
+def series_page(page: Page, enter: Enter, site: Site) -> None:
+    made = make_series(site, "lecture", "2051-01-02 09:00")
+    page_of(page, site, {"id": made["occurrences"][0]["lease_id"]})
+    page.get_by_role("button", name="Delete the series").click()
+    expect(page.get_by_role("button", name="Keep it")).to_be_focused()
+
+
 def lease_page(page: Page, enter: Enter, site: Site) -> None:
     (training,) = site.leases("demo", "training")
     page.goto(f"{site.url}#/leases/{training['id']}")
@@ -65,7 +80,19 @@ def maintenance(page: Page, enter: Enter, site: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    "scene", [signing_in, calendar, lease, lease_page, creation, operators, mail, maintenance]
+    "scene",
+    [
+        signing_in,
+        calendar,
+        lease,
+        lease_page,
+        series_page,
+        creation,
+        recurring,
+        operators,
+        mail,
+        maintenance,
+    ],
 )
 def test_axe_finds_nothing(page: Page, enter: Enter, site: Site, scene: Callable[..., None]) -> None:
     scene(page, enter, site)

@@ -907,7 +907,7 @@ def test_a_subscription_is_made_with_its_secret(blazar: Blazar, cloud: Recording
         "--lease l1 --resource-type physical:host --all-projects -f value -c secret"
     )
     assert ran.out == "whsec_eA==\n"
-    assert ran.requests[-1].headers["openstack-api-version"] == "reservation 1.14"
+    assert ran.requests[-1].headers["openstack-api-version"] == "reservation 1.32"
     assert ran.requests[-1].body == {
         "url": "https://receiver.example.com/leases",
         "events": ["started", "ended"],
@@ -1006,7 +1006,7 @@ def test_what_you_are_told_by_mail_is_shown(blazar: Blazar, cloud: RecordingClou
     cloud.answer("GET", "/mail", 200, {"mail": MAIL})
     ran = blazar("mail-show -f value -c enabled -c events")
     assert ran.out == "True\nend_soon\n"
-    assert ran.requests[-1].headers["openstack-api-version"] == "reservation 1.24"
+    assert ran.requests[-1].headers["openstack-api-version"] == "reservation 1.32"
 
 
 @pytest.mark.parametrize(
@@ -1025,7 +1025,7 @@ def test_you_choose_what_you_are_told_by_mail(
     cloud.answer("PUT", "/mail", 200, {"mail": MAIL})
     ran = blazar(f"mail-set {options} -f value -c daily")
     assert ran.out == "False\n"
-    assert ran.requests[-1].headers["openstack-api-version"] == "reservation 1.24"
+    assert ran.requests[-1].headers["openstack-api-version"] == "reservation 1.32"
     assert ran.requests[-1].body == body
 
 
@@ -1051,6 +1051,19 @@ def test_a_lease_shows_what_of_it_is_used(blazar: Blazar, cloud: RecordingCloud)
         "1 x physical:host: not known",
     ]
     assert shown.requests[-1].headers["openstack-api-version"] == "reservation 1.22"
+
+
+def test_a_lease_shows_which_servers_it_takes(blazar: Blazar, cloud: RecordingCloud) -> None:
+    reservations = [
+        {"id": "r1", "resource_type": "virtual:instance", "units": 3},
+        {"id": "r2", "resource_type": "physical:host", "units": 1, "match": "open"},
+    ]
+    cloud.answer(
+        "GET", f"/leases/{samples.LEASE_ID}", 200, {"lease": samples.lease(reservations=reservations)}
+    )
+    shown = blazar(f"lease-show {samples.LEASE_ID} -f value -c match")
+    assert shown.out == "open\n"
+    assert shown.requests[-1].headers["openstack-api-version"] == "reservation 1.29"
 
 
 USAGE_ROW = {
@@ -1180,7 +1193,7 @@ def test_a_subscription_without_an_address_asks_for_its_version(
     ran = blazar("subscription-create --event started")
     assert (ran.requests[-1].body, ran.requests[-1].headers["openstack-api-version"]) == (
         {"events": ["started"]},
-        "reservation 1.16",
+        "reservation 1.32",
     )
 
 

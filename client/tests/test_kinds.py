@@ -269,3 +269,15 @@ def test_the_version_that_new_servers_need() -> None:
     assert needed_version({"reservations": [old, new]}) == "1.20"
     assert needed_version({"reservations": [INSTANCE]}) is None
     assert needed_version({"name": "x"}) is None
+
+
+def test_the_version_that_open_reservations_need() -> None:
+    hosts = parse_reservation(parse_pairs("resource_type=physical:host,min=1,max=1,match=open"))
+    assert hosts["match"] == "open"
+    assert needed_version({"reservations": [hosts]}) == "1.29"
+    change = parse_reservation_update(parse_pairs("id=r1,match=explicit"))
+    assert change == {"id": "r1", "match": "explicit"}
+    assert needed_version({"reservations": [change]}) == "1.29"
+    assert needed_version({"reservations": [{"id": "r1", "flavor_id": "f"}]}) is None
+    with pytest.raises(InvalidInput, match="match=all is not possible: one of explicit, open"):
+        parse_reservation(parse_pairs("resource_type=physical:host,min=1,max=1,match=all"))

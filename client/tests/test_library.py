@@ -59,7 +59,7 @@ SIGNATURES = {
     "lease.delete": "(lease_id)",
     "lease.list": "(sort_by=None, *, status=None, name=None, project_id=None, id=None, resource_type=None, "
     "starts_after=None, starts_before=None, ends_after=None, ends_before=None, sort=None, limit=None, "
-    "priority=None)",
+    "priority=None, series_id=None)",
     "host.create": "(name, **kwargs)",
     "host.get": "(host_id)",
     "host.update": "(host_id, values)",

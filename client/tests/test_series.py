@@ -50,6 +50,17 @@ def test_a_series_is_made_with_a_key(cloud: RecordingCloud) -> None:
     assert len(sent.headers["idempotency-key"]) == 36
 
 
+def test_a_dry_run_has_no_key(cloud: RecordingCloud) -> None:
+    shown = {"name": "class", "granted": True, "occurrences": []}
+    cloud.answer("POST", "/series", 200, {"series": shown})
+    dates = {"duration": 180, "rule": "FREQ=WEEKLY;COUNT=4", "time_zone": "Europe/Berlin"}
+    assert calls(cloud).create("class", [HOSTS], "2030-03-18T09:00+01:00", dry_run=True, **dates) == shown
+    sent = cloud.requests[-1]
+    assert sent.body["dry_run"] is True
+    assert sent.headers["openstack-api-version"] == "reservation 1.33"
+    assert "idempotency-key" not in sent.headers
+
+
 def test_series_are_listed_shown_and_cancelled(cloud: RecordingCloud) -> None:
     series = calls(cloud)
     links = [{"rel": "next", "href": "http://inner/v1/series?marker=s1"}]
@@ -61,6 +72,9 @@ def test_series_are_listed_shown_and_cancelled(cloud: RecordingCloud) -> None:
     cloud.answer("PUT", "/series/s1", 200, {"series": SERIES})
     assert series.skip("s1", ["2030-04-01"], cancel_after="2030-04-30") == SERIES
     assert cloud.requests[-1].body == {"except": ["2030-04-01"], "cancel_after": "2030-04-30"}
+    assert series.restore("s1", ["2030-04-01"]) == SERIES
+    assert cloud.requests[-1].body == {"restore": ["2030-04-01"]}
+    assert cloud.requests.pop().headers["openstack-api-version"] == "reservation 1.33"
     cloud.answer("DELETE", "/series/s1", 204, None)
     series.delete("s1", keep_started=True)
     assert cloud.requests[-1].query == (("keep_started", "true"),)

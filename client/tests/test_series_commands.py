@@ -81,8 +81,10 @@ def series(cloud: RecordingCloud) -> str:
             },
         ),
         (
-            "--start-date 'tomorrow 9:00' --duration 1h30m --on-conflict skip",
+            "--start-date 'tomorrow 9:00' --duration 1h30m --on-conflict skip --claim-by 2h --priority low",
             {
+                "claim_by": 120,
+                "priority": "low",
                 "start_date": "2030-01-08 09:00",
                 "duration": 90,
                 "on_conflict": "skip",
@@ -107,6 +109,33 @@ def test_a_series_is_made(blazar: Blazar, series: str, options: str, sent: dict[
 
 
 @pytest.mark.parametrize(
+    ("is_granted", "told", "code"),
+    [(True, "The series would be:", 0), (False, "The series would be refused:", 1)],
+)
+def test_a_dry_run_of_a_series_shows_what_can_be_had(
+    blazar: Blazar, cloud: RecordingCloud, is_granted: bool, told: str, code: int
+) -> None:
+    shown = {name: SERIES[name] for name in ("name", "user_id", "project_id", "recurrence", "on_conflict")}
+    occurrences = [
+        {
+            **{name: each[name] for name in ("date", "start_date", "end_date", "reason")},
+            "granted": not each["reason"],
+        }
+        for each in OCCURRENCES
+    ]
+    answer = {"series": {**shown, "granted": is_granted, "occurrences": occurrences}}
+    cloud.answer("POST", "/series", 200, answer)
+    times = "--start-date '2030-03-18 9:00' --duration 3h --time-zone Europe/Berlin"
+    ran = blazar(f"{EVERY_MONDAY} {HOST} {times} --dry-run -f value -c occurrences")
+    assert ran.code == code, ran.err
+    assert ran.out == f"Nothing was made. {told}\n" + LINES.replace(
+        f"{samples.LEASE_ID}  PENDING", "can be had"
+    )
+    (sent,) = ran.requests
+    assert sent.body["dry_run"] is True
+
+
+@pytest.mark.parametrize(
     ("line", "words"),
     [
         (f"{EVERY_MONDAY} --start-date '2030-03-18 9:00' --duration 1h", "would reserve nothing"),
@@ -122,6 +151,7 @@ def test_a_series_is_made(blazar: Blazar, series: str, options: str, sent: dict[
             "did you mean Europe/Berlin?",
         ),
         (f"{EVERY_MONDAY} {HOST} --start-date tomorrow --duration 1h --except someday", "is not a time"),
+        (f"{EVERY_MONDAY} {HOST} --start-date tomorrow --duration 1h --claim-by 90s", "counts in minutes"),
         ("series-skip class", "there is nothing to cancel: give a day, or --cancel-after"),
     ],
 )
@@ -146,6 +176,32 @@ def test_series_are_listed_and_shown(blazar: Blazar, series: str) -> None:
     assert "See what there is with `blazar series-list`." in missing.err
 
 
+def test_a_series_is_looked_for_by_name_and_its_leases_by_the_series(
+    blazar: Blazar, cloud: RecordingCloud, series: str
+) -> None:
+    asked = blazar("series-show class").requests[0]
+    assert (asked.query, asked.headers["openstack-api-version"]) == (
+        (("name", "class"),),
+        "reservation 1.31",
+    )
+    lease = samples.lease(series_id=SERIES["id"], priority="low", claim_by=60)
+    cloud.answer("GET", "/leases", 200, {"leases": [lease]})
+    ran = blazar("lease-list --series class -f value -c id")
+    assert ran.out == f"{samples.LEASE_ID}\n"
+    ran = blazar(f"lease-list --series {SERIES['id']} --priority low -f value -c id -c claim_by")
+    assert ran.out == f"{samples.LEASE_ID} 60\n"
+    (sent,) = ran.requests
+    assert sent.query == (("priority", "low"), ("series_id", SERIES["id"]))
+    assert sent.headers["openstack-api-version"] == "reservation 1.31"
+
+
+def test_an_unknown_name_is_told_with_the_nearest(blazar: Blazar, cloud: RecordingCloud, series: str) -> None:
+    cloud.answer("GET", "/series", 200, {"series": []})
+    ran = blazar("lease-list --series clas")
+    assert [each.query for each in ran.requests] == [(("name", "clas"),), (("limit", "1000"),)]
+    assert "Unable to find resource with name 'clas'" in ran.err
+
+
 def test_days_of_a_series_are_skipped_in_its_zone(
     blazar: Blazar, cloud: RecordingCloud, series: str, clock: FakeClock
 ) -> None:
@@ -158,6 +214,14 @@ def test_days_of_a_series_are_skipped_in_its_zone(
     several = blazar("series-skip class 2030-03-18")
     assert (several.code, [each.method for each in several.requests]) == (1, ["GET"])
     assert "Use the id: `blazar series-list` shows it." in several.err
+
+
+def test_days_of_a_series_are_restored(blazar: Blazar, series: str) -> None:
+    ran = blazar("series-restore class 2030-04-01 'next monday' -f value -c name")
+    assert (ran.code, ran.out) == (0, "Changed the series:\nclass\n"), ran.err
+    assert ran.requests[-1].path == series
+    assert ran.requests[-1].body == {"restore": ["2030-04-01", "2030-01-14"]}
+    assert blazar("series-restore class").code == 2
 
 
 def test_a_series_is_deleted_with_what_has_started_or_without(blazar: Blazar, series: str) -> None:

@@ -29,6 +29,8 @@ SCHEDULER_FILTERS = (
     "BlazarFilter",
 )
 
+PHYSICAL_NETWORKS = tuple(f"physnet{number}" for number in range(1, 13))
+"""One for each worker that tests; none has a range, so all their VLANs are left to reservations."""
 
 POLICY = re.compile(r"```yaml\n# policy.yaml of (?P<service>\w+)\n(?P<rules>.*?)```", re.DOTALL)
 
@@ -68,9 +70,13 @@ def ini(groups: Groups) -> str:
 
 def policies(settings: Settings) -> Mapping[str, str]:
     """Return the rules of other services by which the page on hardening lets the service's user do with less
-    than ``admin``."""
+    than ``admin``: all blocks of a service, one after the other."""
     page = settings.repository / "docs" / "operator" / "hardening.md"
-    return {each["service"].lower(): each["rules"] for each in POLICY.finditer(page.read_text())}
+    rules: dict[str, str] = {}
+    for each in POLICY.finditer(page.read_text()):
+        name = each["service"].lower()
+        rules[name] = rules.get(name, "") + each["rules"]
+    return rules
 
 
 def clouds_yaml(settings: Settings) -> str:
@@ -176,12 +182,13 @@ def _neutron(settings: Settings) -> Groups:
         "database": _database(settings, "neutron"),
         "oslo_concurrency": {"lock_path": str(settings.folder("run", "locks"))},
         "ml2": {
-            "type_drivers": "flat,local",
+            "type_drivers": "flat,local,vlan",
             "tenant_network_types": "local",
             "mechanism_drivers": "lab",
             "extension_drivers": "port_security",
         },
         "ml2_type_flat": {"flat_networks": "public"},
+        "ml2_type_vlan": {"network_vlan_ranges": ",".join(PHYSICAL_NETWORKS)},
         "quotas": dict.fromkeys(
             (f"quota_{noun}" for noun in ("network", "subnet", "port", "router", "floatingip")), -1
         ),
@@ -216,8 +223,18 @@ def _nova(settings: Settings) -> Groups:
                 "blazarnova.scheduler.filters.blazar_filter.BlazarFilter",
             ),
             "enabled_filters": ",".join(SCHEDULER_FILTERS),
+            "weight_classes": (
+                "nova.scheduler.weights.all_weighers,"
+                "blazarnova.scheduler.weights.reservation.ReservationWeigher"
+            ),
         },
         "blazar:physical:host": {"allow_preemptibles": True},
+        "blazar:backfill": {
+            **_client(settings, "nova"),
+            "enabled": True,
+            "poll_seconds": 2,
+            "valid_interfaces": "public",
+        },
         "quota": dict.fromkeys(unlimited, -1),
         "vnc": {"enabled": False},
         "glance": {"api_servers": settings.url("glance")},
@@ -242,6 +259,7 @@ KINDS = (
     "flavor.instance.plugin",
     "virtual.floatingip.plugin",
     "instance.server.plugin",
+    "network.plugin",
 )
 
 
@@ -259,6 +277,7 @@ def _blazar(settings: Settings) -> Groups:
         "database": _database(settings, "blazar"),
         "keystone_authtoken": _authtoken(settings, "blazar"),
         "cloud": {**_client(settings, "blazar"), "interface": "public"},
-        "nova": {"end_preemptibles": True},
+        "nova": {"end_preemptibles": True, "backfill": True, "backfill_margin_seconds": 30},
+        "lease_hints": {"enabled": True, "look_seconds": 3},
         "oslo_messaging_notifications": {"driver": "messagingv2"},
     }

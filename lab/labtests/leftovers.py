@@ -88,6 +88,10 @@ def _floating_ips(admin: Connection) -> Iterable[str]:
     return (f"{address.floating_ip_address} ({address.id})" for address in admin.network.ips())
 
 
+def _networks(admin: Connection) -> Iterable[str]:
+    return (f"{network.name} ({network.id})" for network in admin.network.networks())
+
+
 def _images(admin: Connection) -> Iterable[str]:
     return (f"{image.name} ({image.id})" for image in admin.image.images())
 
@@ -102,5 +106,6 @@ READERS: dict[str, Callable[[Connection], Iterable[str]]] = {
     "inventory": _inventories,
     "trust": _trusts,
     "floating IP": _floating_ips,
+    "network": _networks,
     "image": _images,
 }

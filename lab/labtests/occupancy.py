@@ -13,17 +13,18 @@ NAMED = 3
 
 
 def found(admin: Connection) -> dict[str, list[str]]:
-    """Return the names of registered hosts and floating IPs, of leases and of servers."""
+    """Return the names of registered hosts, floating IPs and network segments, of leases and of servers."""
     service = Reservations(admin)
 
-    def listed(path: str, key: str, name: str) -> list[str]:
-        answer = service.call("GET", path)
+    def listed(path: str, key: str, name: str, version: str = "") -> list[str]:
+        answer = service.call("GET", path, version=version)
         assert answer.status == 200, answer
         return [each[name] for each in answer.body[key]]
 
     return {
         "registered host": listed("/os-hosts", "hosts", "hypervisor_hostname"),
         "registered floating IP": listed("/floatingips", "floatingips", "floating_ip_address"),
+        "registered network segment": listed("/networksegments", "networksegments", "name", "1.28"),
         "lease": listed("/leases", "leases", "name"),
         "server": [server.name for server in admin.compute.servers(all_projects=True)],
     }

@@ -74,6 +74,11 @@ def floating_ips(network_id: str, amount: int, *required: str) -> Json:
     }
 
 
+def networks(amount: int, physical_network: str) -> Json:
+    """Return a reservation of networks on segments of a physical network."""
+    return {"resource_type": "network", "amount": amount, "physical_network": physical_network}
+
+
 @dataclass(frozen=True)
 class Answer:
     """The status, parsed body and headers of a response."""

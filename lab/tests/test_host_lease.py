@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
+from labtests import workers
 from labtests.reservations import Reservations
+from labtests.reservations import hosts as reserved_hosts
 from labtests.waiting import boundary, text, until, wait_for
 from openstack.connection import Connection
 
@@ -64,6 +66,54 @@ def test_a_plain_boot_is_refused_on_reserved_and_on_free_hosts_alike(
     server = boot(demo)
     assert server.status == "ERROR"
     assert "No valid host" in server.fault["message"]
+
+
+@pytest.fixture
+def ordinary_host(hosts: dict[str, str], admin: Connection) -> Iterator[str]:
+    """Take one of the worker's hosts out of the service's care for the time of a story."""
+    service, name = Reservations(admin), sorted(hosts)[-1]
+    assert service.call("DELETE", f"/os-hosts/{hosts[name]}").status == 204
+    yield name
+    for server in [each for each in admin.compute.servers(all_projects=True) if each.compute_host == name]:
+        admin.compute.delete_server(server)
+    answer = until(
+        "the host registered again",
+        END_SECONDS,
+        lambda: (
+            (found := service.call("POST", "/os-hosts", workers.registration(name))).status == 201 and found
+        ),
+    )
+    hosts[name] = answer.body["host"]["id"]
+
+
+def test_an_open_reservation_takes_ordinary_servers_of_its_project_before_other_hosts(
+    ordinary_host: str,
+    admin: Connection,
+    demo: Connection,
+    alt: Connection,
+    boot: Callable[..., Any],
+    name: str,
+) -> None:
+    service, wish = Reservations(demo), {**reserved_hosts(), "match": "open"}
+    body = {"name": name, "start_date": "now", "end_date": text(boundary(5 * 60)), "reservations": [wish]}
+    answer = service.call("POST", "/leases", body, version="1.29")
+    assert answer.status == 201, answer
+    lease = service.await_status(answer.body["lease"]["id"], "ACTIVE", ACTIVE_SECONDS)
+    reserved = Reservations(admin).hosts_of(reservation_id(lease))
+    # Of two hosts, Nova's own weighers would choose the emptier one for the second server.
+    assert [host_of(admin, boot(demo).id) for _ in range(2)] == [*reserved, *reserved]
+    assert host_of(admin, boot(alt).id) == ordinary_host
+
+    change = {"reservations": [{"id": reservation_id(lease), "match": "explicit"}]}
+    changed = service.call("PUT", f"/leases/{lease['id']}", change, version="1.29")
+    assert changed.status == 200, changed
+    aggregate = admin.compute.find_aggregate(reservation_id(lease), ignore_missing=False)
+    until(
+        "the aggregate closed",
+        ACTIVE_SECONDS,
+        lambda: admin.compute.get_aggregate(aggregate.id).metadata["blazar:match"] == "explicit",
+    )
+    assert host_of(admin, boot(demo).id) == ordinary_host
 
 
 def test_a_hint_does_not_open_the_freepool(

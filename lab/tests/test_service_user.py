@@ -15,6 +15,7 @@ from openstack.connection import Connection
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "operator" / "hardening.md"
 ROLE = re.compile(r"^\$ openstack role add --user blazar --project service (\w+)$", re.MULTILINE)
+POLICY = re.compile(r"```yaml\n# policy.yaml of Neutron\n(.*?)```", re.DOTALL)
 WITH_CONSOLES = "2.6"
 WITHOUT_THE_RULE = '"context_is_admin": "role:admin"\n'
 """To take it out of the file would change nothing before a restart."""
@@ -65,14 +66,29 @@ def test_it_changes_nothing_in_keystone(service: Connection, admin: Connection) 
         assert status(service.identity, method, path, body) == 403, path
 
 
-def test_it_reaches_nothing_of_others_in_neutron(service: Connection, router: str, admin: Connection) -> None:
+def test_in_neutron_it_reaches_what_the_rules_for_networks_open(
+    service: Connection, admin: Connection, router: str
+) -> None:
     public = admin.network.find_network("public", ignore_missing=False).id
     neutron: Any = service.network
-    assert router not in [each.id for each in neutron.routers()]
     assert not list(neutron.security_groups())
-    assert status(neutron, "POST", "/networks", {"network": {"name": "forged"}}) == 403
     assert status(neutron, "PUT", f"/networks/{public}", {"network": {"name": "public"}}) == 403
-    assert status(neutron, "DELETE", f"/networks/{public}") == 403
+    assert status(neutron, "PUT", f"/networks/{public}", {"network": {"shared": True}}) == 403
+    assert router in [each.id for each in neutron.routers()]
+
+
+@pytest.mark.alone
+def test_without_the_rules_for_networks_it_reaches_none_of_them(
+    service: Connection, admin: Connection, processes: LabProcesses, router: str
+) -> None:
+    public = admin.network.find_network("public", ignore_missing=False).id
+    neutron: Any = service.network
+    usual, for_networks = POLICY.findall(PAGE.read_text())
+    assert for_networks.count("role:reservation") == 15
+    with processes.rules("neutron", usual + closed(for_networks)):
+        assert router not in [each.id for each in neutron.routers()]
+        assert status(neutron, "POST", "/networks", {"network": {"name": "forged"}}) == 403
+        assert status(neutron, "DELETE", f"/networks/{public}") == 403
 
 
 def test_it_gets_into_no_server(
@@ -109,6 +125,11 @@ def test_in_glance_and_nova_it_needs_the_rule_of_an_administrator(
         for method in ("GET", "DELETE"):
             assert status(service.image, method, image) == 404
             assert status(service.compute, method, server) == 404
+
+
+def closed(rules: str) -> str:
+    """Return rules as they are without the service's role: what is taken out of the file counts on."""
+    return rules.replace(" or role:reservation", "")
 
 
 def status(api: Any, method: str, path: str, body: Any = None, version: str | None = None) -> int:

@@ -321,3 +321,30 @@ def test_preemptible_servers_make_way_for_reserved_ones(
     again = [spare() for _ in range(2)]
     assert [each.status for each in again] == ["ACTIVE", "ACTIVE"]
     assert host not in {host_of(admin, each.id) for each in again}
+
+
+@pytest.mark.minutes(1)
+def test_a_preemptible_server_is_shelved_where_its_flavor_says_so_and_its_user_brings_it_back(
+    hosts: dict[str, str],
+    admin: Connection,
+    demo: Connection,
+    active: Callable[..., Json],
+    start: Callable[..., Any],
+    special: Callable[..., str],
+) -> None:
+    flavor = special(extra_specs={"blazar:preemptible": "shelve"})
+    kept = start(demo, {"flavor_id": flavor, "server_group_id": None})
+    assert kept.status == "ACTIVE"
+    host = host_of(admin, kept.id)
+    active(ask.instances(1, f'["==", "$hypervisor_hostname", "{host}"]'))
+    found = demo.compute.get_server(kept.id)
+    assert (found.status, found.metadata) == (
+        "SHELVED_OFFLOADED",
+        {"blazar_preempted": f"host {host} is needed by a lease that starts"},
+    )
+    demo.compute.unshelve_server(kept)
+    until("the server runs", BOOT_SECONDS, lambda: demo.compute.get_server(kept.id).status == "ACTIVE")
+    assert host_of(admin, kept.id) != host
+    (image,) = admin.image.images(name=f"{kept.name}-shelved")
+    assert admin.identity.get_project(image.owner_id).name == "service", "Nova leaves it to the operator"
+    admin.image.delete_image(image)

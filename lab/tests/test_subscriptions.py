@@ -28,7 +28,7 @@ def test_a_stream_tells_the_life_of_a_lease(hosts: dict[str, str], demo: Connect
     assert made.status == 201, made
     subscription = made.body["subscription"]["id"]
     try:
-        lease = service.post_hosts(name, "now", boundary(HOUR)).body["lease"]
+        lease = service.post_hosts(name, "now", boundary(2 * HOUR)).body["lease"]
         service.await_status(lease["id"], "ACTIVE", SOON)
         assert service.call("PUT", f"/leases/{lease['id']}", {"end_date": "now"}).status == 200
 

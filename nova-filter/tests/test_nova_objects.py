@@ -1,15 +1,22 @@
 """Tests of the conversion of Nova's objects, and of the options."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
+import pytest
 from oslo_config import cfg
 
-from blazarnova import nova_objects, options, rule
+from blazarnova import bounded, nova_objects, options, rule
 
 
 @dataclass
 class Flavor:
     extra_specs: dict[str, str] | None = None
+    vcpus: int = 2
+    memory_mb: int = 2048
+    root_gb: int = 10
+    ephemeral_gb: int = 0
+    swap: int = 0
 
 
 @dataclass
@@ -18,6 +25,7 @@ class Spec:
     flavor: Flavor = field(default_factory=Flavor)
     hints: dict[str, str | list[str]] = field(default_factory=dict)
     instance_uuid: str | None = None
+    num_instances: int = 1
 
     def get_scheduler_hint(self, hint_name: str) -> str | list[str] | None:
         return self.hints.get(hint_name)
@@ -44,9 +52,59 @@ def test_the_server_of_a_request() -> None:
     assert nova_objects.request_spec_of(Spec(instance_uuid="s1")) == rule.RequestSpec("p1", server_id="s1")
 
 
+def test_a_server_with_a_known_end() -> None:
+    hint = {"lease_params": ['{"name": "x", "duration": 1}']}
+    server = nova_objects.bounded_server_of(Spec(hints=hint, instance_uuid="s1", num_instances=3), 0)
+    amounts = {"VCPU": 6, "MEMORY_MB": 6144, "DISK_GB": 30}
+    assert server == bounded.BoundedServer(120, amounts, bounded.lease_id_of("s1"))
+    assert nova_objects.bounded_server_of(Spec(), 0) is None
+    unclear = Spec(hints={"lease_params": ["{}"]}, flavor=Flavor({"hw:x": "1"}), instance_uuid="s1")
+    known = bounded.BoundedServer(None, None, bounded.lease_id_of("s1"))
+    assert nova_objects.bounded_server_of(unclear, 0) == known
+
+
+def test_a_request_is_converted_once_for_all_hosts() -> None:
+    hint = {"lease_params": ['{"name": "x", "duration": 1}']}
+    servers, spec = nova_objects.BoundedServers(), Spec(hints=hint)
+    first = servers.of(spec, 0)
+    assert first is not None
+    assert servers.of(spec, 0) is first
+    assert servers.of(spec, 60) != first
+    assert servers.of(Spec(), 60) is None
+
+
 def test_aggregates_keep_zone_and_metadata() -> None:
     aggregate = rule.Aggregate("r1", "blazar_r1", {"blazar:owner": "p1"})
     assert nova_objects.aggregates_of(HostState("h1", [aggregate])) == [aggregate]
+
+
+@pytest.mark.parametrize(
+    ("project", "hints", "metadata", "weight"),
+    [
+        ("p1", {}, {"blazar:match": "open"}, 1.0),
+        ("p1", {}, {}, 0.0),
+        ("p2", {}, {"blazar:match": "open"}, 0.0),
+        ("p1", {"reservation": ["r1"]}, {"blazar:match": "open"}, 0.0),
+    ],
+    ids=["its own open reservation", "not open", "another project's", "with a hint all hosts are alike"],
+)
+def test_weights(project: str, hints: dict[str, Any], metadata: dict[str, str], weight: float) -> None:
+    aggregate = rule.Aggregate("r1", "blazar_r1", {"blazar:owner": "p1", **metadata})
+    found = nova_objects.weight_of(HostState("h1", [aggregate]), Spec(project, hints=hints), rule.Settings())
+    assert found == weight
+
+
+def test_an_ordinary_host_weighs_nothing() -> None:
+    assert nova_objects.weight_of(HostState("h1", []), Spec(), rule.Settings()) == 0.0
+
+
+def test_the_multiplier_of_the_weigher() -> None:
+    conf = cfg.ConfigOpts()
+    options.register(conf)
+    conf([])
+    assert options.match_weight_multiplier(conf) == 1000.0
+    conf.set_override("match_weight_multiplier", 2.5, group=options.GROUP.name)
+    assert options.match_weight_multiplier(conf) == 2.5
 
 
 def test_settings_default_to_those_of_the_rule() -> None:

@@ -1,8 +1,22 @@
 """Tests of the rule, row by row of its table."""
 
-import pytest
+from dataclasses import replace
 
-from blazarnova.rule import Aggregate, Reason, RequestSpec, Settings, decide, hinted_ids
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from blazarnova.rule import (
+    MATCH_KEY,
+    Aggregate,
+    Reason,
+    RequestSpec,
+    Settings,
+    decide,
+    hinted_ids,
+    is_preferred,
+    pools_of,
+)
 
 OWNER, STRANGER, FRIEND = "owner-project", "stranger-project", "friend-project"
 DEFAULTS = Settings()
@@ -25,6 +39,7 @@ def asks(project: str = OWNER, *hints: str, **specs: str) -> RequestSpec:
 FLAVOR_OF_RESERVATION = {"aggregate_instance_extra_specs__reservation": "r1"}
 PREEMPTIBLE = {"blazar__preemptible": "true"}
 
+OPEN = reserved(**{"blazar:match": "open"})
 EXPECTING = Aggregate("r9", None, {"blazar:owner": OWNER, "blazar:server": "s1"})
 RETURNING = RequestSpec(OWNER, server_id="s1")
 
@@ -183,6 +198,13 @@ TABLE = [
         Reason.PREEMPTIBLE_ALLOWED,
     ),
     (
+        "row 6: preemptible, to be shelved",
+        asks(STRANGER, blazar__preemptible="shelve"),
+        [FREEPOOL],
+        PREEMPTIBLES,
+        Reason.PREEMPTIBLE_ALLOWED,
+    ),
+    (
         "row 6: preemptible on an aggregate of its own",
         asks(STRANGER, blazar__preemptible=" Yes "),
         [Aggregate("spot")],
@@ -224,31 +246,82 @@ TABLE = [
         PREEMPTIBLES,
         Reason.PREEMPTIBLE_ELSEWHERE,
     ),
+    ("row 8: the owner's ordinary server", asks(OWNER), [RACK, OPEN], DEFAULTS, Reason.OPEN_MATCH),
     (
-        "row 8: preemptible where it is not allowed",
+        "row 8: of a project that was granted access",
+        asks(FRIEND),
+        [reserved(**{FRIEND: "1", "blazar:match": "open"})],
+        DEFAULTS,
+        Reason.OPEN_MATCH,
+    ),
+    (
+        "row 8: a preemptible flavor where preemptibles are not allowed",
+        asks(OWNER, **PREEMPTIBLE),
+        [OPEN],
+        DEFAULTS,
+        Reason.OPEN_MATCH,
+    ),
+    (
+        "row 7: a preemptible server on an open reservation",
+        asks(OWNER, **PREEMPTIBLE),
+        [OPEN],
+        PREEMPTIBLES,
+        Reason.PREEMPTIBLE_ELSEWHERE,
+    ),
+    ("row 9: another project's open one", asks(STRANGER), [OPEN], DEFAULTS, Reason.HOST_IS_RESERVABLE),
+    (
+        "row 9: an open one that was closed",
+        asks(OWNER),
+        [reserved(**{"blazar:match": "explicit"})],
+        DEFAULTS,
+        Reason.HOST_IS_RESERVABLE,
+    ),
+    (
+        "row 9: on its way to the freepool",
+        asks(OWNER),
+        [OPEN, FREEPOOL],
+        DEFAULTS,
+        Reason.HOST_IS_RESERVABLE,
+    ),
+    (
+        "row 9: also in a reservation that is not open",
+        asks(OWNER),
+        [OPEN, reserved("r2")],
+        DEFAULTS,
+        Reason.HOST_IS_RESERVABLE,
+    ),
+    (
+        "row 9: an aggregate of the project that is no pool",
+        asks(OWNER),
+        [FREEPOOL, Aggregate("r3", None, OPEN.metadata)],
+        DEFAULTS,
+        Reason.HOST_IS_RESERVABLE,
+    ),
+    (
+        "row 9: preemptible where it is not allowed",
         asks(STRANGER, **PREEMPTIBLE),
         [FREEPOOL],
         DEFAULTS,
         Reason.HOST_IS_RESERVABLE,
     ),
     (
-        "row 8: preemptible said no",
+        "row 9: preemptible said no",
         asks(STRANGER, blazar__preemptible="false"),
         [FREEPOOL],
         PREEMPTIBLES,
         Reason.HOST_IS_RESERVABLE,
     ),
-    ("row 8: the owner without a hint", asks(OWNER), [reserved()], DEFAULTS, Reason.HOST_IS_RESERVABLE),
-    ("row 8: any project on the freepool", asks(STRANGER), [FREEPOOL], DEFAULTS, Reason.HOST_IS_RESERVABLE),
+    ("row 9: the owner without a hint", asks(OWNER), [reserved()], DEFAULTS, Reason.HOST_IS_RESERVABLE),
+    ("row 9: any project on the freepool", asks(STRANGER), [FREEPOOL], DEFAULTS, Reason.HOST_IS_RESERVABLE),
     (
-        "row 8: operator's own names",
+        "row 9: operator's own names",
         asks(STRANGER),
         [Aggregate("pool", "lease-1")],
         Settings(freepool="other", zone_prefix="lease-"),
         Reason.HOST_IS_RESERVABLE,
     ),
-    ("row 9: an ordinary host", asks(STRANGER), [RACK], DEFAULTS, Reason.HOST_IS_ORDINARY),
-    ("row 9: a host in no aggregate", asks(STRANGER), [], DEFAULTS, Reason.HOST_IS_ORDINARY),
+    ("row 10: an ordinary host", asks(STRANGER), [RACK], DEFAULTS, Reason.HOST_IS_ORDINARY),
+    ("row 10: a host in no aggregate", asks(STRANGER), [], DEFAULTS, Reason.HOST_IS_ORDINARY),
 ]
 
 ACCEPTING = {
@@ -257,6 +330,7 @@ ACCEPTING = {
     Reason.PROJECT_OWNS,
     Reason.RESERVED_FLAVOR,
     Reason.PREEMPTIBLE_ALLOWED,
+    Reason.OPEN_MATCH,
     Reason.HOST_IS_ORDINARY,
 }
 
@@ -276,12 +350,57 @@ def test_the_table(
 
 
 def test_every_reason_is_in_the_table() -> None:
-    assert {row[-1] for row in TABLE} == set(Reason)
+    assert {row[-1] for row in TABLE} == set(Reason) - {Reason.ENDS_IN_TIME}, "this one is of backfill"
 
 
 def test_the_verdict_names_the_pool_that_decided() -> None:
     assert decide(asks(OWNER, "r1"), [FREEPOOL, reserved()], DEFAULTS).pool == "r1"
     assert decide(asks(OWNER), [RACK, FREEPOOL], DEFAULTS).pool == "freepool"
+
+
+AGGREGATES = st.builds(
+    Aggregate,
+    st.sampled_from(("r1", "r2", "freepool", "rack")),
+    st.sampled_from((None, "blazar_r1", "nova")),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "blazar:owner": st.sampled_from((OWNER, STRANGER)),
+            "blazar:match": st.sampled_from(("open", "explicit", frozenset({"open"}))),
+            FRIEND: st.sampled_from(("1", "")),
+            "reservation": st.just("r3"),
+        },
+    ),
+)
+REQUESTS = st.builds(
+    asks,
+    st.sampled_from((OWNER, STRANGER, FRIEND)),
+    st.sampled_from(("", "r1")),
+).map(lambda request: replace(request, reservation_ids=hinted_ids(list(request.reservation_ids))))
+
+
+@given(REQUESTS, st.lists(AGGREGATES, max_size=3), st.sampled_from((DEFAULTS, PREEMPTIBLES)))
+def test_open_reservations_add_their_own_projects_and_nothing_else(
+    request_: RequestSpec, aggregates: list[Aggregate], settings: Settings
+) -> None:
+    """As long as no reservation is open, the key of the metadata changes no decision. Where it does, the host
+    is in pools of projects that let this one in, each of which is open, and a hint would be accepted, too."""
+    closed = [
+        replace(each, metadata={k: v for k, v in each.metadata.items() if k != MATCH_KEY})
+        for each in aggregates
+    ]
+    verdict, before = decide(request_, aggregates, settings), decide(request_, closed, settings)
+    assert is_preferred(request_, aggregates, settings) == (verdict.reason is Reason.OPEN_MATCH)
+    if verdict.reason is not Reason.OPEN_MATCH:
+        assert verdict == before
+        return
+    assert not before
+    assert not request_.reservation_ids
+    pools = list(pools_of(aggregates, settings))
+    assert all("open" in pool.metadata[MATCH_KEY] for pool in pools)
+    assert not any(pool.name == settings.freepool for pool in pools)
+    for pool in pools:
+        assert decide(replace(request_, reservation_ids=frozenset({pool.name})), [pool], settings)
 
 
 @pytest.mark.parametrize(

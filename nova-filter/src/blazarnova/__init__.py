@@ -1,1 +1,1 @@
-"""A filter for nova-scheduler that keeps reserved hosts for their reservations."""
+"""A filter and a weigher for nova-scheduler: they keep reserved hosts for their reservations."""

@@ -6,7 +6,7 @@ The protocols name every attribute of Nova's objects that is read, so that this 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from blazarnova import rule
+from blazarnova import bounded, rule
 
 
 class NovaAggregate(Protocol):
@@ -33,6 +33,16 @@ class NovaFlavor(Protocol):
     """A ``nova.objects.Flavor``."""
 
     @property
+    def vcpus(self) -> int: ...
+    @property
+    def memory_mb(self) -> int: ...
+    @property
+    def root_gb(self) -> int: ...
+    @property
+    def ephemeral_gb(self) -> int: ...
+    @property
+    def swap(self) -> int: ...
+    @property
     def extra_specs(self) -> Mapping[str, str] | None: ...
 
 
@@ -45,6 +55,8 @@ class NovaRequestSpec(Protocol):
     def flavor(self) -> NovaFlavor: ...
     @property
     def instance_uuid(self) -> str | None: ...
+    @property
+    def num_instances(self) -> int: ...
     def get_scheduler_hint(self, hint_name: str) -> str | Sequence[str] | None: ...
 
 
@@ -60,9 +72,47 @@ def request_spec_of(spec: NovaRequestSpec) -> rule.RequestSpec:
     )
 
 
+def bounded_server_of(spec: NovaRequestSpec, now: int) -> bounded.BoundedServer | None:
+    """Return the server as one with a known end, with all that are booted by the same request; None where it
+    has no hint."""
+    hint = spec.get_scheduler_hint(bounded.LEASE_HINT)
+    if not hint:
+        return None
+    flavor = spec.flavor
+    sizes = bounded.Sizes(
+        flavor.vcpus, flavor.memory_mb, flavor.root_gb, flavor.ephemeral_gb, flavor.swap or 0
+    )
+    amounts = bounded.amounts_of(sizes, getattr(flavor, "extra_specs", None) or {})
+    if amounts is not None:
+        amounts = {name: amount * spec.num_instances for name, amount in amounts.items()}
+    return bounded.BoundedServer(
+        bounded.end_of(hint, now), amounts, bounded.lease_id_of(spec.instance_uuid or "")
+    )
+
+
+class BoundedServers:
+    """Converts a request once for all hosts that are compared with it. Any thread may use it."""
+
+    def __init__(self) -> None:
+        self._last: tuple[NovaRequestSpec, int, bounded.BoundedServer | None] | None = None
+
+    def of(self, spec: NovaRequestSpec, now: int) -> bounded.BoundedServer | None:
+        """Do as ``bounded_server_of``."""
+        last = self._last
+        if last is None or last[0] is not spec or last[1] != now:
+            last = self._last = spec, now, bounded_server_of(spec, now)
+        return last[2]
+
+
 def aggregates_of(host_state: NovaHostState) -> list[rule.Aggregate]:
     """Convert the aggregates of a host."""
     return [
         rule.Aggregate(aggregate.name, aggregate.availability_zone, aggregate.metadata or {})
         for aggregate in host_state.aggregates
     ]
+
+
+def weight_of(host_state: NovaHostState, spec: NovaRequestSpec, settings: rule.Settings) -> float:
+    """Return the weight of a host that the filter has accepted: 1 where the project's reservation is to be
+    used first, 0 elsewhere."""
+    return float(rule.is_preferred(request_spec_of(spec), aggregates_of(host_state), settings))

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from oslo_config import cfg
 
+from blazarnova import service
+from blazarnova.reading import PromisesReader
 from blazarnova.rule import Settings
 
 GROUP = cfg.OptGroup("blazar:physical:host", title="Reservation filter options")
@@ -40,6 +42,35 @@ OPTIONS = (
         default=_DEFAULT.zone_prefix,
         help="Prefix of the availability zones of reservations.",
     ),
+    cfg.FloatOpt(
+        "match_weight_multiplier",
+        default=1000.0,
+        help="Weight of the hosts of a reservation that is open to ordinary servers, for the servers of its "
+        "projects. Read by the weigher ReservationWeigher.",
+    ),
+)
+
+BACKFILL = cfg.OptGroup("blazar:backfill", title="Servers with a known end on hosts of the freepool")
+BACKFILL_OPTIONS = (
+    cfg.BoolOpt(
+        "enabled",
+        default=False,
+        help="Let servers that are booted with the scheduler hint lease_params run on hosts of the freepool, "
+        "where they end before the next lease. The reservation service needs [nova] backfill.",
+    ),
+    cfg.FloatOpt(
+        "poll_seconds",
+        default=5,
+        min=1,
+        help="How many seconds pass between two requests for what is promised.",
+    ),
+    cfg.FloatOpt(
+        "max_age_seconds",
+        default=60,
+        min=5,
+        help="How many seconds what was read is good for. After that hosts of the freepool take no such "
+        "servers until it is read again.",
+    ),
 )
 
 
@@ -47,6 +78,9 @@ def register(conf: cfg.ConfigOpts) -> None:
     """Register the options in ``conf``; repeated calls have no effect."""
     conf.register_group(GROUP)
     conf.register_opts(OPTIONS, group=GROUP)
+    conf.register_group(BACKFILL)
+    conf.register_opts(BACKFILL_OPTIONS, group=BACKFILL)
+    service.register(conf, BACKFILL.name)
 
 
 def settings_from(conf: cfg.ConfigOpts) -> Settings:
@@ -61,6 +95,21 @@ def settings_from(conf: cfg.ConfigOpts) -> Settings:
     )
 
 
+def match_weight_multiplier(conf: cfg.ConfigOpts) -> float:
+    """Return the weigher's present multiplier."""
+    multiplier: float = conf[GROUP.name].match_weight_multiplier
+    return multiplier
+
+
+def reader_from(conf: cfg.ConfigOpts) -> PromisesReader | None:
+    """Return the reader of what is promised; None where the operator does not want it."""
+    group = conf[BACKFILL.name]
+    if not group.enabled:
+        return None
+    source = service.ReservationService(conf, BACKFILL.name)
+    return PromisesReader(source, group.poll_seconds, group.max_age_seconds)
+
+
 def list_opts() -> list[tuple[cfg.OptGroup, Sequence[cfg.Opt]]]:
     """Return the options for oslo-config-generator."""
-    return [(GROUP, OPTIONS)]
+    return [(GROUP, OPTIONS), (BACKFILL, BACKFILL_OPTIONS)]

@@ -15,10 +15,15 @@ SERVER_KEY = "blazar:server"
 PREEMPTIBLE_SPEC = "blazar:preemptible"
 RESERVATION_KEY = "reservation"
 """In an aggregate's metadata: the active reservation of instances, or of a server, that its hosts serve."""
+MATCH_KEY = "blazar:match"
+"""In the metadata of a host reservation's aggregate: which of its projects' servers its hosts take."""
+OPEN_MATCH = "open"
+"""Ordinary servers of the projects, too, without hint or flavor of the reservation."""
 
 # Very old versions created zones with this prefix; their hosts are reserved all the same.
 _OLD_ZONE_PREFIX = "blazar:"
-_TRUE_WORDS = frozenset({"1", "t", "true", "on", "y", "yes"})
+_PREEMPTIBLE_WORDS = frozenset({"1", "t", "true", "on", "y", "yes", "shelve"})
+"""What it may be; Blazar shelves the servers of the last one where it deletes others."""
 
 MetadataValue = str | Set[str]
 
@@ -34,7 +39,9 @@ class Reason(StrEnum):
     RESERVED_FLAVOR = "the flavor belongs to a reservation, aggregates and Placement restrict it"
     PREEMPTIBLE_ALLOWED = "preemptible servers may use this host while it is free"
     PREEMPTIBLE_ELSEWHERE = "preemptible servers may not use this host"
+    OPEN_MATCH = "the reservation is open to ordinary servers of this project"
     HOST_IS_RESERVABLE = "the host is kept for reservations"
+    ENDS_IN_TIME = "the server ends before the host is needed by a lease"
     HOST_IS_ORDINARY = "the host is not under reservation"
 
 
@@ -96,11 +103,19 @@ def decide(request: RequestSpec, aggregates: Sequence[Aggregate], settings: Sett
         return _decide_hinted(request, pools, settings)
     if RESERVATION_SPEC in request.extra_specs:
         return Verdict(True, Reason.RESERVED_FLAVOR)
-    if settings.allow_preemptibles and _is_true(request.extra_specs.get(PREEMPTIBLE_SPEC)):
+    if settings.allow_preemptibles and _is_preemptible(request):
         return _decide_preemptible(aggregates, pools, settings)
+    if pools and all(_is_open_to(pool, request.project_id, settings) for pool in pools):
+        return Verdict(True, Reason.OPEN_MATCH, pools[0].name)
     if pools:
         return Verdict(False, Reason.HOST_IS_RESERVABLE, pools[0].name)
     return Verdict(True, Reason.HOST_IS_ORDINARY)
+
+
+def is_preferred(request: RequestSpec, aggregates: Sequence[Aggregate], settings: Settings) -> bool:
+    """Return whether the host wins against ordinary ones: it is reserved for the request's project, which
+    wants its ordinary servers there."""
+    return decide(request, aggregates, settings).reason is Reason.OPEN_MATCH
 
 
 def pools_of(aggregates: Sequence[Aggregate], settings: Settings) -> Iterator[Aggregate]:
@@ -130,20 +145,37 @@ def hinted_ids(hint: str | Sequence[str] | None) -> frozenset[str]:
 
 def _expects(aggregate: Aggregate, request: RequestSpec, settings: Settings) -> bool:
     """Return whether the aggregate's hosts are kept for the server, which is its owner's."""
-    return request.server_id in _texts(aggregate.metadata.get(SERVER_KEY)) and request.project_id in _texts(
-        aggregate.metadata.get(settings.owner_key)
-    )
+    is_expected = request.server_id in _texts(aggregate.metadata.get(SERVER_KEY))
+    return is_expected and _is_owned(aggregate, request.project_id, settings)
 
 
 def _decide_hinted(request: RequestSpec, pools: Sequence[Aggregate], settings: Settings) -> Verdict:
     pool = next((pool for pool in pools if pool.name in request.reservation_ids), None)
     if pool is None:
         return Verdict(False, Reason.NOT_IN_RESERVATION)
-    if any(_texts(pool.metadata.get(request.project_id))):
+    if _is_granted(pool, request.project_id):
         return Verdict(True, Reason.PROJECT_GRANTED, pool.name)
-    if request.project_id in _texts(pool.metadata.get(settings.owner_key)):
+    if _is_owned(pool, request.project_id, settings):
         return Verdict(True, Reason.PROJECT_OWNS, pool.name)
     return Verdict(False, Reason.FOREIGN_RESERVATION, pool.name)
+
+
+def _is_open_to(pool: Aggregate, project_id: str, settings: Settings) -> bool:
+    """Return whether the pool takes ordinary servers of the project.
+
+    The freepool takes none. So a host that is on its way between freepool and reservation, and in both, takes
+    none either: its servers are being deleted.
+    """
+    is_open = pool.name != settings.freepool and OPEN_MATCH in _texts(pool.metadata.get(MATCH_KEY))
+    return is_open and (_is_granted(pool, project_id) or _is_owned(pool, project_id, settings))
+
+
+def _is_granted(pool: Aggregate, project_id: str) -> bool:
+    return any(_texts(pool.metadata.get(project_id)))
+
+
+def _is_owned(pool: Aggregate, project_id: str, settings: Settings) -> bool:
+    return project_id in _texts(pool.metadata.get(settings.owner_key))
 
 
 def _decide_preemptible(
@@ -163,5 +195,5 @@ def _texts(value: MetadataValue | None) -> Set[str]:
     return frozenset({value}) if isinstance(value, str) else value
 
 
-def _is_true(value: str | None) -> bool:
-    return value is not None and str(value).strip().lower() in _TRUE_WORDS
+def _is_preemptible(request: RequestSpec) -> bool:
+    return str(request.extra_specs.get(PREEMPTIBLE_SPEC, "")).strip().lower() in _PREEMPTIBLE_WORDS

@@ -97,6 +97,9 @@ def test_servers_are_listed_with_their_hints_by_what_has_changed(place: Place) -
         {"lease_params": ['{"name": "x"}']},
     )
     assert found.flavor == place.cloud.compute.server(server_id).flavor.name
+    assert found.host == place.hosts[0]
+    assert [each.id for each in place.cloud.compute.bounded_servers_on(found.host)] == [server_id]
+    assert place.cloud.compute.bounded_servers_on(NOWHERE) == []
     assert (found.tags, place.cloud.compute.server(server_id).tags) == (frozenset(), frozenset())
     assert listed(SystemClock().now() + timedelta(hours=1)) == []
     assert server_id not in place.cloud.compute.deleted_servers(before)

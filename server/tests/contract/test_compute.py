@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from blazar.domain.errors import CloudRefused, CloudUnavailable
-from blazar.service.ports import Flavor
+from blazar.service.ports import Flavor, MakesWay
 
 from .places import PASSWORD, Place, Sandbox, label, sandbox, until
 
@@ -121,9 +121,10 @@ def test_servers_that_may_be_ended_are_told_apart(place: Place) -> None:
     place.boot(label(), place.add_flavor(), host)
     spare = place.boot(label(), place.add_flavor(blazar__preemptible=" Yes "), host)
     place.boot(label(), place.add_flavor(blazar__preemptible="no"), host)
-    assert list(compute.preemptible_servers_on(host)) == [spare]
-    assert list(compute.preemptible_servers_on(other)) == []
-    assert list(compute.preemptible_servers_on(NOWHERE)) == []
+    kept = place.boot(label(), place.add_flavor(blazar__preemptible="shelve"), host)
+    assert compute.preemptible_servers_on(host) == {MakesWay.DELETED: [spare], MakesWay.SHELVED: [kept]}
+    assert compute.preemptible_servers_on(other) == {MakesWay.DELETED: [], MakesWay.SHELVED: []}
+    assert not any(compute.preemptible_servers_on(NOWHERE).values())
 
 
 @pytest.mark.filterwarnings(

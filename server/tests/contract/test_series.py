@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from blazar.domain.errors import Stale
-from blazar.domain.series import OnConflict, Series, SeriesOccurrence
+from blazar.domain.series import OnConflict, Series, SeriesOccurrence, SeriesRequest, SeriesReservation
 from blazar.domain.time import Interval
-from blazar.service.ports import Database
+from blazar.service.ports import Database, LeaseQuery
 
 from .builders import HOUR, NOW, START, hours, lease, new_id
 
@@ -53,6 +53,20 @@ def test_it_is_found_as_it_was_stored(database: Database) -> None:
         add(database, stored)
 
 
+def test_it_is_kept_what_its_leases_were_asked_to_be(database: Database) -> None:
+    hosts = SeriesReservation("physical:host", {"min": 1, "hypervisor_properties": '["=", "$x", "☃"]'})
+    for claim_by in (hours(2), None):
+        asked, value = SeriesRequest((hosts, hosts), "low", claim_by), series()
+        stored = database.transact(lambda u: u.series.add(value, NOW, None, asked))  # noqa: B023 - called here
+        database.transact(lambda u: u.series.save(stored, NOW))  # noqa: B023 - called here
+        with database.read() as u:
+            assert u.series.request(stored.id) == asked
+            assert u.series.request(new_id()) is None
+    unknown = add(database, series())
+    with database.read() as u:
+        assert u.series.request(unknown.id) is None
+
+
 def test_it_is_found_by_the_key_of_its_request(database: Database) -> None:
     stored = add(database, series(), ("lunch", "f" * 64))
     add(database, series(project_id="p2"), ("lunch", "e" * 64))
@@ -72,6 +86,34 @@ def test_pages_are_in_the_order_of_ids(database: Database) -> None:
         assert list(u.series.page("p1", 2, None)) == ours[:2]
         assert list(u.series.page("p1", 2, ours[1].id)) == ours[2:]
         assert {each.id for each in u.series.page(None, 10, None)} == {each.id for each in (*ours, other)}
+
+
+def test_pages_of_one_name_have_no_other(database: Database) -> None:
+    names = ("lunch", "Lunch", "lunch ", "lunch 2")
+    lunch = add(database, series(name=names[0]))
+    for name in names[1:]:
+        add(database, series(name=name))
+    other = add(database, series(name=names[0], project_id="p2"))
+    with database.read() as u:
+        assert list(u.series.page("p1", 10, None, "lunch")) == [lunch]
+        assert {each.id for each in u.series.page(None, 10, None, "lunch")} == {lunch.id, other.id}
+        assert list(u.series.page("p1", 10, lunch.id, "lunch")) == []
+        assert [each.name for each in u.series.page("p1", 10, None, "lunch ")] == ["lunch "]
+
+
+def test_leases_are_found_by_their_series(database: Database) -> None:
+    first, second = (add(database, series()) for _ in range(2))
+    of = (first.id, second.id, first.id, None)
+    made = [database.transact(lambda u, i=i: u.leases.add(lease(series_id=i), NOW)) for i in of]  # type: ignore[misc]
+    with database.read() as u:
+        found = u.leases.find(LeaseQuery(10, series_id=first.id))
+        assert {each.id for each in found.leases} == {made[0].id, made[2].id}
+        assert found.next is None
+        page = u.leases.find(LeaseQuery(1, series_id=first.id))
+        (rest,) = u.leases.find(LeaseQuery(10, series_id=first.id, after=page.next)).leases
+        assert {page.leases[0].id, rest.id} == {made[0].id, made[2].id}
+        assert not u.leases.find(LeaseQuery(10, series_id=first.id, project_id="another")).leases
+        assert not u.leases.find(LeaseQuery(10, series_id=new_id())).leases
 
 
 def test_only_what_was_read_last_is_changed(database: Database) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -58,9 +59,9 @@ def logging_restored() -> Iterator[None]:
     logging.captureWarnings(False)
 
 
-def enforcer(conf: cfg.ConfigOpts) -> policy.Enforcer:
+def enforcer(conf: cfg.ConfigOpts, monotonic: Callable[[], float] = time.monotonic) -> policy.Enforcer:
     """The rules of the core and of both extensions."""
-    return make_enforcer(conf, [rule for extension in EXTENSIONS for rule in extension.policies])
+    return make_enforcer(conf, [rule for extension in EXTENSIONS for rule in extension.policies], monotonic)
 
 
 def configured(directory: Path, text: str = "") -> cfg.ConfigOpts:
@@ -85,6 +86,7 @@ def edge(
     conf: cfg.ConfigOpts,
     health: Callable[[], Health] | None = None,
     dashboard: Dashboard | None = None,
+    monotonic: Callable[[], float] = time.monotonic,
 ) -> Send:
     """Sends requests to the edge in front of the canned service."""
     return sender(
@@ -92,7 +94,7 @@ def edge(
             service,
             {"physical:host": ShownKind()},  # type: ignore[dict-item]  # the edge only renders
             EXTENSIONS,
-            enforcer(conf),
+            enforcer(conf, monotonic),
             conf=conf,
             authenticate=believe,
             health=health or (lambda: Health(healthy=True, details={"database": "OK"})),

@@ -28,6 +28,7 @@ from blazar.adapters.openstack.session import pooled_http
 from blazar.bootstrap.api import build_api
 from blazar.bootstrap.database import build_database
 from blazar.bootstrap.manager import Manager
+from blazar.conf.manager import SHIPPED
 from blazar.domain.lease.change import new_events
 from blazar.domain.lease.event import Event, EventStatus
 from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation, ReservationStatus
@@ -64,6 +65,8 @@ STREAMS = {"OpenStack-API-Version": "reservation 1.16"}
 MEMBERS = {"OpenStack-API-Version": "reservation 1.12"}
 FEEDS = {"OpenStack-API-Version": "reservation 1.17"}
 DELETIONS = {"OpenStack-API-Version": "reservation 1.18"}
+SERIES = {"OpenStack-API-Version": "reservation 1.27"}
+SEGMENTS = {"OpenStack-API-Version": "reservation 1.28"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +140,7 @@ class Site:
         own = credentials(self.cloud, "blazar", "service")
         token = {"interface": "public", "www_authenticate_uri": self.cloud.auth_url, **own}
         text = [
+            section("manager", plugins=", ".join([*SHIPPED, "network.plugin"])),
             section("database", connection=f"sqlite:///{directory}/blazar.db"),
             section("cloud", interface="public", **own),
             section("keystone_authtoken", **token),
@@ -203,11 +207,14 @@ class Site:
             yield tally
 
     def populate(self) -> None:
-        """Register hosts and addresses, and store leases of one host each."""
+        """Register hosts, addresses and segments, and store leases of one host each."""
         hosts = [self._host(f"compute-{number:02d}") for number in range(1, self.size.hosts + 1)]
         for number in range(201, 205):
             body = {"floating_network_id": self.network, "floating_ip_address": f"203.0.113.{number}"}
             self.send("POST", "/v1/floatingips", "admin", json=body)
+        vlans = {"network_type": "vlan", "physical_network": "physnet1", "segmentation_id": 101}
+        body = {**vlans, "last_segmentation_id": 104}
+        self.send("POST", "/v1/networksegments", "admin", headers=SEGMENTS, json=body)
         over = [self._stored(each, -turn) for turn in range(1, self.size.over + 1) for each in hosts[:8]]
         ahead = [self._stored(each, turn) for turn in range(1, self.size.ahead + 1) for each in hosts]
         self.database.transact(lambda uow: [uow.leases.add(each, NOW) for each in over + ahead])
@@ -269,6 +276,7 @@ KINDS: Mapping[str, Callable[[Site], Mapping[str, Any]]] = {
     "virtual:floatingip": lambda site: {
         "resource_type": "virtual:floatingip", "network_id": site.network, "amount": 1,
     },
+    "network": lambda site: {"resource_type": "network", "amount": 1},
 }  # fmt: skip
 
 
@@ -288,6 +296,7 @@ def operations(site: Site) -> Iterator[tuple[str, Tally]]:
     ]:
         yield from life(site, name, asked)
     yield from _deleted(site)
+    yield from _recurring(site)
     yield from _reading(site)
     yield from _streamed(site)
     yield from _refused(site)
@@ -330,6 +339,24 @@ def _deleted(site: Site) -> Iterator[tuple[str, Tally]]:
         found = site.send("DELETE", "/v1/leases", headers=DELETIONS, params=at_once)
     assert [each["outcome"] for each in found.json["leases"]] == ["deleted", "deleted"]
     yield "delete: two by their start", tally
+
+
+def _recurring(site: Site) -> Iterator[tuple[str, Tally]]:
+    """Make a series of five leases, skip one, and delete the others."""
+    dates = dates_of(site.clock.now() + timedelta(days=1), timedelta(minutes=30))
+    recurrence = {"rule": "FREQ=DAILY;COUNT=5", "time_zone": "UTC"}
+    body = {"name": "series", **dates, "reservations": [HOST], "recurrence": recurrence}
+    with site.counted() as tally:
+        made = site.send("POST", "/v1/series", headers=SERIES, json=body).json["series"]
+    yield "series: create five leases", tally
+    path = f"/v1/series/{made['id']}"
+    with site.counted() as tally:
+        skipped = {"except": [made["occurrences"][1]["date"]]}
+        site.send("PUT", path, headers=SERIES, json=skipped)
+    yield "series: skip one of five", tally
+    with site.counted() as tally:
+        site.send("DELETE", path, headers=SERIES)
+    yield "series: delete the others", tally
 
 
 def life(site: Site, name: str, asked: Mapping[str, Any]) -> Iterator[tuple[str, Tally]]:

@@ -32,6 +32,8 @@ REASONS: Mapping[str, str] = {
     "create: virtual:instance": f"{READ_ANEW}; {OF_PROJECT}",
     "create: flavor:instance": f"{READ_ANEW}; {OF_PROJECT}",
     "create: virtual:floatingip": OF_PROJECT,
+    "create: network": OF_PROJECT,
+    "series: create five leases": f"{READ_ANEW}; {OF_PROJECT}",
     "add: physical:host": READ_ANEW,
     "add: virtual:instance": READ_ANEW,
     "add: flavor:instance": READ_ANEW,

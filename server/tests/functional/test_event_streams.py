@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import timedelta
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
@@ -274,11 +275,11 @@ SUBSCRIPTION = Subscription("s", "ops", "p", "u", "", ())
 
 
 def test_the_server_gives_up_those_whose_time_is_over_and_those_that_do_not_read() -> None:
-    begun: list[Any] = []
+    begun: SimpleQueue[Any] = SimpleQueue()
     pause = threading.Event()
 
     def app(environ: Any, start_response: Any) -> Iterator[bytes]:
-        environ[HOLD](begun.append, 60 if environ["PATH_INFO"] == "/flood" else 0.3)
+        environ[HOLD](begun.put, 60 if environ["PATH_INFO"] == "/flood" else 0.3)
         start_response("200 OK", [("Content-Type", "text/event-stream")])
         return iter([b"begin"])
 
@@ -289,19 +290,20 @@ def test_the_server_gives_up_those_whose_time_is_over_and_those_that_do_not_read
                 assert heard(connection, b"begin")
                 if path == "/":
                     assert heard(connection, b"never").strip() == b""
+                stream = begun.get(timeout=20)
                 for _ in range(400):
-                    if not begun[-1].is_open:
+                    if not stream.is_open:
                         break
-                    begun[-1].tell(b"x" * 2**18)
+                    stream.tell(b"x" * 2**18)
                     pause.wait(0.02)
-                assert not begun[-1].is_open
+                assert not stream.is_open
 
 
 def test_strangers_end_no_stream() -> None:
-    begun: list[Any] = []
+    begun: SimpleQueue[Any] = SimpleQueue()
 
     def app(environ: Any, start_response: Any) -> Iterator[bytes]:
-        environ[HOLD](begun.append, 60)
+        environ[HOLD](begun.put, 60)
         start_response("200 OK", [])
         return iter([b"begin"])
 
@@ -313,5 +315,5 @@ def test_strangers_end_no_stream() -> None:
         assert heard(stream, b"begin")
         strangers += [open_ones.enter_context(socket.create_connection(address, 20)) for _ in range(2)]
         assert [heard(each, b"never") for each in strangers[:2]] == [b"", b""]
-        begun[0].tell(b"more")
+        begun.get(timeout=20).tell(b"more")
         assert b"4\r\nmore" in heard(stream, b"more")

@@ -17,7 +17,7 @@ from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.time import Interval
 from blazar.rpc.codec import Codec
 from blazar.rpc.proxy import remote_service
-from blazar.service.ports import LeaseQuery
+from blazar.service.ports import LeasePage, LeaseQuery
 from blazar.service.ports.lease_lists import LONGEST_SCAN
 
 from .canned import LEASE, MADE, Canned
@@ -238,6 +238,20 @@ def test_leases_that_a_policy_hides_leave_no_gap(limit: int) -> None:
             break
         query = replace(query, after=place_at(found.goes_on, query, service.leases, lambda _: True))
     assert seen == ["00000006", "00000013"]
+
+
+def test_a_manager_of_the_version_before_shows_no_other_series() -> None:
+    """It does not know the condition, and finds all leases."""
+    stored = [replace(each, series_id=("mine", "other", None)[n % 3]) for n, each in enumerate(leases(9))]
+    service = Canned(stored=stored)
+
+    class Before:
+        def find(self, query: LeaseQuery) -> LeasePage:
+            return service.leases.find(replace(query, series_id=None))
+
+    query = LeaseQuery(10, series_id="mine")
+    found = listing(Before(), query, 5, lambda each: True)  # type: ignore[arg-type]  # all that it needs
+    assert [each.series_id for part in found.parts() for each in part] == ["mine"] * 3
 
 
 def test_no_message_has_more_than_a_page_of_leases(conf: cfg.ConfigOpts) -> None:

@@ -110,7 +110,7 @@ def test_what_is_too_old_is_forgotten_also_where_mail_was_switched_off(tmp_path:
             assert uow.mails.count() == 1
 
 
-def ask(house: House, method: str, persona: str = "member", version: str = "1.24", **more: Any) -> Any:
+def ask(house: House, method: str, persona: str = "member", version: str = "1.32", **more: Any) -> Any:
     headers = {"OpenStack-API-Version": f"reservation {version}"}
     return house.send(method, "/v1/mail", persona, headers=headers, **more)
 
@@ -131,6 +131,15 @@ def test_a_user_chooses_what_is_told(house: House) -> None:
     assert ask(house, "GET", "colleague").json["mail"] == usual
     assert ask(house, "PUT", json={"events": []}).json["mail"]["events"] == []
     assert ask(house, "PUT", json={"events": None, "daily": False}).json["mail"] == usual
+
+
+def test_an_earlier_version_knows_fewer_events(house: House) -> None:
+    usual = ask(house, "GET", version="1.24").json["mail"]["events"]
+    assert usual == [each for each in LeaseEvent if each in EVENTS[:-1]]
+    wanted = {"events": ["ended", "unclaimed_warning"]}
+    assert ask(house, "PUT", version="1.24", json=wanted).status_code == 400
+    assert ask(house, "PUT", json=wanted).json["mail"]["events"] == wanted["events"]
+    assert ask(house, "GET", version="1.24").json["mail"]["events"] == ["ended"]
 
 
 @pytest.mark.parametrize(

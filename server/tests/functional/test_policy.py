@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from itertools import count
 from pathlib import Path
 
 import pytest
 from oslo_config import cfg
 
 from blazar.cmd.api import ApiWorker
+from blazar.policies import LOOK_SECONDS
 
 from .canned import FLOATING_IP, LEASE_ID, Canned
 from .conftest import Send, configured, edge
@@ -61,9 +63,10 @@ def test_private_properties_are_shown_to_administrators_only(
 
 
 def with_rules(service: Canned, tmp_path: Path, rules: str) -> Send:
-    """The edge with an operator's own policy file."""
+    """The edge with an operator's own policy file, looked at by each request as if long ago."""
     (tmp_path / "policy.yaml").write_text(rules)
-    return edge(service, configured(tmp_path, f"[oslo_policy]\npolicy_file = {tmp_path / 'policy.yaml'}\n"))
+    conf = configured(tmp_path, f"[oslo_policy]\npolicy_file = {tmp_path / 'policy.yaml'}\n")
+    return edge(service, conf, monotonic=count(step=2 * LOOK_SECONDS).__next__)
 
 
 def test_a_rule_about_the_user_protects_the_users_lease(service: Canned, tmp_path: Path) -> None:
@@ -114,6 +117,20 @@ def test_rules_stay_while_the_file_makes_no_sense(
     assert len(told) == 1
     rewritten(tmp_path / "policy.yaml", '"blazar:leases:delete": "!"')
     assert send("DELETE", LEASE_PATH, "member").status_code == 403
+
+
+def test_rules_hold_for_a_second(service: Canned, tmp_path: Path) -> None:
+    """A request asks several rules: the file is not looked for at each."""
+    path, now = tmp_path / "policy.yaml", [0.0]
+    path.write_text(MEMBERS_OWN)
+    conf = configured(tmp_path, f"[oslo_policy]\npolicy_file = {path}\n")
+    send = edge(service, conf, monotonic=lambda: now[0])
+    assert send("DELETE", LEASE_PATH, "colleague").status_code == 403
+    path.unlink()
+    now[0] = LOOK_SECONDS - 0.1
+    assert send("DELETE", LEASE_PATH, "colleague").status_code == 403
+    now[0] = LOOK_SECONDS
+    assert send("DELETE", LEASE_PATH, "colleague").status_code == 204
 
 
 def test_without_the_file_the_defaults_hold(

@@ -3,6 +3,7 @@ have them."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from blazar.domain.errors import NotEnoughResources
+from blazar.policies import LOOK_SECONDS
 from blazar.service.context import Caller
 
 from .canned import Canned
@@ -150,6 +152,7 @@ def test_a_rule_says_who_sees_them(secretive: House, tmp_path: Path) -> None:
     rule = '"blazar:oshosts:get_private_properties": "role:reader and not role:admin"\n'
     policy = tmp_path / "policy.yaml"
     policy.write_text(policy.read_text() + rule)
+    time.sleep(LOOK_SECONDS)  # it was looked at just now
     requirement = '["==", "$owner", "acme"]'
 
     def sees(persona: str) -> tuple[bool, bool, bool]:

@@ -88,6 +88,7 @@ DELETE /v1/offers/{offer_id}                  theirs 401  403  403  404  404  40
 DELETE /v1/offers/{offer_id}                  absent 401  403  403  404  404  404  404  404  404  404  404
 
 GET    /v1/timeline                           -      401  403  403  403  403  403  403  403  403  200  200
+GET    /v1/promises                           -      401  403  403  403  403  403  403  403  403  200  200
 
 GET    /v1/waitlist                           -      401  403  403  403  200  200  200  200  200  200  200
 
@@ -230,6 +231,7 @@ SINCE_LATER = (
     "/v1/offers",
     "/v1/offers/{offer_id}",
     "/v1/timeline",
+    "/v1/promises",
     "/v1/waitlist",
     "/v1/maintenances",
     "/v1/maintenances/{maintenance_id}",

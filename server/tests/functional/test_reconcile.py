@@ -146,6 +146,20 @@ def test_what_active_leases_lack(site: Site) -> None:
     assert not site.shown(hosts["id"])["degraded"]
 
 
+def test_which_servers_an_aggregate_lets_in(site: Site) -> None:
+    hosts = site.lease(HOST)
+    host_id = hosts["reservations"][0]["id"]
+    action = f"{AGGREGATES}/{site.aggregate_id(host_id)}/action"
+    site.openstack("POST", action, json={"set_metadata": {"metadata": {"blazar:match": "open"}}})
+    line = (
+        f"blazar:match of aggregate {host_id} (reservation {host_id} of lease {hosts['id']}): "
+        "expected explicit, found open"
+    )
+    assert site.run("--dry-run")[:2] == (1, f"{line}\n")
+    assert site.run("--repair")[:2] == (0, f"repaired: {line}\n")
+    assert site.run("--dry-run")[:2] == (0, "")
+
+
 def test_what_no_lease_has(site: Site) -> None:
     empty = site.cloud_state()
     kept = site.lease(APART)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from .conftest import House, configured
 from .sandboxed import Sandboxed
 from .wishes import HOST, INSTANCES
 
 pytestmark = pytest.mark.filterwarnings("ignore::openstack.warnings.RemovedInSDK50Warning")
 VERSION = {"OpenStack-API-Version": "reservation 1.27"}
+NEWEST = {"OpenStack-API-Version": "reservation 1.33"}
 BEFORE = {"OpenStack-API-Version": "reservation 1.26"}
 PATH = "/v1/series"
 RULE = {"rule": "FREQ=WEEKLY;BYDAY=MO;COUNT=3", "time_zone": "Europe/Berlin"}
@@ -95,6 +98,54 @@ def test_all_or_nothing_and_best_effort(at: Sandboxed) -> None:
     assert len(leases(at)) == 2
 
 
+def test_a_dry_run_tells_which_could_be_had_and_makes_nothing(at: Sandboxed) -> None:
+    taken = {"name": "taken", "start_date": "2050-03-28 22:00", "end_date": "2050-03-28 23:00"}
+    assert at.send("POST", "/v1/leases", "alt", json={**taken, "reservations": [HOST]}).status_code == 201
+    before = at.stored()
+    shown = ask(at, "POST", PATH, json={**BODY, "dry_run": True}, **NEWEST)
+    assert shown.status_code == 200, shown.text
+    series = shown.json["series"]
+    assert "id" not in series
+    assert series["granted"] is False
+    assert [each["granted"] for each in series["occurrences"]] == [True, False, True]
+    assert [each["reason"] is None for each in series["occurrences"]] == [True, False, True]
+    assert series["occurrences"][1]["reason"].startswith("Not enough hosts available: ")
+    assert series["occurrences"][0] == {
+        "date": "2050-03-21",
+        "start_date": "2050-03-21T21:00:00.000000",
+        "end_date": "2050-03-22T05:00:00.000000",
+        "granted": True,
+        "reason": None,
+    }
+    best = ask(at, "POST", PATH, json={**BODY, "dry_run": True, "on_conflict": "skip"}, **NEWEST)
+    assert best.json["series"]["granted"] is True
+    assert at.stored() == before
+    assert ask(at, "POST", PATH, "viewer", json={**BODY, "dry_run": True}, **NEWEST).status_code == 403
+    too_many = {**BODY, "recurrence": {**RULE, "rule": "FREQ=DAILY;COUNT=101"}, "dry_run": True}
+    assert "more than 100 days" in refusal(ask(at, "POST", PATH, json=too_many, **NEWEST), 400)
+    assert at.stored() == before
+    # A version before ignores it, as any key that it does not know.
+    old = ask(at, "POST", PATH, json={**BODY, "dry_run": True, "on_conflict": "skip"})
+    assert (old.status_code, len(leases(at))) == (201, 2)
+
+
+@pytest.mark.parametrize(
+    ("persona", "details", "is_told"),
+    [("member", "all", True), ("member", "admin", False), ("admin", "admin", True)],
+)
+def test_a_dry_run_tells_no_more_of_a_shortage_than_a_refusal(
+    tmp_path: Path, persona: str, details: str, is_told: bool
+) -> None:
+    database = f"[database]\nconnection = sqlite:///{tmp_path}/blazar.db\n"
+    house = House(configured(tmp_path, f"{database}[api]\nshortage_details = {details}\n"), hosts=0)
+    shown = house.send("POST", PATH, persona, json={**BODY, "dry_run": True}, headers=NEWEST)
+    assert shown.status_code == 200, shown.text
+    house.database.engine.dispose()
+    reasons = {each["reason"] for each in shown.json["series"]["occurrences"]}
+    assert all(each.startswith("Not enough hosts available") for each in reasons)
+    assert (reasons != {"Not enough hosts available."}) == is_told
+
+
 def test_some_are_cancelled_and_then_all(at: Sandboxed) -> None:
     series = make(at, recurrence={**RULE, "rule": "FREQ=DAILY;COUNT=5", "except": ["2050-03-22"]})
     path = f"{PATH}/{series['id']}"
@@ -114,6 +165,52 @@ def test_some_are_cancelled_and_then_all(at: Sandboxed) -> None:
     assert ask(at, "DELETE", f"{path}?keep_started=true").status_code == 204
     assert leases(at) == []
     assert refusal(ask(at, "GET", path), 404) == f"There is no series {series['id']}."
+
+
+def test_a_day_that_was_skipped_is_restored(at: Sandboxed) -> None:
+    series = make(at)
+    path, second = f"{PATH}/{series['id']}", series["occurrences"][1]
+    ask(at, "PUT", path, json={"except": [second["date"]]})
+    body = {"restore": [second["date"]]}
+    assert ask(at, "PUT", path, "viewer", json=body, **NEWEST).status_code == 403
+    # A version before ignores it, as any key that it does not know.
+    assert ask(at, "PUT", path, json=body).json["series"]["occurrences"][1]["lease_id"] is None
+    shown = ask(at, "PUT", path, json=body, **NEWEST).json["series"]
+    again = shown["occurrences"][1]
+    assert (again["status"], again["start_date"]) == ("PENDING", second["start_date"])
+    assert shown["recurrence"]["except"] == []
+    assert [each["id"] for each in leases(at)] == [each["lease_id"] for each in shown["occurrences"]]
+    for wanted, told in (
+        ({"restore": ["2050-05-01"]}, "no occurrence on 2050-05-01"),
+        ({**body, "name": "x"}, "Send restore by itself."),
+        ({"restore": ["tomorrow"]}, "YYYY-MM-DD"),
+    ):
+        assert told in refusal(ask(at, "PUT", path, json=wanted, **NEWEST), 400)
+    ask(at, "PUT", path, json={"except": [second["date"]]})
+    taken = {"name": "taken", "start_date": "2050-03-28 22:00", "end_date": "2050-03-28 23:00"}
+    assert at.send("POST", "/v1/leases", "alt", json={**taken, "reservations": [HOST]}).status_code == 201
+    before = at.stored()
+    assert "on 2050-03-28: " in refusal(ask(at, "PUT", path, json=body, **NEWEST), 409)
+    assert at.stored() == before
+
+
+def test_series_are_found_by_name_and_leases_by_series(at: Sandboxed) -> None:
+    lab = make(at, name="lab", recurrence={**RULE, "rule": "FREQ=WEEKLY;COUNT=2"}, on_conflict="skip")
+    other = make(at, name="lab 2", start_date="2050-06-06 18:00", end_date="2050-06-06 19:00")
+    newest = {"OpenStack-API-Version": "reservation 1.31"}
+    for name, expected in (("lab", [lab["id"]]), ("lab 2", [other["id"]]), ("la", [])):
+        found = ask(at, "GET", f"{PATH}?name={name.replace(' ', '%20')}", **newest).json["series"]
+        assert [each["id"] for each in found] == expected
+    found = ask(at, "GET", f"/v1/leases?series_id={lab['id']}", **newest).json["leases"]
+    assert {each["id"] for each in found} == {each["lease_id"] for each in lab["occurrences"]}
+    one = found[0]["start_date"].replace("T", " ")[:16].replace(" ", "%20")
+    some = ask(at, "GET", f"/v1/leases?series_id={lab['id']}&starts_after={one}&limit=1", **newest).json
+    assert len(some["leases"]) == 1
+    assert ask(at, "GET", f"/v1/leases?series_id={lab['id']}", "alt", **newest).json["leases"] == []
+    assert ask(at, "DELETE", f"{PATH}/{lab['id']}").status_code == 204
+    assert ask(at, "GET", f"/v1/leases?series_id={lab['id']}", **newest).json["leases"] == []
+    assert "series_id" in refusal(ask(at, "GET", "/v1/leases?series_id=x"), 400)
+    assert "name" in refusal(ask(at, "GET", f"{PATH}?name=lab"), 400)
 
 
 def test_a_request_that_is_made_again_is_answered_again(at: Sandboxed) -> None:

@@ -16,6 +16,7 @@ from .wishes import HOST
 pytestmark = pytest.mark.filterwarnings("ignore::openstack.warnings.RemovedInSDK50Warning")
 VERSION = {"OpenStack-API-Version": "reservation 1.11"}
 LATER = {"OpenStack-API-Version": "reservation 1.14"}
+NEWEST = {"OpenStack-API-Version": "reservation 1.32"}
 BEFORE = {"OpenStack-API-Version": "reservation 1.8"}
 PATH = "/v1/subscriptions"
 URL = "https://receiver.example.com/leases"
@@ -154,6 +155,18 @@ def test_later_words_are_of_a_later_version(at: Sandboxed) -> None:
     ]
     first = ask(at, "POST", PATH, json={"url": URL}).json["subscription"]["events"]
     assert all_events == [*first, "offered", "start_soon", "degraded", "moved", "displaced"]
+
+
+def test_the_last_word_is_of_version_1_32(at: Sandboxed) -> None:
+    body = {"url": URL, "events": ["unclaimed_warning"]}
+    assert at.send("POST", PATH, "demo", json=body, headers=LATER).status_code == 400
+    made = at.send("POST", PATH, "demo", json={"url": URL}, headers=NEWEST).json["subscription"]
+    earlier = at.send("POST", PATH, "demo", json={"url": URL}, headers=LATER).json["subscription"]
+    assert made["events"] == [*earlier["events"], "unclaimed_warning"]
+    path = f"{PATH}/{earlier['id']}"
+    assert at.send("PUT", path, "demo", json=body, headers=LATER).status_code == 400
+    changed = at.send("PUT", path, "demo", json=body, headers=NEWEST).json["subscription"]
+    assert changed["events"] == body["events"]
 
 
 def test_a_subscription_to_capacity(at: Sandboxed) -> None:

@@ -14,7 +14,7 @@ from blazar.adapters.memory import MemoryDatabase
 from blazar.domain.planning.availability import AvailabilitySearch, Objection
 from blazar.domain.planning.budget import DECISION, Budget
 from blazar.domain.planning.demand import PlanRequest
-from blazar.domain.planning.plan import Plan
+from blazar.domain.planning.plan import PlanOutline
 from blazar.domain.resource import Pool
 from blazar.service.calendars import Calendars
 from blazar.service.context import Caller
@@ -52,12 +52,14 @@ def test_no_earlier_start_exists_than_the_one_called_earliest(world: World, late
     assert found.interval.duration == world.request.interval.duration
     for demand in world.request.demands:
         assert demand.minimum <= found.units(demand.reservation_id) <= demand.maximum
+        assert found.units(demand.reservation_id) == found.plan.units(demand.reservation_id)
+    assert found.plan.interval == found.interval
 
 
 @given(worlds(updates=False, most_demands=2), st.sets(st.integers(0, 2 * LAST_HOUR)))
 @settings(max_examples=examples(300), deadline=None)
 def test_starts_that_a_rule_refuses_are_passed_over(world: World, refused: set[int]) -> None:
-    def rules(plan: Plan) -> Objection | None:
+    def rules(plan: PlanOutline) -> Objection | None:
         at = (plan.interval.start - START) // HOUR
         return Objection(START + (at + 1) * HOUR) if at in refused else None
 
@@ -91,7 +93,7 @@ def test_no_longer_duration_fits_than_the_one_called_longest(world: World, short
 @given(worlds(updates=False), st.integers(1, 3), st.integers(1, 6))
 @settings(max_examples=examples(300), deadline=None)
 def test_the_longest_duration_is_one_that_the_rules_allow(world: World, shortest: int, allowed: int) -> None:
-    def rules(plan: Plan) -> Objection | None:
+    def rules(plan: PlanOutline) -> Objection | None:
         return Objection(None) if plan.interval.duration > allowed * HOUR else None
 
     wanted, start = len(hours(world.request.interval)), hours(world.request.interval).start

@@ -81,12 +81,13 @@ def walk(line: Line, calendar: Calendar) -> Outcome:
     """Go through the line once, as a manager does, and commit what is planned."""
     promoted, left, ahead = [], [], []
     for number, wish in enumerate(line.wishes):
-        plan, waits = promotion(search_in(calendar), wish, ahead)
-        if plan is None:
+        found, waits = promotion(search_in(calendar), wish, ahead)
+        if found is None:
             assert waits == could_fit(search_in(calendar), wish)
             left.append(number)
             ahead += [wish] if waits else []
         else:
+            plan = found.plan
             promoted.append((number, plan))
             for at, each in enumerate(plan.added):
                 calendar.add(
@@ -197,7 +198,7 @@ def test_a_flexible_lease_is_found_before_beside_and_after_those_ahead() -> None
         )
         calendar = Line(both, (taken,), ()).calendar()
         plan, _ = promotion(search_in(calendar), wish, ahead)
-        return plan and ((plan.interval.start - START) // HOUR, plan.resources("r2"))
+        return plan and ((plan.interval.start - START) // HOUR, plan.plan.resources("r2"))
 
     assert starts_at(0, 9, "1") == (0, ("1",))
     assert starts_at(3, 9, "1", "2") == (3, ("2",))

@@ -11,13 +11,13 @@ from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from blazar.domain.calendar.arrays import Ints
+from blazar.domain.calendar.arrays import Ints, sorted_order
 from blazar.domain.calendar.calendar import Calendar
-from blazar.domain.planning.budget import Budget
+from blazar.domain.planning.budget import Budget, of_array
 from blazar.domain.planning.candidate import candidate_for
-from blazar.domain.planning.capacity import Capacity
+from blazar.domain.planning.capacity import MANY_UNITS, Capacity
 from blazar.domain.planning.demand import Demand
-from blazar.domain.planning.skyline import Skyline
+from blazar.domain.planning.skyline import Skyline, without_gaps
 from blazar.domain.requirement.language import ANYTHING, Requirement, parse
 from blazar.domain.resource import WHOLE, Allocation, Inventory, Pool, Resource, Usage
 from blazar.domain.time import MINUTE, Interval
@@ -209,6 +209,14 @@ def test_the_total_counts_what_matches_reservable_or_not(picture: Pictured, name
     assert isinstance(picture.skyline.total(name), int)
 
 
+def test_what_takes_nothing_fits_as_often_as_is_counted() -> None:
+    host = Resource("1", Pool("host"))
+    taken = Allocation("a", "r", "l", "1", span(0, 2), Usage({"A": 1}))
+    picture = Pictured((host,), (taken,), -1, 3, 0, ANYTHING, Usage({}), 0)
+    fit = picture.skyline.fit(candidate_for(picture.calendar.snapshot(), picture.demand, Budget()))
+    assert by_minute(picture, fit.values) == [MANY_UNITS] * 4
+
+
 def test_an_allocation_counts_in_every_minute_that_it_touches() -> None:
     host = Resource("1", Pool("host"))
     interval = Interval(START + timedelta(seconds=30), START + timedelta(seconds=90))
@@ -216,3 +224,50 @@ def test_an_allocation_counts_in_every_minute_that_it_touches() -> None:
     fit = picture.skyline.fit(candidate_for(picture.calendar.snapshot(), picture.demand, Budget()))
     assert by_minute(picture, fit.values) == [1, 0, 0, 1]
     assert by_minute(picture, picture.skyline.reserved(None)) == [0, 1, 1, 0]
+
+
+CHANGES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, LAST), st.integers(-3, 3)), max_size=25)
+"""Changes of a number: on which resource, in which minute, and by how much."""
+
+
+@given(CHANGES, st.integers(1, 8))
+@settings(max_examples=examples(800), deadline=None)
+def test_what_is_left_without_gaps_is_the_least_around_each_minute(
+    changes: list[tuple[int, int, int]], margin: int
+) -> None:
+    changes.sort()
+    apart = LAST + 2 * margin + 1
+    times = np.array([resource * apart + minute for resource, minute, _ in changes], np.int64)
+    differences = np.array([each for _, _, each in changes], np.int64)
+    left, amounts = without_gaps(times, differences, 2 * margin, Budget())
+    found = [
+        (changes[at][0], changes[at][1] + (margin if amount > 0 else -margin), amount)
+        for at, amount in zip(left.tolist(), amounts.tolist(), strict=True)
+    ]
+
+    def value(of: list[tuple[int, int, int]], resource: int, minute: int) -> int:
+        return sum(amount for on, at, amount in of if on == resource and at <= minute)
+
+    for resource in range(3):
+        for minute in range(-margin, LAST + margin):
+            around = range(minute - margin, minute + margin + 1)
+            assert value(found, resource, minute) == min(value(changes, resource, each) for each in around)
+
+
+@given(st.lists(st.one_of(st.integers(0, 9), st.integers(0, 2**63 - 1))))
+@settings(max_examples=examples(300), deadline=None)
+def test_equal_keys_stay_in_their_order(keys: list[int]) -> None:
+    order = sorted_order(np.array(keys, np.int64))
+    assert order.tolist() == sorted(range(len(keys)), key=lambda place: keys[place])
+
+
+@given(st.integers(1, 8), st.integers(1, 20))
+def test_gaps_are_closed_in_as_many_rounds_as_one_has_minutes(margin: int, resources: int) -> None:
+    """The highest stairs that enclose a gap rise and fall by one each minute."""
+    apart = LAST + 2 * margin + 1
+    stairs = np.repeat((1, -1), margin)
+    times = np.concatenate([each * apart + np.arange(2 * margin) for each in range(resources)])
+    budget = Budget()
+    left, _ = without_gaps(times, np.tile(stairs, resources), 2 * margin, budget)
+    assert not len(left)
+    assert budget.spent <= (2 * margin + 1) * of_array(len(times), 3)

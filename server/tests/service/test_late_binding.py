@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from blazar.domain.errors import NotEnoughResources
+from blazar.domain.errors import BlazarError, NotEnoughResources
 from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.lease.priority import Priority
 from blazar.service.commands import (
+    ClaimOffer,
     CreateLease,
     CreateMaintenance,
     PriorityWish,
     RequestKey,
     ReservationChange,
+    UpdateLease,
 )
 from blazar.service.leases import LateBindingSettings
 from blazar.service.metrics import NoMetrics
@@ -362,3 +365,222 @@ def test_an_address_that_is_named_by_another_lease_is_given_to_it() -> None:
     assert world.hosts_of(any_one) != {taken}
     with pytest.raises(NotEnoughResources):  # it stays with the lease that has named it
         world.reserve(named, start=DAY, end=DAY + HOUR)
+
+
+# leases that change
+
+
+def behind(world: World, lead: float = DAY) -> tuple[Lease, Lease]:
+    """A lease that is active on one of two hosts, and one that is planned after it on the same one."""
+    running = world.create("running", end=lead)
+    world.advance(1)
+    later = world.create("later", start=lead, end=lead + HOUR)
+    assert world.lease(running).status is LeaseStatus.ACTIVE
+    assert world.hosts_of(running) == world.hosts_of(later)
+    return running, later
+
+
+def test_an_active_lease_is_extended_where_another_one_is_planned(world: World) -> None:
+    running, later = behind(world)
+    here = world.hosts_of(running)
+    extended = world.update(running, end=world.in_minutes(DAY + HOUR))
+    assert world.hosts_of(extended) == here
+    assert [each.bound for each in extended.allocations] == [True]
+    assert world.hosts_of(later).isdisjoint(here)
+    assert counts(world) == [1]
+    (told,) = moved_payloads(world)
+    assert told["lease_id"] == later.id
+    require_disjoint(world)
+    world.advance(DAY)
+    assert {world.lease(each).status for each in (running, later)} == {LeaseStatus.ACTIVE}
+    world.advance(2 * HOUR)
+    assert {world.lease(each).status for each in (running, later)} == {LeaseStatus.TERMINATED}
+    assert len(world.in_freepool()) == 2
+
+
+def test_an_active_lease_grows_by_a_host_on_which_another_one_is_planned() -> None:
+    world = World(hosts=3, metrics=Counted())
+    running = world.create("running", end=DAY)
+    world.advance(1)
+    first = world.create("first", start=2 * HOUR, end=4 * HOUR)
+    early = world.create("early", start=2 * HOUR, end=3 * HOUR)
+    late = world.create("late", start=5 * HOUR, end=6 * HOUR)
+    world.delete(first)
+    assert world.hosts_of(early).isdisjoint(world.hosts_of(late))
+    here = world.hosts_of(running)
+    wanted = ReservationChange(running.reservations[0].id, {"min": 2, "max": 2})
+    grown = world.update(running, reservations=(wanted,))
+    assert len(world.hosts_of(grown)) == 2
+    assert here < world.hosts_of(grown)
+    assert world.hosts_of(early) == world.hosts_of(late)
+    require_disjoint(world)
+    world.run_due()
+    assert world.lease(running).allocations[0].bound
+    assert counts(world) == [1]
+
+
+def test_a_lease_ahead_is_made_longer_where_no_host_is_free_for_all_of_it(world: World) -> None:
+    early, late = fragmented(world)
+    one = world.create("one", start=DAY, end=DAY + 2 * HOUR)
+    assert world.hosts_of(one) == world.hosts_of(late) != world.hosts_of(early)
+    longer = world.update(one, end=world.in_minutes(DAY + 3 * HOUR))
+    assert world.hosts_of(early) == world.hosts_of(late)
+    assert world.hosts_of(longer).isdisjoint(world.hosts_of(late))
+    assert counts(world) == [1]
+    require_disjoint(world)
+
+
+def test_a_lease_of_instances_that_is_active_is_extended() -> None:
+    world = World(hosts=2, metrics=Counted())
+    running = world.reserve(instances(vcpus=8, amount=1), end=DAY)
+    world.advance(1)
+    here = world.hosts_of(running)
+    later = world.create("later", start=DAY, end=DAY + HOUR)
+    if world.hosts_of(later) != here:
+        later = world.create("later", start=DAY, end=DAY + HOUR)
+        world.delete(world.leases.list(None)[1])
+    assert world.hosts_of(later) == here
+    extended = world.update(running, end=world.in_minutes(DAY + HOUR))
+    assert world.hosts_of(extended) == here
+    assert world.hosts_of(later).isdisjoint(here)
+    assert counts(world) == [1]
+
+
+def test_an_update_moves_nothing_within_the_lead_and_nothing_where_it_is_off() -> None:
+    for settings in (LateBindingSettings(lead=timedelta(days=2)), LateBindingSettings(is_on=False)):
+        world = World(hosts=2, late_binding=settings)
+        running, later = behind(world)
+        before = world.lease(running), world.lease(later)
+        with pytest.raises(NotEnoughResources):
+            world.update(running, end=world.in_minutes(DAY + HOUR))
+        assert (world.lease(running), world.lease(later)) == before
+
+
+def test_a_dry_run_of_an_update_tells_that_it_fits_and_moves_nothing(world: World) -> None:
+    running, later = behind(world)
+    before = world.lease(running), world.lease(later)
+    end = world.in_minutes(DAY + HOUR)
+    shown = world.leases.preview_update(running.id, UpdateLease(end=end), DEMO)
+    assert shown.interval.end == end
+    assert (world.lease(running), world.lease(later)) == before
+
+
+def test_a_lease_that_takes_the_place_of_one_that_moves_makes_the_change_stale(world: World) -> None:
+    running, later = behind(world)
+    before, other = world.hosts_of(later), world.beside()
+    done = meddling(world, lambda: ask(other, start=DAY, end=DAY + HOUR) and None)
+    with pytest.raises(NotEnoughResources):
+        world.update(running, end=world.in_minutes(DAY + HOUR))
+    assert done
+    assert world.hosts_of(later) == before
+    require_disjoint(world)
+
+
+def test_a_lease_that_begins_while_another_one_is_extended_is_not_moved() -> None:
+    world = World(hosts=2, late_binding=LateBindingSettings(lead=timedelta(minutes=1)))
+    running, later = behind(world, lead=10)
+    other = world.beside()
+    other.clock = world.clock
+
+    def meddle() -> None:
+        world.database.step = lambda: None
+        other.update(running, end=other.in_minutes(2))  # so that the other one can begin
+        other.advance(12)
+
+    meddling(world, meddle)
+    with pytest.raises(BlazarError):
+        world.update(running, end=world.in_minutes(DAY))
+    assert world.lease(later).status is LeaseStatus.ACTIVE
+    require_disjoint(world)
+
+
+def test_a_crash_of_an_update_leaves_all_or_nothing() -> None:
+    for crash_at in range(1, 4):
+        world = World(hosts=2)
+        running, later = behind(world)
+        before, end = world.hosts_of(later), world.in_minutes(DAY + HOUR)
+        world.database.step = Steps(crash_at).step
+        with suppress(Crash):
+            world.update(running, end=end)
+        world.database.step = lambda: None
+        world.restart()
+        assert (world.lease(running).interval.end == end) == (world.hosts_of(later) != before)
+        world.update(running, end=end)
+        require_disjoint(world)
+
+
+# leases that wait
+
+
+def test_a_lease_that_waits_is_promoted_when_room_can_be_made(world: World) -> None:
+    early, late = fragmented(world)
+    third = world.create("third", start=DAY + HOUR, end=DAY + 2 * HOUR)
+    blocker = world.create("blocker", start=DAY + HOUR, end=DAY + 2 * HOUR)
+    command = CreateLease(
+        "new", world.in_minutes(DAY), world.in_minutes(DAY + 3 * HOUR), None, (whole_hosts(),)
+    )
+    waiting = world.leases.create(command, DEMO, wait_until=world.in_minutes(DAY))
+    assert waiting.status is LeaseStatus.WAITING
+    world.delete(third)
+    for _ in world.waitlist.walk():
+        pass
+    promoted = world.lease(waiting)
+    assert promoted.status is LeaseStatus.PENDING
+    require_disjoint(world)
+    assert world.hosts_of(early) == world.hosts_of(late) == world.hosts_of(blocker)
+    assert moved_payloads(world)
+
+
+def test_nothing_moves_for_a_lease_that_waits_behind_another_one(world: World) -> None:
+    early, late = fragmented(world)
+    both = whole_hosts(min=2, max=2)
+    first = CreateLease("first", world.in_minutes(DAY), world.in_minutes(DAY + 4 * HOUR), None, (both,))
+    third = world.create("third", start=DAY + HOUR, end=DAY + 2 * HOUR)
+    fourth = world.create("fourth", start=DAY + HOUR, end=DAY + 2 * HOUR)
+    second = CreateLease(
+        "second", world.in_minutes(DAY), world.in_minutes(DAY + 3 * HOUR), None, (whole_hosts(),)
+    )
+    waiting = [world.leases.create(each, DEMO, wait_until=world.in_minutes(DAY)) for each in (first, second)]
+    world.delete(third)
+    before = [world.hosts_of(each) for each in (early, late, fourth)]
+    for _ in world.waitlist.walk():
+        pass
+    assert {world.lease(each).status for each in waiting} == {LeaseStatus.WAITING}
+    assert [world.hosts_of(each) for each in (early, late, fourth)] == before
+    world.delete(waiting[0])
+    for _ in world.waitlist.walk():
+        pass
+    assert world.lease(waiting[1]).status is LeaseStatus.PENDING
+    require_disjoint(world)
+
+
+# offers
+
+
+def test_an_offer_is_held_where_another_lease_was_planned(world: World) -> None:
+    early, late = fragmented(world)
+    command = CreateLease(
+        "new", world.in_minutes(DAY), world.in_minutes(DAY + 3 * HOUR), None, (whole_hosts(),)
+    )
+    offer = world.offers.create(command, None, DEMO)
+    (held,) = offer.lease.resource_ids
+    assert world.hosts_of(early) == world.hosts_of(late) != {held}
+    assert counts(world) == [1]
+    assert len(moved_payloads(world)) == 1
+    with pytest.raises(NotEnoughResources):
+        ask(world)
+    claimed = world.offers.claim(offer.id, ClaimOffer("mine"), DEMO)
+    assert claimed.resource_ids == offer.lease.resource_ids
+    require_disjoint(world)
+
+
+def test_a_lease_that_takes_the_room_meanwhile_makes_an_offer_stale(world: World) -> None:
+    fragmented(world)
+    other = world.beside()
+    meddling(world, lambda: ask(other) and None)
+    command = CreateLease(
+        "new", world.in_minutes(DAY), world.in_minutes(DAY + 3 * HOUR), None, (whole_hosts(),)
+    )
+    with pytest.raises(NotEnoughResources):
+        world.offers.create(command, None, DEMO)
+    require_disjoint(world)

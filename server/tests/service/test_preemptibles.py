@@ -1,6 +1,8 @@
-"""Preemptible servers on the hosts of reservations of instances: they make way at the start."""
+"""Preemptible servers on the hosts of reservations: they make way at the start, as their flavors say."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 
@@ -11,10 +13,17 @@ from blazar.service.commands import ReservationChange
 from blazar.service.ports import Flavor
 
 from .test_server_leases import adopted, host_of, web, with_server
-from .world import World, instances, servers
+from .world import World, instances, servers, whole_hosts
 
 SPARE = Flavor("spare", "spare", 1, 512, 1, extra_specs={"blazar:preemptible": "true"})
+KEPT = Flavor("kept", "kept", 1, 512, 1, extra_specs={"blazar:preemptible": "shelve"})
 BOTH = pytest.mark.parametrize("asked", [instances, servers], ids=["virtual:instance", "flavor:instance"])
+
+ON_FOUR_HOSTS = pytest.mark.parametrize(
+    "asked",
+    [instances(amount=4, affinity=False), servers(amount=4, affinity=False), whole_hosts(min=4, max=4)],
+    ids=lambda asked: asked.resource_type,
+)
 
 
 @pytest.fixture
@@ -22,7 +31,8 @@ def world():
     world = World()
     world.slots = SlotSettings(preemptibles_make_way=True)
     world.restart()
-    world.cloud.add_flavor(SPARE)
+    for flavor in (SPARE, KEPT):
+        world.cloud.add_flavor(flavor)
     return world
 
 
@@ -110,6 +120,61 @@ def test_they_make_way_for_a_server_that_comes_back(world):
     world.advance(minutes=1)
     assert (web(world).status, web(world).host) == ("ACTIVE", host)
     assert "other" in world.cloud.state.servers
+
+
+@ON_FOUR_HOSTS
+def test_those_whose_flavor_says_so_are_shelved_and_told_why(world, asked):
+    for host in world.in_freepool():
+        boot(world, f"spare-{host}", host)
+        boot(world, f"kept-{host}", host, "kept")
+    lease = world.reserve(asked)
+    world.run_due()
+    world.advance(minutes=1)
+    assert world.lease(lease).status is LeaseStatus.ACTIVE
+    state = world.cloud.state
+    assert {each.status for each in state.servers.values()} == {"SHELVED_OFFLOADED"}
+    assert set(state.servers) == {f"kept-host{number}" for number in range(1, 5)}
+    told = {"blazar_preempted": "host host1 is needed by a lease that starts"}
+    assert state.server_metadata["kept-host1"] == told
+
+
+@ON_FOUR_HOSTS
+def test_the_start_waits_until_they_are_off_their_host(world, asked):
+    boot(world, "kept", "host1", "kept")
+    world.cloud.state.slow.add("kept")
+    lease = world.reserve(asked)
+    world.run_due()
+    waiting = world.lease(lease)
+    assert waiting.status is LeaseStatus.STARTING
+    assert "being shelved" in waiting.status_reason
+    world.restart()
+    world.cloud.settle("kept")
+    world.advance(minutes=1)
+    assert world.lease(lease).status is LeaseStatus.ACTIVE
+    assert world.cloud.state.servers["kept"].host is None
+
+
+@pytest.mark.parametrize("status", ["ERROR", "RESCUE"])
+@ON_FOUR_HOSTS
+def test_one_that_cannot_be_shelved_is_deleted(world, asked, status):
+    boot(world, "kept", "host1", "kept")
+    world.cloud.state.servers["kept"] = replace(world.cloud.state.servers["kept"], status=status)
+    lease = world.reserve(asked)
+    world.run_due()
+    world.advance(minutes=1)
+    assert world.lease(lease).status is LeaseStatus.ACTIVE
+    assert not world.cloud.state.servers
+
+
+@ON_FOUR_HOSTS
+def test_one_that_comes_back_is_told_of_the_host_that_it_leaves_then(world, asked):
+    boot(world, "kept", "host2", "kept")
+    world.cloud.state.server_metadata["kept"] = {
+        "blazar_preempted": "host host1 is needed by a lease that starts"
+    }
+    world.reserve(asked)
+    world.run_due()
+    assert "host2" in world.cloud.state.server_metadata["kept"]["blazar_preempted"]
 
 
 def test_nobody_looks_for_them_unless_the_operator_says_so():

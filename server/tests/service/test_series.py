@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from blazar.adapters.enforcement import MaxLeaseDurationFilter
 from blazar.domain.errors import (
     InvalidInput,
     InvalidRecurrence,
@@ -21,13 +22,22 @@ from blazar.domain.errors import (
     SeriesNotFound,
 )
 from blazar.domain.lease.lease import LeaseStatus
+from blazar.domain.lease.priority import Priority
 from blazar.domain.series import OnConflict, Series
-from blazar.service.commands import CreateSeries, RequestKey, ReservationRequest, UpdateSeries
+from blazar.service.commands import (
+    ClaimByWish,
+    CreateSeries,
+    PriorityWish,
+    RequestKey,
+    ReservationRequest,
+    UpdateSeries,
+)
 from blazar.service.context import Caller
 from blazar.service.ids import new_id
 from blazar.service.pages import ResourcePage
+from blazar.service.ports import UnitOfWork
 from blazar.service.quotas import QuotaSettings
-from blazar.service.series import SeriesSettings
+from blazar.service.series import SeriesPreview, SeriesSettings
 
 from .world import ALT, DEMO, START, Crash, Steps, World, instances, whole_hosts
 
@@ -172,6 +182,50 @@ def test_quotas_count_the_leases_before_in_the_same_series(limits: dict[str, int
         make(world, on_conflict=OnConflict.SKIP, rule="FREQ=DAILY;COUNT=2", start=START + 8 * DAY)
 
 
+def preview(world: World, **fields: Any) -> SeriesPreview:
+    """Return what a dry run tells, which changes nothing."""
+    before = everything(world)
+    told = world.series.preview(command(**fields), DEMO)
+    assert everything(world) == before
+    return told
+
+
+@pytest.mark.parametrize("on_conflict", OnConflict)
+def test_a_dry_run_tells_which_could_be_had(world: World, on_conflict: OnConflict) -> None:
+    assert preview(world, on_conflict=on_conflict).is_granted
+    make(world, rule="FREQ=DAILY;COUNT=1", start=START + 20 * DAY + HOUR, caller=ALT)
+    told = preview(world, on_conflict=on_conflict)
+    assert [each.occurrence.day for each in told.occurrences] == [FIRST + n * 7 * DAY for n in range(4)]
+    assert [each.reason is None for each in told.occurrences] == [True, True, False, True]
+    assert (told.occurrences[2].short_of, told.occurrences[0].short_of) == ("hosts", None)
+    assert "Not enough hosts available" in str(told.occurrences[2].reason)
+    assert told.is_granted == (on_conflict is OnConflict.SKIP)
+    none = preview(world, on_conflict=on_conflict, rule="FREQ=DAILY;COUNT=1", start=START + 20 * DAY + HOUR)
+    assert not none.is_granted
+
+
+@pytest.mark.parametrize("limits", [{"leases": 3}, {"hosts_hours": 5}, {"leases": 1}, {"hosts": 0}])
+def test_a_dry_run_counts_as_the_create_does(limits: dict[str, int]) -> None:
+    world = World(hosts=1, quota=QuotaSettings({**limits}))
+    if limits.get("hosts") != 0:
+        make(world, rule="FREQ=DAILY;COUNT=1")
+    told = preview(world, on_conflict=OnConflict.SKIP)
+    if not told.is_granted:
+        with pytest.raises(QuotaExceeded):
+            make(world, on_conflict=OnConflict.SKIP)
+        assert all("Quota exceeded" in str(each.reason) for each in told.occurrences)
+        return
+    series = make(world, on_conflict=OnConflict.SKIP)
+    assert [each.reason for each in told.occurrences] == [each.reason for each in series.occurrences]
+
+
+def test_a_dry_run_asks_filters_that_keep_no_books() -> None:
+    longest = MaxLeaseDurationFilter(3600)
+    told = preview(World(hosts=1, filters=[longest]))
+    assert not told.is_granted
+    assert all("duration" in str(each.reason) for each in told.occurrences)
+
+
 def test_cleaning_time_lies_between_occurrences() -> None:
     world = World(hosts=1, cleaning=timedelta(minutes=30))
     with pytest.raises(InvalidRecurrence, match="30 minutes, in which resources are cleaned"):
@@ -195,6 +249,8 @@ def test_what_cannot_recur_is_refused_and_nothing_is_made(fields: dict[str, Any]
     before = everything(world)
     with pytest.raises(InvalidInput, match=reason):
         make(world, **fields)
+    with pytest.raises(InvalidInput, match=reason):
+        preview(world, **fields)
     assert everything(world) == before
 
 
@@ -274,6 +330,121 @@ def test_a_series_is_deleted_with_what_is_not_over(
         world.series.get(series.id)
     with pytest.raises(SeriesNotFound):
         world.series.delete(series.id, DEMO)
+
+
+def test_what_was_cancelled_is_made_again_as_it_was_asked_for(world: World) -> None:
+    wishes = ClaimByWish(2 * HOUR, may_be_later=True), PriorityWish(Priority.LOW)
+    series = world.series.create(command(), DEMO, None, *wishes).series
+    first, second, third, _ = series.occurrences
+    world.series.update(series.id, UpdateSeries(exceptions=(second.day, third.day)), DEMO)
+    world.delete(world.leases.get(str(first.lease_id)))
+    days = (first.day, second.day)
+    told = world.series.restore(series.id, days, DEMO)
+    assert told.series.exceptions == (third.day,)
+    assert [each.lease_id is None for each in told.series.occurrences] == [False, False, True, False]
+    assert statuses(world, series) == ["PENDING"] * 3
+    fields = ("interval", "series_id", "name", "priority", "claim_by", "user_id", "project_id")
+    fourth = world.leases.get(str(series.occurrences[3].lease_id))
+    for old, new in zip((first, second), told.series.occurrences, strict=False):
+        lease = world.leases.get(str(new.lease_id))
+        assert new.lease_id != old.lease_id
+        assert [getattr(lease, each) for each in fields] == [
+            old.interval,
+            *(getattr(fourth, each) for each in fields[1:]),
+        ]
+        assert [len(each.allocations) for each in lease.reservations] == [1]
+    before = everything(world)
+    assert world.series.restore(series.id, days, DEMO).series == told.series
+    assert everything(world) == before
+    world.advance_to(second.interval.start + HOUR)
+    assert statuses(world, series)[:2] == ["TERMINATED", "ACTIVE"]
+
+
+def test_what_did_not_fit_is_made_once_it_does(world: World) -> None:
+    other = make(world, rule="FREQ=DAILY;COUNT=1", start=START + 20 * DAY + HOUR, caller=ALT)
+    series = make(world, on_conflict=OnConflict.SKIP)
+    days = (FIRST + 14 * DAY,)
+    before = everything(world)
+    with pytest.raises(NotEnoughResources, match="on 2030-01-21: "):
+        world.series.restore(series.id, days, DEMO)
+    assert everything(world) == before
+    world.series.delete(other.id, ALT)
+    assert len(world.series.restore(series.id, days, DEMO).leases) == 4
+
+
+def test_all_days_are_restored_or_none() -> None:
+    world = World(hosts=1, quota=QuotaSettings({"leases": 4}))
+    series = make(world)
+    days = tuple(each.day for each in series.occurrences[1:3])
+    world.series.update(series.id, UpdateSeries(exceptions=days), DEMO)
+    make(world, rule="FREQ=DAILY;COUNT=1", start=START + 60 * DAY)
+    before = everything(world)
+    with pytest.raises(QuotaExceeded, match="on 2030-01-21: Quota exceeded"):
+        world.series.restore(series.id, days, DEMO)
+    assert everything(world) == before
+
+
+def test_what_cannot_be_restored_is_refused(world: World) -> None:
+    series = make(world)
+    days = tuple(each.day for each in series.occurrences[:2])
+    world.series.update(series.id, UpdateSeries(exceptions=days), DEMO)
+    for day, refusal, reason in (
+        (FIRST + DAY, InvalidInput, "no occurrence on 2030-01-08"),
+        (FIRST, InvalidStatus, "the occurrence of 2030-01-07 has begun"),
+    ):
+        world.clock.move_to(series.occurrences[0].interval.start)
+        before = everything(world)
+        with pytest.raises(refusal, match=reason):
+            world.series.restore(series.id, (day, days[1]), DEMO)
+        assert everything(world) == before
+    with pytest.raises(InvalidInput, match="with a token of its project"):
+        world.series.restore(series.id, days[1:], ALT)
+    with pytest.raises(SeriesNotFound):
+        world.series.restore(new_id(), days, DEMO)
+
+
+def test_what_an_earlier_version_has_made_is_not_restored(world: World) -> None:
+    series = make(world)
+    world.series.update(series.id, UpdateSeries(exceptions=(FIRST,)), DEMO)
+
+    def forget(uow: UnitOfWork) -> Series:
+        old = uow.series.get(series.id)
+        assert old is not None
+        uow.series.remove(series.id)
+        return uow.series.add(old, START)
+
+    world.database.transact(forget)
+    with pytest.raises(InvalidInput, match="an earlier version of the service has made it"):
+        world.series.restore(series.id, (FIRST,), DEMO)
+
+
+def test_a_restoration_that_died_is_finished_by_the_next_one() -> None:
+    for number in count(1):
+        world = World(hosts=1)
+        series = make(world)
+        days = (FIRST, FIRST + 7 * DAY)
+        world.series.update(series.id, UpdateSeries(exceptions=days), DEMO)
+        steps = Steps(number)
+        world.database.step = steps.step
+        try:
+            world.series.restore(series.id, days, DEMO)
+        except Crash:
+            world.restart()
+            world.database.step = lambda: None
+            assert len(world.leases.list(None)) in (2, 4)
+            world.series.restore(series.id, days, DEMO)
+            assert len(world.leases.list(None)) == 4
+        else:
+            assert number == 3, "a step before the commit and one after it"
+            return
+
+
+def test_two_restorations_make_one_lease(world: World) -> None:
+    series = make(world)
+    world.series.update(series.id, UpdateSeries(exceptions=(FIRST,)), DEMO)
+    between(world, lambda: world.series.restore(series.id, (FIRST,), DEMO))
+    told = world.series.restore(series.id, (FIRST,), DEMO)
+    assert len(world.leases.list(None)) == len(told.series.lease_ids) == 4
 
 
 def between(world: World, happens: Callable[[], object]) -> None:

@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 from effort import crash_steps
 
+from blazar.adapters.mail import templates
 from blazar.adapters.metrics import PrometheusMetrics
 from blazar.domain.errors import (
     CloudRefused,
@@ -21,6 +22,7 @@ from blazar.domain.errors import (
 from blazar.domain.lease.event import UNCLAIMED, EventType
 from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.lease.unclaimed import released_from
+from blazar.domain.subscription import LeaseEvent
 from blazar.domain.time import MINUTE
 from blazar.service.commands import (
     NOW,
@@ -37,6 +39,9 @@ from blazar.service.commands import (
 from blazar.service.context import Caller
 from blazar.service.events import Events
 from blazar.service.leases import ClaimBySettings
+from blazar.service.mail_texts import MailTexts
+from blazar.service.mails import MailPlan
+from blazar.service.webhooks import match
 
 from .failures import fail
 from .world import ALT, DEMO, START, Crash, Steps, World, floating_ips, instances, servers, whole_hosts
@@ -137,6 +142,21 @@ def test_what_nobody_uses_is_warned_of_and_released(request_: ReservationRequest
     assert told[-1] == "lease.event.end_lease"
     # What was released can be had by others at once.
     world.reserve(request_, caller=ALT)
+
+
+def test_its_user_is_told_by_mail_until_when_it_is_kept() -> None:
+    world = World()
+    lease = claimed(world, KINDS["hosts"])
+    world.advance(minutes=46)
+    plan, now = MailPlan(True, frozenset({LeaseEvent.UNCLAIMED_WARNING})), world.clock.now()
+    with world.database.read() as uow:
+        told = list(uow.outbox.peek(1000))
+    world.database.transact(lambda u: match(u, told, now, plan))
+    batch = world.database.transact(lambda u: u.mails.take(lease.user_id, "t", now + HOUR, now + 2 * HOUR))
+    assert batch is not None
+    mail = MailTexts(templates(None)).write(batch)
+    assert mail.subject == f"Lease {lease.name} is released unless it is used"
+    assert f"It has to be used by {START + HOUR:%Y-%m-%d %H:%M} UTC." in mail.body
 
 
 @EACH

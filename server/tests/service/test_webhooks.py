@@ -144,6 +144,7 @@ def test_the_words_of_notifications() -> None:
         "lease.offered": "offered",
         "lease.start_soon": "start_soon",
         "lease.degraded": "degraded",
+        "lease.unclaimed_warning": "unclaimed_warning",
     }
     assert {name: word(name) for name in words} == words
     assert word("lease.event.start_lease", "ERROR") is LeaseEvent.FAILED

@@ -24,6 +24,7 @@ from blazar.kinds.floatingip.commands import RegisterFloatingIP
 from blazar.kinds.floatingip.extension import FloatingIPExtension
 from blazar.kinds.floatingip.floatingips import FloatingIPs
 from blazar.kinds.host import HostKind
+from blazar.kinds.host.actuator import HostKindSettings
 from blazar.kinds.instance import InstanceKind
 from blazar.kinds.network import NetworkKind
 from blazar.kinds.network.extension import NetworkSegmentsExtension
@@ -181,6 +182,7 @@ class World:
         self.selection = PlanningSettings(cleaning=cleaning)
         self.start_retry = timedelta(0)
         self.slots = SlotSettings()
+        self.backfill = False
         self.monitor_settings = MonitorSettings(most_at_once=50)
         self.healing_settings = HealingSettings(cleaning=cleaning)
         self.restart()
@@ -199,7 +201,11 @@ class World:
         self.kinds = {
             kind.resource_type: kind
             for kind in (
-                HostKind(),
+                HostKind(
+                    HostKindSettings(
+                        backfill=self.backfill, preemptibles_make_way=self.slots.preemptibles_make_way
+                    )
+                ),
                 InstanceKind(self.slots),
                 FlavorKind(self.slots),
                 FloatingIPKind(),

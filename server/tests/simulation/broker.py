@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
-from blazar.domain.errors import CloudUnavailable
+from blazar.domain.errors import Busy, CloudUnavailable, Internal
 
 from .scheduler import Process
 from .threads import Event
@@ -18,6 +18,8 @@ SHARES = (1 / 6, 1 / 3, 1 / 2)
 IN_TIME = 0.9
 """As in blazar.rpc.messaging, whose transport this one stands for."""
 PATIENCE = 30.0
+UNSURE = (CloudUnavailable, Busy, Internal)
+"""After these a user does not know whether it was done."""
 LATENCY = 0.005
 Answer = Callable[[Mapping[str, Any], str, str, Mapping[str, Any]], Mapping[str, Any]]
 

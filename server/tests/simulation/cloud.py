@@ -31,6 +31,7 @@ LOOKS = (
     "provider",
     "is_",
     "network",
+    "ports",
     "subnets",
     "floating_ip",
     "reserv",

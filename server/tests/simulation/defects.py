@@ -17,6 +17,7 @@ from blazar.adapters.memory.events import MemoryEvents
 from blazar.adapters.memory.leases import MemoryLeases
 from blazar.adapters.memory.offers import MemoryOffers
 from blazar.adapters.memory.resources import MemoryResources
+from blazar.adapters.memory.series import MemorySeries
 from blazar.domain.failure import FailureReason
 from blazar.domain.lease import change, progress
 from blazar.domain.lease.event import Event, EventType
@@ -25,19 +26,23 @@ from blazar.domain.lease.outcome import Done
 from blazar.domain.lease.priority import Priority
 from blazar.engine.threads import LongLivedThread
 from blazar.kinds.host import actuator
+from blazar.kinds.network import actuator as networks
+from blazar.kinds.network.kind import NetworkKind
 from blazar.kinds.registered_hosts import monitor
 from blazar.kinds.registered_hosts.hosts import Hosts
 from blazar.kinds.registered_hosts.monitor import HostMonitor
 from blazar.kinds.server.departure import Departure
 from blazar.kinds.server.kind import ServerKind
-from blazar.service import admission
 from blazar.service.health import ThreadState
 from blazar.service.leases import displace, late_binding
+from blazar.service.series.cancel import SeriesCancellation
+from blazar.service.series.store import PlannedSeries
 from blazar.service.waitlist import Waitlist
 
 from .kinds import DRAWN
 
 HOSTS = ("physical:host",)
+NETWORKS = ("network",)
 ALL = tuple(DRAWN)
 
 
@@ -85,8 +90,8 @@ def _with_a_start(add: Any) -> Any:
     return added
 
 
-def _never_promoted(promotion: Any) -> Any:
-    return lambda *args: (None, True)
+def _never_promoted(promote: Any) -> Any:
+    return lambda self, moved, stored, wish, ahead, caller: None
 
 
 def _old_interval(save: Any) -> Any:
@@ -176,6 +181,40 @@ def _ended(before_end: Any) -> Any:
     return lambda self, work, cloud: self.deactivate(work, cloud)
 
 
+def _done_with_none(deactivate: Any) -> Any:
+    return lambda self, work, cloud: Done({networks.NETWORKS: {}})
+
+
+def _ports_only(clear: Any) -> Any:
+    def cleared(network_id: str, network: Any) -> None:
+        for port in network.ports(network_id):
+            if port.owner not in networks.INTERFACES:
+                network.delete_port(port.id)
+
+    return cleared
+
+
+def _forgotten(remembered: Any) -> Any:
+    return lambda work: {}
+
+
+def _not_compared(generations: Any) -> Any:
+    return property(lambda self: {})
+
+
+def _without_the_last(add: Any) -> Any:
+    def added(self: Any, series: Any, now: Any, key: Any = None, request: Any = None) -> Any:
+        *others, last = series.occurrences
+        lacking = replace(series, occurrences=(*others, replace(last, lease_id=None)))
+        return add(self, lacking, now, key, request)
+
+    return added
+
+
+def _is_gone(cancel: Any) -> Any:
+    return lambda self, lease_id, caller, may: True
+
+
 def bound(lease: Lease) -> Lease:
     """Return the lease with all of its allocations bound."""
     reservations = tuple(
@@ -229,16 +268,40 @@ DEFECTS: Mapping[str, Defect] = {
     "the warning ends the time of a reserved server": Defect(
         "no server is taken from a running lease", ServerKind, "before_end", _ended
     ),
+    "a network is forgotten at its end": Defect(
+        "nothing is left behind", NetworkKind, "deactivate", _done_with_none, NETWORKS
+    ),
+    "routers stay attached to a network": Defect(
+        "nothing waits for ever", networks, "clear", _ports_only, NETWORKS
+    ),
+    "a network whose marks its user has changed is not known": Defect(
+        "nothing is left behind", networks, "remembered", _forgotten, NETWORKS
+    ),
+    "the warning removes the networks": Defect(
+        "no network is taken from a running lease", NetworkKind, "before_end", _ended, NETWORKS
+    ),
+    "segments are given up under leases": Defect(
+        "what is promised is there as it was asked for", MemoryResources, "allocations", _no_rows, NETWORKS
+    ),
+    "a series compares no generations": Defect(
+        "never more than there is", PlannedSeries, "generations", _not_compared, seed=7
+    ),
+    "a series is stored without its last lease": Defect(
+        "a series is made with all its leases", MemorySeries, "add", _without_the_last, seed=1
+    ),
+    "the leases of cancelled days stay": Defect(
+        "a lease of a series is one that the series has", SeriesCancellation, "_cancel", _is_gone, seed=10
+    ),
     "starts are not found": Defect("nothing waits for ever", MemoryEvents, "due", _no_start),
     "offers are taken for expired before they are": Defect(
-        "a claim in time succeeds", MemoryOffers, "overdue", _overdue_soon, seed=31
+        "a claim in time succeeds", MemoryOffers, "overdue", _overdue_soon, seed=56
     ),
     "no wait ends": Defect("none waits past its deadline", Waitlist, "_end", _nothing, seed=11),
     "what waits has a start": Defect(
         "a lease that waits has nothing", MemoryLeases, "add", _with_a_start, seed=11
     ),
     "nothing is promoted": Defect(
-        "the first in line waits for what is not there", admission, "promotion", _never_promoted, seed=36
+        "the first in line waits for what is not there", Waitlist, "_promote", _never_promoted, seed=54
     ),
     "plans know nothing of maintenances": Defect(
         "nothing is given that is taken away", MemoryResources, "occupancy", _without_maintenances
@@ -251,7 +314,7 @@ DEFECTS: Mapping[str, Defect] = {
     ),
     "what is over keeps its allocations": Defect("what is over has nothing", MemoryLeases, "save", _kept),
     "what leaves a lease is never released": Defect(
-        "what is removed from a lease leaves it", progress, "released", _all_stay, seed=1
+        "what is removed from a lease leaves it", progress, "released", _all_stay, seed=38
     ),
     "an update keeps the old dates": Defect(
         "what is acknowledged is there", MemoryLeases, "save", _old_interval, seed=1

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from random import Random
 from typing import Any
 
 from blazar.domain.errors import CloudRefused
 from blazar.domain.lease.lease import Lease, Reservation
+from blazar.kinds.network.names import segment_of
 from blazar.service.commands import ReservationRequest
+from blazar.service.ports import NetworkPort
 
-from .site import ADDRESSES, CAPACITY, PUBLIC, Site
+from .site import ADDRESSES, CAPACITY, PHYSICAL, PUBLIC, Site
 
 ON_SSD = '["=", "$ssd", "yes"]'
 """A requirement that only some hosts meet: operators change the property."""
@@ -61,11 +64,14 @@ class Hosts(KindOfUse):
             "hypervisor_properties": "",
             "resource_properties": random.choice(("", "", "", "", ON_SSD)),
             "before_end": random.choice(("", "snapshot")),
+            **random.choice(({}, {}, {"match": "open"})),
         }
 
     def change(self, random: Random, reservation: Reservation) -> Mapping[str, Any]:
         if random.random() < 0.2:
             return {"resource_properties": ON_SSD}
+        if random.random() < 0.2:
+            return {"match": "open"}
         has = len(reservation.allocations)
         fewest = max(1, has + random.choice((-1, 1, 1, 2)))
         return {"min": fewest, "max": fewest}
@@ -87,6 +93,10 @@ class Hosts(KindOfUse):
             yield f"its aggregate has {sorted(site.members(reservation.id))} instead of {sorted(wanted)}"
         if both := wanted & site.in_freepool():
             yield f"{sorted(both)} are in the freepool as well"
+        metadata = [a.metadata for a in site.cloud.state.aggregates.values() if a.name == reservation.id]
+        found = {each.get("blazar:match", "explicit") for each in metadata}
+        if found != {reservation.parameters.get("match", "explicit")}:
+            yield f"its aggregate says {sorted(found)} of ordinary servers"
 
 
 class Slots(KindOfUse):
@@ -182,6 +192,69 @@ class FloatingIPs(KindOfUse):
             yield f"the project lacks the floating IPs {sorted(wanted - has)}"
 
 
+class Networks(KindOfUse):
+    """Networks on segments, to which users attach servers and routers."""
+
+    resource_type = "network"
+
+    def parameters(self, random: Random) -> Mapping[str, Any]:
+        network_type = random.choice((None, None, "vlan"))
+        physical_network = PHYSICAL if network_type and random.random() < 0.5 else None
+        return {
+            "amount": random.choice((1, 1, 2)),
+            "network_type": network_type,
+            "physical_network": physical_network,
+        }
+
+    def change(self, random: Random, reservation: Reservation) -> Mapping[str, Any]:
+        if random.random() < 0.2:
+            return {"network_name": f"name{random.randrange(100)}"}
+        return {"amount": max(1, reservation.parameters["amount"] + random.choice((-1, 1, 1)))}
+
+    def boot(self, site: Site, lease: Lease, reservation: Reservation, server_id: str) -> str | None:
+        """Attach a port of a server or of a router to one of the networks, now or a while later, when the
+        lease may be at its end. Some users describe the network in words of their own."""
+        dice, networks = site.world.dice, site.cloud.state.networks
+        ids = sorted(i for i in _networks(reservation).values() if i in networks)
+        if not ids:
+            return None
+        port = NetworkPort(f"port{len(site.attached) + 1}", dice.choice(ids), dice.choice(OWNERS))
+        site.attached[port.id] = port.network_id
+
+        def attach() -> None:
+            if port.network_id in networks:
+                site.world.tell(f"attach {port.id}", f"{port.owner} to {port.network_id}", actor="cloud")
+                site.cloud.state.ports[port.id] = port
+
+        if dice.random() < 0.2:
+            networks[port.network_id] = replace(networks[port.network_id], description="", tags=frozenset())
+        if dice.random() < 0.5:
+            attach()
+        else:
+            site.world.scheduler.after(60 * dice.random(), attach)
+        return None
+
+    def used(self, reservation: Reservation) -> Mapping[str, int]:
+        return {"network_segments": int(reservation.parameters["amount"])}
+
+    def amiss(self, site: Site, lease: Lease, reservation: Reservation) -> Iterable[str]:
+        registrations, has = site.registrations(), _networks(reservation)
+        wanted = {a.resource_id for a in reservation.allocations}
+        if has.keys() != wanted:
+            yield f"it says that it has networks on {sorted(has)} instead of {sorted(wanted)}"
+        for resource_id, network_id in has.items():
+            found = site.cloud.state.networks.get(network_id)
+            if found is None or found.project_id != lease.project_id:
+                yield f"network {network_id} is not its project's: {found}"
+            elif found.segment != (segment := segment_of(registrations[resource_id])):
+                yield f"network {network_id} is on {found.segment} instead of {segment}"
+
+
+def _networks(reservation: Reservation) -> Mapping[str, str]:
+    """Return the ids of its networks, as users see them, by the segments."""
+    return dict(reservation.cloud_state.get("networks") or {})
+
+
 class Servers(KindOfUse):
     """A server that exists, which its user names: see ``servers.py``."""
 
@@ -207,9 +280,16 @@ class Servers(KindOfUse):
             yield f"its aggregate has {sorted(site.members(reservation.id))} instead of {host}"
 
 
+OWNERS = (
+    "compute:nova",
+    "compute:nova",
+    "network:router_interface",
+    "network:ha_router_replicated_interface",
+)
+"""What users attach to their networks."""
 ON_END = (["shelve"], ["delete"], ["create_image", "delete"], ["create_image", "shelve"])
 DRAWN: Mapping[str, KindOfUse] = {
-    kind.resource_type: kind for kind in (Hosts(), Instances(), Flavors(), FloatingIPs())
+    kind.resource_type: kind for kind in (Hosts(), Instances(), Flavors(), FloatingIPs(), Networks())
 }
 """The kinds of which a seed draws one or two."""
 KINDS: Mapping[str, KindOfUse] = {**DRAWN, Servers.resource_type: Servers()}

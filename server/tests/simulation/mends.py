@@ -148,7 +148,7 @@ def _always(value: Any) -> Callable[[Any], Any]:
 HOST, INSTANCE = ("physical:host",), ("virtual:instance",)
 MENDS: Mapping[str, Mend] = {
     "2: a host that was given is not emptied again": Mend(
-        ((HostActuator, "activate", _emptied_again), (progress, "_bound", _nothing_serves)), HOST, 93
+        ((HostActuator, "activate", _emptied_again), (progress, "_bound", _nothing_serves)), HOST, 90
     ),
     "7: a warning binds no allocation": Mend(((progress, "_settled", _a_warning_binds),), HOST, 57),
     "8: what an unknown commit of a create refers to stays": Mend(
@@ -169,15 +169,15 @@ MENDS: Mapping[str, Mend] = {
     ),
     "surplus: those who come after it wait": Mend(
         ((healing, "with_surplus", _nothing_given_up), (update, "with_surplus", _nothing_given_up)),
-        seed=76,
+        seed=152,
     ),
     "quotas: the changes of a project take turns": Mend(
-        ((MemoryQuotas, "queue_up", _always(None)),), seed=200
+        ((MemoryQuotas, "queue_up", _always(None)),), seed=127
     ),
     "17: a deregistration that was cut off ends": Mend(
         ((Hosts, "_half_deregistered", _registered_already), (Deregistration, "finish_old", _always(None))),
         HOST,
-        2,
+        0,
     ),
 }
 

@@ -18,13 +18,11 @@ from uuid import UUID
 from blazar.adapters.memory.cloud import FREEPOOL
 from blazar.domain.errors import (
     BlazarError,
-    Busy,
-    CloudUnavailable,
-    Internal,
     InvalidStatus,
     NotFound,
 )
 from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation
+from blazar.domain.series import Series
 from blazar.kinds.floatingip.commands import RegisterFloatingIP
 from blazar.kinds.registered_hosts.commands import RegisterHost
 from blazar.kinds.registered_hosts.errors import HostAlreadyRegistered
@@ -36,16 +34,25 @@ from blazar.service.commands import (
     UpdateLease,
 )
 
-from . import lifetimes, maintenances, members, moments, offers, priorities, servers, waiting
-from .broker import PATIENCE
-from .kinds import KINDS, overused
+from . import (
+    lifetimes,
+    maintenances,
+    members,
+    moments,
+    networks,
+    offers,
+    priorities,
+    series,
+    servers,
+    waiting,
+)
+from .broker import PATIENCE, UNSURE
+from .kinds import KINDS, Networks, overused
 from .rules import SKEWED, Rules
 from .scheduler import SECOND, Process
 from .site import ADDRESSES, ADMIN, HOSTS, PUBLIC, USERS, Site
 from .world import World
 
-UNSURE = (CloudUnavailable, Busy, Internal)
-"""After these a user does not know whether it was done."""
 VERBS = {
     "create": 6,
     "resize": 5,
@@ -130,6 +137,9 @@ class User:
         self.caller = site.callers[name]
         service = site.service(name, self.caller)
         self.leases, self.offers = service.leases, service.noun("offers")
+        self.series = service.noun("series")
+        self.known_series: dict[str, Series | None] = {}
+        """The series as their user knows them; None for those that are deleted."""
         self.ids = Random(f"{self.world.seed}/{name}")
         self._verbs: Mapping[str, Callable[[Random], None]] = {
             "create": self.create,
@@ -148,6 +158,8 @@ class User:
             priorities.DISPLACE: partial(priorities.create_that_may_displace, self),
             members.EXCHANGE: partial(members.exchange, self),
             servers.RESERVE: partial(servers.reserve, self),
+            series.MAKE: partial(series.make, self),
+            series.CHANGE: partial(series.change, self),
             **moments.verbs_of(self),
         }
 
@@ -159,7 +171,7 @@ class User:
     # actions
 
     def create(self, random: Random) -> None:
-        lease_id = self._new_id()
+        lease_id = self.new_id()
         kinds = random.sample(self.kinds, min(len(self.kinds), random.choice((1, 1, 1, 2))))
         start = random.choice(
             (0, 0, 0, 1, 2, self._minutes_to_an_end(random), self._minutes_to_an_end(random))
@@ -167,8 +179,8 @@ class User:
         end = max(start, 1) + random.choice((1, 1, 2, 3, 5, 30))
         command = CreateLease(
             "lease",
-            self._in_minutes(start) if start else NOW,
-            self._in_minutes(end),
+            self.in_minutes(start) if start else NOW,
+            self.in_minutes(end),
             None,
             tuple(KINDS[kind].request(random) for kind in kinds),
             lease_id,
@@ -186,7 +198,7 @@ class User:
         )
         known = self.known.get(str(command.id), Known(None))
         if known.lease is not None and self.ids.random() < 0.3:
-            self._create_again(replace(command, id=self._new_id()), key, known.lease.id)
+            self._create_again(replace(command, id=self.new_id()), key, known.lease.id)
 
     def _create_again(self, command: CreateLease, key: RequestKey, lease_id: str) -> None:
         """Make a request again whose lease is there: it is the answer, and there is no second one."""
@@ -204,7 +216,7 @@ class User:
         if self.site.leases().get(str(command.id)) is not None:
             self.rules.fail(rule, f"{what} made {command.id}")
 
-    def _new_id(self) -> str:
+    def new_id(self) -> str:
         return str(UUID(int=self.ids.getrandbits(128), version=4))
 
     def resize(self, random: Random) -> None:
@@ -315,7 +327,7 @@ class User:
             result = call()
         except UNSURE as failure:
             self.world.tell(f"{what} (asked in line {number})", f"not known: {failure}")
-            self._learn(lease_id)
+            self.learn(lease_id)
         except BlazarError as refusal:
             self.world.tell(f"{what} (asked in line {number})", f"refused: {refusal}")
             if (
@@ -325,8 +337,8 @@ class User:
             ):
                 self.rules.fail("a lease that has begun can be ended", f"{what}: {refusal}")
             if isinstance(refusal, NotFound) and known.lease is not None:
-                self._learn(lease_id)
-            self._require_known(lease_id, "what is refused has no effect")
+                self.learn(lease_id)
+            self.require_known(lease_id, "what is refused has no effect")
         else:
             self.world.tell(f"{what} (asked in line {number})", "done")
             self.known[lease_id] = Known(result)
@@ -334,16 +346,20 @@ class User:
                 self.rules.fail(
                     "what is acknowledged is there", f"the answer is not what was asked: {asked_for(result)}"
                 )
-            self._require_known(lease_id, "what is acknowledged is there")
+            self.require_known(lease_id, "what is acknowledged is there")
 
     def _is_over(self, lease_id: str) -> bool:
         """Return whether the lease has ended by itself, which may be just before a user ends it."""
         lease = self.site.leases().get(lease_id)
         return lease is not None and lease.status is LeaseStatus.TERMINATED
 
-    def _learn(self, lease_id: str) -> None:
+    def learn(self, lease_id: str) -> None:
         """Wait until the request can have no effect any more, and then for what it has begun."""
         self.world.scheduler.sleep(PATIENCE + 10)
+        self.see(lease_id)
+
+    def see(self, lease_id: str) -> None:
+        """Remember what the lease is now."""
         while (lease := self.site.leases().get(lease_id)) and lease.status is LeaseStatus.CREATING:
             self.world.scheduler.sleep(1)
         is_gone = lease is None or lease.status is LeaseStatus.DELETING
@@ -351,9 +367,11 @@ class User:
 
     def require_all_known(self) -> None:
         for lease_id in self.known:
-            self._require_known(lease_id, "what is acknowledged is there")
+            self.require_known(lease_id, "what is acknowledged is there")
+        for series_id in self.known_series:
+            series.require_known(self, series_id, "what is acknowledged is there")
 
-    def _require_known(self, lease_id: str, rule: str) -> None:
+    def require_known(self, lease_id: str, rule: str) -> None:
         known = self.known.get(lease_id)
         stored = self.site.leases().get(lease_id)
         if stored is not None and stored.status is LeaseStatus.DELETING:
@@ -386,22 +404,24 @@ class User:
         ends = sorted(
             {lease.interval.end for lease in self.site.leases().values() if lease.interval.end > now}
         )
-        return int((random.choice(ends) - self._in_minutes(0)).total_seconds() // 60) if ends else 0
+        return int((random.choice(ends) - self.in_minutes(0)).total_seconds() // 60) if ends else 0
 
-    def _in_minutes(self, minutes: int) -> datetime:
+    def in_minutes(self, minutes: int) -> datetime:
         return self.world.now().replace(second=0, microsecond=0) + timedelta(minutes=minutes)
 
 
 class Operator:
     """Takes hosts and addresses into care, describes hosts, and takes them away."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, kinds: Sequence[str]) -> None:
         self.site = site
         self.world = site.world
+        self.kinds = kinds
         self.process = Process("operator")
         service = site.service("operator", ADMIN)
         self.maintenances = service.noun("maintenances")
         self.lifetimes = service.noun("lifetimes")
+        self.segments = service.noun("network_segments")
         self._hosts, self._floating_ips = service.noun("hosts"), service.noun("floatingips")
         self._verbs: Mapping[str, Callable[[int, Random], None]] = {
             "take a host away and back": self.take_away,
@@ -411,17 +431,19 @@ class Operator:
             "let hosts fail": self._let_fail,
             maintenances.MAINTAIN: lambda number, random: maintenances.maintain(self, random),
             lifetimes.BOUND: lambda number, random: lifetimes.bind(self, number, random),
+            networks.TAKE_AWAY: lambda number, random: networks.take_away(self, random),
             "take a host away and crash": partial(moments.take_away_and_crash, self),
         }
 
     def set_up(self) -> None:
         for host in HOSTS:
-            self._insist(f"register {host}", lambda h=host: self._register(h))
+            self.insist(f"register {host}", lambda h=host: self._register(h))
         for address in ADDRESSES:
-            self._insist(
+            self.insist(
                 f"register {address}",
                 lambda a=address: self._floating_ips.register(RegisterFloatingIP(PUBLIC, a)),
             )
+        self._register_segments()
 
     def act(self, actions: Sequence[Action]) -> None:
         for action in actions:
@@ -439,13 +461,14 @@ class Operator:
         for host in HOSTS:
             self.site.set_service(host)
             self._move_strays_from(host)
-            self._insist(f"register {host}", lambda h=host: self._register(h))
+            self.insist(f"register {host}", lambda h=host: self._register(h))
+        self._register_segments()
 
     def take_away(self, number: int, random: Random) -> None:
         host_id = str(number + 1)
-        if self._try(f"unregister {HOSTS[number]}", lambda: self._hosts.unregister(host_id)):
+        if self.tried(f"unregister {HOSTS[number]}", lambda: self._hosts.unregister(host_id)):
             self.world.scheduler.sleep(20 * random.random())
-        self._try(f"register {HOSTS[number]}", lambda: self._register(HOSTS[number]))
+        self.tried(f"register {HOSTS[number]}", lambda: self._register(HOSTS[number]))
 
     def _leave_server(self, number: int, random: Random) -> None:
         """Servers of no lease, on hosts of the freepool, that do not go at once."""
@@ -496,14 +519,18 @@ class Operator:
         with contextlib.suppress(HostAlreadyRegistered):
             self._hosts.register(RegisterHost(host, {"ssd": "yes"} if host != "host1" else {}))
 
+    def _register_segments(self) -> None:
+        if Networks.resource_type in self.kinds:
+            networks.register_all(self)
+
     def _set_property(self, number: int, random: Random) -> None:
         value = random.choice(("yes", "no", None))
-        self._try(
+        self.tried(
             f"set ssd of {HOSTS[number]} to {value}",
             lambda: self._hosts.set_capabilities(str(number + 1), {"ssd": value}),
         )
 
-    def _try(self, what: str, call: Callable[[], Any]) -> bool:
+    def tried(self, what: str, call: Callable[[], Any]) -> bool:
         self.world.tell(what, "asked")
         try:
             call()
@@ -513,9 +540,9 @@ class Operator:
         self.world.tell(what, "done")
         return True
 
-    def _insist(self, what: str, call: Callable[[], Any]) -> None:
+    def insist(self, what: str, call: Callable[[], Any]) -> None:
         for _ in range(20):
-            if self._try(what, call):
+            if self.tried(what, call):
                 return
             self.world.scheduler.sleep(5)
 

@@ -22,6 +22,7 @@ from .database import Key, Written
 from .kinds import KINDS, ON_SSD, overused
 from .maintenances import given_while_away
 from .priorities import displaced, units
+from .series import made_in_part, unlisted
 from .site import CAPACITY, FAILED_AT_ONCE, HOSTS, SKEW, Site
 
 OVER = (LeaseStatus.TERMINATING, LeaseStatus.TERMINATED, LeaseStatus.DELETING)
@@ -56,6 +57,8 @@ class Rules:
     def __init__(self, site: Site, ignored: Iterable[str] = ()) -> None:
         self.site = site
         self.booted: dict[str, Booted] = {}
+        self.networks: dict[str, str] = {}
+        """The reservations for which networks were made, by the ids of the networks."""
         self._given_up: set[str] = set()
         self._ignored = frozenset(ignored)
         site.database.watcher = self._committed
@@ -90,6 +93,8 @@ class Rules:
             elif table == "registrations" and row.after is not None:
                 self._require_real_failure(row.before, row.after)
         self._require_lower_gives_way(changes)
+        for lacking in made_in_part(changes):
+            self.fail("a series is made with all its leases", lacking)
         if any(table == "registrations" for table, _ in changes):
             self._require_few_failures()
             for lease in self.site.leases().values():
@@ -265,7 +270,16 @@ class Rules:
         self.booted[server_id] = server
         if not self._is_kept(server, None, lease):
             self._given_up.add(server_id)
+        self._give_up_beyond_slots(server, lease)
         return host
+
+    def _give_up_beyond_slots(self, booted: Booted, lease: Lease) -> None:
+        """From now on the cloud may be rid of some of its servers on a host that has more than slots: healing
+        has given up slots there, of which the cloud does not know yet."""
+        alive = self.site.cloud.state.servers
+        beside = [i for i, each in self.booted.items() if each == booted and i in alive]
+        if not booted.is_whole_host and len(beside) > self._slots(lease, booted):
+            self._given_up.update(beside)
 
     def _deletion_asked(self, server_id: str, by: str) -> None:
         if server_id in self.site.adopted:
@@ -296,6 +310,11 @@ class Rules:
             self.fail("a running lease has room for its servers", f"{args[1]} lacks {over} for {args[0]}")
         if method == "remove_reservation_provider":
             self.fail("no provider is taken from nova-compute", f"that of {args[0]} is removed")
+        if method == "create_network":
+            made = next(n for n in self.site.cloud.state.networks.values() if n.segment == args[0])
+            self.networks[made.id] = args[3].removeprefix("reservation:")
+        if method in ("delete_port", "remove_router_interface", "delete_network"):
+            self._require_network_over(method, args[0])
         if method in ("delete_server_group", "delete_trust"):
             self._require_unused(args[0])
         if method != "add_host":
@@ -316,6 +335,17 @@ class Rules:
                 self.fail(
                     "no host is given while the last tenant's servers are on it",
                     f"{args[1]} joins reservation {aggregate.name}, and {server.id} is on it",
+                )
+
+    def _require_network_over(self, method: str, of: Any) -> None:
+        """What is on a network goes at the end of its lease, and then the network."""
+        network_id = of if method == "delete_network" else self.site.attached[getattr(of, "id", of)]
+        for lease in self.site.leases().values():
+            has_it = any(r.id == self.networks.get(network_id) for r in lease.reservations)
+            if has_it and lease.status is LeaseStatus.ACTIVE:
+                self.fail(
+                    "no network is taken from a running lease",
+                    f"{method} at {network_id}, and lease {lease.id} is active",
                 )
 
     def _require_not_there(self, server_id: str, aggregate: Aggregate) -> None:
@@ -375,6 +405,8 @@ class Rules:
                 for reservation in lease.reservations:
                     self._require_reservation(lease, reservation)
         self._require_nothing_else()
+        for lease in unlisted(self.site):
+            self.fail("a lease of a series is one that the series has", lease)
 
     def require_none_in_line_in_vain(self) -> None:
         """The first in line waits for what is not there. Only whole hosts are counted, where no quota is."""
@@ -453,6 +485,8 @@ class Rules:
             "groups": {g.name for g in state.groups.values()} - {f"reservation:{i}" for i in known},
             "floating IPs": {f.description for f in state.floating_ips.values()}
             - {f"reservation:{i}" for i in known},
+            "networks": {reservation_id for i, reservation_id in self.networks.items() if i in state.networks}
+            - known,
             "servers": {found for has in state.server_metadata.values() for found in has.values()} - known,
         }
         for what, names in found.items():

@@ -15,9 +15,11 @@ from . import (
     maintenances,
     members,
     moments,
+    networks,
     offers,
     people,
     priorities,
+    series,
     servers,
     troubles,
     waiting,
@@ -86,6 +88,8 @@ def draw(seed: int, without: Sequence[str] = (), kinds: Sequence[str] = tuple(DR
     actions = maintenances.added(Random(f"{seed}/maintenances"), actions)
     actions = servers.added(Random(f"{seed}/servers"), actions)
     actions = lifetimes.added(Random(f"{seed}/lifetimes"), actions)
+    actions = networks.added(Random(f"{seed}/networks"), actions, chosen)
+    actions = series.added(Random(f"{seed}/series"), actions)
     found = troubles.draw(random, ACTS, MANAGERS, (*USERS, "operator"), without)
     found = moments.troubled(rare, found, ACTS, without)
     return Plan(str(seed), tuple(actions), tuple(found), chosen)
@@ -120,7 +124,7 @@ class _Course:
         self.site = Site(world)
         self.rules = Rules(self.site, ignored)
         self.users = [User(name, self.site, self.rules, plan.kinds) for name in USERS]
-        self.operator = Operator(self.site)
+        self.operator = Operator(self.site, plan.kinds)
         self._busy = 0
 
     def run(self) -> None:

@@ -18,6 +18,9 @@ from blazar.domain.lease.lease import Lease
 from blazar.domain.lease.maintenance import Maintenance
 from blazar.domain.lease.offer import Offer
 from blazar.domain.resource import Registration
+from blazar.domain.series import Series
+from blazar.kinds.network.names import NetworkType
+from blazar.kinds.network.segments import SegmentRange
 from blazar.plugins import load_plugins
 from blazar.rpc.dispatcher import Dispatcher
 from blazar.rpc.proxy import remote_service
@@ -38,11 +41,17 @@ HOSTS = ("host1", "host2", "host3", "host4", "host5", "host6")
 MANAGERS = ("manager1", "manager2")
 ADDRESSES = tuple(f"203.0.113.{number}" for number in (101, 102, 103))
 PUBLIC = "public"
+PHYSICAL = "physnet1"
+SEGMENTS = (
+    SegmentRange(NetworkType.VLAN, PHYSICAL, 101, 103),
+    SegmentRange(NetworkType.VXLAN, None, 5001, 5001),
+)
+"""What operators register of the networks' segments."""
 USERS = ("demo", "alt", "third")
 CAPACITY = {"VCPU": 8, "MEMORY_MB": 16384, "DISK_GB": 100}
 LIMITED = "limited"
 """The project that all users share in the runs that have quotas."""
-QUOTAS = {"hosts": 3, "instances": 6, "floating_ips": 2}
+QUOTAS = {"hosts": 3, "instances": 6, "floating_ips": 2, "network_segments": 2}
 """The limits of that project."""
 MOST_LEASES = (2, 2, 5)
 """What its limit of leases is drawn from: the fewer there may be, the more requests meet at the limit."""
@@ -51,7 +60,7 @@ SHARE_OF_QUOTAS = 0.3
 SKEW = 0.45
 """Seconds by which each clock is ahead or behind at the most."""
 CONF = {
-    ("manager", "plugins"): [*SHIPPED, "instance.server.plugin"],
+    ("manager", "plugins"): [*SHIPPED, "instance.server.plugin", "network.plugin"],
     ("manager", "minutes_before_end_lease"): 1,
     ("manager", "event_workers"): 4,
     ("manager", "delete_wait"): 3,
@@ -80,6 +89,8 @@ class Site:
         """Servers that belong to no lease, and when they were booted."""
         self.adopted: set[str] = set()
         """Servers of users that are to be reserved."""
+        self.attached: dict[str, str] = {}
+        """The networks to which users attached ports, by port."""
         self.failed_until: dict[str, datetime] = {}
         """When hosts were last down or disabled."""
         self.broker = Broker(world)
@@ -244,6 +255,10 @@ class Site:
     def maintenances(self) -> Mapping[str, Maintenance]:
         """What is taken away, by id."""
         return self.database.committed.maintenances
+
+    def series(self) -> Mapping[str, Series]:
+        """What recurs, by id."""
+        return {series_id: held.series for series_id, held in self.database.committed.series.items()}
 
     def registrations(self) -> Mapping[str, Registration]:
         return self.database.committed.registrations

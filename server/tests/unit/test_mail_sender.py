@@ -289,7 +289,7 @@ def test_an_operators_texts_replace_ours(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("Subject: $nmae\n", r"The template created has \$nmae, and may have at, details"),
+        ("Subject: $nmae\n", r"The template created has \$nmae, and may have at, claim_by, details"),
         ("Subject: 5 $ for $name\n", r"has a \$ that begins no value"),
         ("Hello $name\n", "must begin with the line Subject:"),
     ],

@@ -8,7 +8,7 @@ import pytest
 
 from blazar.domain.calendar.calendar import Calendar
 from blazar.domain.planning.demand import Demand, Grouping, Order, PlanRequest
-from blazar.domain.planning.plan import Cause, Plan, Shortage
+from blazar.domain.planning.plan import Cause, Plan, PlanOutline, Shortage
 from blazar.domain.planning.planner import Allowance, plan, with_first_fit
 from blazar.domain.requirement.language import parse
 from blazar.domain.resource import WHOLE, Allocation, Inventory, Pool, PropertyValue, Resource, Usage
@@ -419,3 +419,26 @@ def test_plans_of_several_pools_are_joined() -> None:
     assert dict(joined.generations) == {"1": 10, "2": 20}
     with pytest.raises(ValueError, match="no plans"):
         Plan.joined([])
+
+
+def test_outlines_of_several_pools_are_joined_without_writing_their_plans_down() -> None:
+    one = Hosts(1).plan(Demand("a", 1, 1))
+    two = Hosts().host("2").plan(Demand("b", 1, 1, usage=ONE_CPU))
+    written: list[Plan] = []
+
+    def noted(plan: Plan) -> PlanOutline:
+        def write() -> Plan:
+            written.append(plan)
+            return plan
+
+        outline = plan.outline
+        return PlanOutline(outline.interval, {"a": outline.units("a")}, write)
+
+    joined = PlanOutline.joined([noted(one), two.outline])
+    assert (joined.interval, joined.units("b"), joined.units("c")) == (one.interval, 1, 0)
+    assert not written
+    assert joined.plan == Plan.joined([one, two])
+    assert joined.plan is joined.plan
+    assert written == [one]
+    with pytest.raises(ValueError, match="no plans"):
+        PlanOutline.joined([])

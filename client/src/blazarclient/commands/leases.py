@@ -9,6 +9,7 @@ from typing import Any
 from blazarclient.commands import lookup
 from blazarclient.commands.base import ListCommand, Row, ShowCommand
 from blazarclient.commands.lease_filters import add_filters, filters_of
+from blazarclient.v1.match import MATCH, matches_of
 from blazarclient.v1.priority import PRIORITY
 from blazarclient.v1.units import UNITS, units_of
 from blazarclient.v1.use import USE, use_of
@@ -32,6 +33,9 @@ class ListLeases(ListCommand):
         parser.add_argument("--long", action="store_true", help="Show status and project too")
         parser.set_defaults(sort_by=None)
         add_filters(parser)
+        parser.add_argument(
+            "--series", metavar="<series>", help="Only leases of this series, by its ID or name"
+        )
         _add_order(parser)
         return parser
 
@@ -44,7 +48,9 @@ class ListLeases(ListCommand):
         # Without these columns the request is that of all versions.
         is_of_1_9 = not CLAIM_BY_FIELDS.isdisjoint(parsed_args.columns)
         listed = leases.list_since_1_9 if is_of_1_9 else leases.list
+        series = parsed_args.series
         return listed(
+            series_id=None if series is None else lookup.series_id(series, self.reservation.series),
             sort_by=parsed_args.sort_by or (None if has_order else self.default_sort),
             sort=parsed_args.sort,
             limit=parsed_args.limit,
@@ -87,6 +93,10 @@ class ShowLease(ShowCommand):
         leases = self.reservation.lease
         lease_id = lookup.lease_id(parsed_args.lease, leases)
         # Without these columns the request is that of all versions.
+        if MATCH in parsed_args.columns:
+            lease = leases.get_since_1_29(lease_id)
+            told = {UNITS: units_of(lease), USE: use_of(lease), MATCH: matches_of(lease)}
+            return self.format_row({**lease, **told}, parsed_args)
         if USE in parsed_args.columns:
             lease = leases.get_since_1_22(lease_id)
             return self.format_row({**lease, UNITS: units_of(lease), USE: use_of(lease)}, parsed_args)

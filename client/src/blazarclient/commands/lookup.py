@@ -13,7 +13,7 @@ from blazarclient.v1.series import SeriesManager
 
 Row = dict[str, Any]
 ListRows = Callable[[], Sequence[Row]]
-LEASES_TO_SUGGEST = 1000
+NAMES_TO_SUGGEST = 1000
 
 
 def lease_id(reference: str, leases: Leases) -> str:
@@ -24,15 +24,16 @@ def lease_id(reference: str, leases: Leases) -> str:
         return reference
     found = leases.list(name=reference)
     return _only(
-        reference, "lease", "name", found or leases.list(sort="created_at:desc", limit=LEASES_TO_SUGGEST)
+        reference, "lease", "name", found or leases.list(sort="created_at:desc", limit=NAMES_TO_SUGGEST)
     )
 
 
 def series_id(reference: str, series: SeriesManager) -> str:
-    """Return the id of a series: a UUID is an id, and everything else is a name."""
+    """Return the id of a series, as `lease_id` does."""
     if UUID.match(reference):
         return reference
-    return _only(reference, "series", "name", series.list())
+    found = series.list(name=reference)
+    return _only(reference, "series", "name", found or series.list(limit=NAMES_TO_SUGGEST))
 
 
 def resource_id(reference: str, resource: RegisteredResource, list_resources: ListRows) -> str:

@@ -8,8 +8,10 @@ from datetime import UTC, date, timedelta
 from typing import Any
 
 from blazarclient.commands import lookup
-from blazarclient.commands.base import DeleteCommand, ListCommand, Row, ShowCommand
+from blazarclient.commands.base import FAILED, DeleteCommand, ListCommand, Row, ShowCommand
+from blazarclient.commands.claim_by import add_claim_by_option, parse_claim_by
 from blazarclient.commands.names import Reservations, with_names
+from blazarclient.commands.priority import add_priority_option
 from blazarclient.formatting.cells import in_zone
 from blazarclient.kinds.reservations import help_text, parse_reservation
 from blazarclient.parsing.durations import parse_duration
@@ -22,6 +24,8 @@ from blazarclient.wire_time import to_wire
 MINUTE = timedelta(minutes=1)
 REFUSE = "refuse"
 SKIP = "skip"
+DRY_RUN = "Nothing was made. The series would be:"
+WOULD_BE_REFUSED = "Nothing was made. The series would be refused:"
 
 
 class _ShowSeries(ShowCommand):
@@ -90,7 +94,20 @@ class CreateSeries(_ShowSeries):
             default=REFUSE,
             help="Where not all leases can be had: refuse makes none (default), skip makes the others",
         )
+        add_claim_by_option(parser)
+        add_priority_option(parser)
+        parser.add_argument(
+            "--dry-run",
+            action="store_true",
+            help="Make nothing: show the series as it would be, and why leases of it cannot be had. The exit "
+            "code is 1 where it would be refused",
+        )
         return parser
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        self._would_be_refused = False
+        code = super().run(parsed_args)
+        return code or (FAILED if self._would_be_refused else 0)
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Sequence[Any]]:
         reservations = [parse_reservation(parse_pairs(text)) for text in parsed_args.reservation]
@@ -108,6 +125,7 @@ class CreateSeries(_ShowSeries):
             raise InvalidInput(f"the end, {to_wire(end)}, is not after the start, {to_wire(start)} (UTC)")
         duration = None if end else parse_duration(parsed_args.duration) // MINUTE
         exceptions = _days(parsed_args.exceptions, times)
+        claim_by = parse_claim_by(parsed_args.claim_by)
 
         def send(reservations: Reservations) -> Row:
             return self.reservation.series.create(
@@ -120,10 +138,15 @@ class CreateSeries(_ShowSeries):
                 duration=duration,
                 exceptions=exceptions,
                 on_conflict=parsed_args.on_conflict,
+                claim_by=claim_by,
+                priority=parsed_args.priority,
+                dry_run=parsed_args.dry_run,
             )
 
         series = with_names(self.reservation, reservations, send)
-        self.announce("Created a new series:", parsed_args)
+        self._would_be_refused = parsed_args.dry_run and not series["granted"]
+        shown = WOULD_BE_REFUSED if self._would_be_refused else DRY_RUN
+        self.announce(shown if parsed_args.dry_run else "Created a new series:", parsed_args)
         return self.format_series(series, parsed_args)
 
 
@@ -191,6 +214,30 @@ class SkipSeries(_ShowSeries):
         return self.format_series(changed, parsed_args)
 
 
+class RestoreSeries(_ShowSeries):
+    """Make leases of a series that were skipped, cancelled or deleted: those of some days, all or none."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        _add_series(parser)
+        parser.add_argument(
+            "days",
+            metavar="DAY",
+            nargs="+",
+            help="A day in the zone of the series: YYYY-MM-DD, or words like 'next monday'; several can be "
+            "given",
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Sequence[Any]]:
+        calls = self.reservation.series
+        found = calls.get(lookup.series_id(parsed_args.series, calls))
+        days = _days(parsed_args.days, TimeParser(self.clock.now(), _zone_of(found)))
+        changed = calls.restore(found["id"], days)
+        self.announce("Changed the series:", parsed_args)
+        return self.format_series(changed, parsed_args)
+
+
 class DeleteSeries(DeleteCommand):
     """Delete series with their leases that are not over, and the servers in these."""
 
@@ -242,7 +289,10 @@ def _flat(series: Row) -> Row:
 
 
 def _line(occurrence: Row) -> str:
-    """Return an occurrence in a line: its day, its times, and its lease, or why there is none."""
+    """Return an occurrence in a line: its day, its times, and its lease, or why there is none. One of a dry
+    run has no lease."""
     times = f"{occurrence['date']}  {occurrence['start_date']}  {occurrence['end_date']}"
+    if "granted" in occurrence:
+        return f"{times}  {occurrence['reason'] or 'can be had'}"
     parts = (occurrence["lease_id"], occurrence["status"], occurrence["reason"])
     return "  ".join([times, *(part for part in parts if part)])

@@ -27,8 +27,8 @@ def _add_events_option(parser: argparse.ArgumentParser, default: str) -> None:
         action="append",
         dest="events",
         help="What is told: created, updated, waitlisted, promoted, expired, started, failed, end_soon, "
-        "ended, deleted, offered, start_soon, degraded, moved or displaced; can be repeated "
-        f"(default: {default})",
+        "ended, deleted, offered, start_soon, degraded, moved, displaced or unclaimed_warning; can be "
+        f"repeated (default: {default})",
     )
 
 

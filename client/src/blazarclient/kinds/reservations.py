@@ -73,13 +73,15 @@ def parse_reservation_update(given: Mapping[str, Any], kinds: Sequence[Kind] | N
 def needed_version(body: Mapping[str, Any]) -> str | None:
     """Return the version of the API that knows all keys of the reservations in a request; None where each
     version does."""
-    by_type, needed = _by_type(None), [""]
+    needed = [""]
     listed = body.get("reservations")
     for reservation in listed if isinstance(listed, list | tuple) else ():
-        kind = by_type.get(str(reservation.get("resource_type")))
-        for item in kind.fields if kind else ():
-            if item.since and item.name in reservation:
-                needed.append(item.since)
+        resource_type = reservation.get("resource_type")
+        # A change names no resource type: a key may be that of any kind, and of the one that had it first.
+        kinds = [k for k in installed_kinds() if resource_type in (None, k.resource_type)]
+        for name in reservation:
+            since = [item.since or "" for kind in kinds for item in kind.fields if item.name == name]
+            needed.append(min(since, key=_order, default=""))
     return max(needed, key=_order) or None
 
 

@@ -15,6 +15,7 @@ from blazarclient.v1.claim_by import with_claim_by
 from blazarclient.v1.explanations import explained
 from blazarclient.v1.lease_deletions import delete_leases
 from blazarclient.v1.lease_filters import LeaseFilters
+from blazarclient.v1.match import MICROVERSION as MATCHES
 from blazarclient.v1.members import MICROVERSION as MEMBERS
 from blazarclient.v1.members import version_of_update, with_members
 from blazarclient.v1.ordering import sort_rows
@@ -22,6 +23,7 @@ from blazarclient.v1.paging import PAGES, Listed
 from blazarclient.v1.priority import MICROVERSION as PRIORITIES
 from blazarclient.v1.priority import version_of, with_displacement, with_priority
 from blazarclient.v1.repetition import KEYS, create_lease
+from blazarclient.v1.series import FILTERS
 from blazarclient.v1.units import MICROVERSION as UNITS
 from blazarclient.v1.use import MICROVERSION as USE
 from blazarclient.wire_time import INPUT_FORMAT, OUTPUT_FORMAT
@@ -150,6 +152,11 @@ class Leases:
         `left`, and when that was `looked_at`. Version 1.22 of the API has it. It returns all that
         `get_since_1_19` does."""
         return self._lease(self.request_manager.request(f"/leases/{lease_id}", "GET", version=USE)[1])
+
+    def get_since_1_29(self, lease_id: str) -> dict[str, Any]:
+        """Return one lease, whose reservations of hosts have `match`, which version 1.29 of the API has, and
+        all that `get_since_1_22` returns."""
+        return self._lease(self.request_manager.request(f"/leases/{lease_id}", "GET", version=MATCHES)[1])
 
     def get(self, lease_id: str) -> dict[str, Any]:
         """Return one lease."""
@@ -330,13 +337,15 @@ class Leases:
         sort: str | None = None,
         limit: int | None = None,
         priority: str | None = None,
+        series_id: str | None = None,
     ) -> list[dict[str, Any]]:
         """Return the visible leases that meet all conditions, at most `limit` of them.
 
         The service sorts by `sort`: ``created_at`` (the default), ``start_date``, ``end_date`` or ``name``,
         with ``:desc`` behind it for the last first. `sort_by` names a key to sort the result by, on the
         client's side. Times are ``YYYY-MM-DD HH:MM`` in UTC. From a service without microversion 1.1, all
-        leases are fetched, and selected here; one without version 1.13 is not asked for a `priority`.
+        leases are fetched, and selected here; one without version 1.13 is not asked for a `priority`, and
+        one without 1.31 not for those of a series.
         """
         filters = LeaseFilters(
             status,
@@ -350,7 +359,7 @@ class Leases:
             ends_before,
             sort,
         )
-        return self._listed(filters, priority, limit, sort_by, PAGES)
+        return self._listed(filters, priority, series_id, limit, sort_by, PAGES)
 
     def list_since_1_9(
         self,
@@ -358,20 +367,24 @@ class Leases:
         *,
         limit: int | None = None,
         priority: str | None = None,
+        series_id: str | None = None,
         **conditions: Any,
     ) -> Rows:
         """Return the leases as `list` does, by its conditions, with `claim_by` and `claim_by_date`."""
-        return self._listed(LeaseFilters(**conditions), priority, limit, sort_by, CLAIMS)
+        return self._listed(LeaseFilters(**conditions), priority, series_id, limit, sort_by, CLAIMS)
 
     def _listed(
         self,
         filters: LeaseFilters,
         priority: str | None,
+        series_id: str | None,
         limit: int | None,
         sort_by: str | None,
         version: str,
     ) -> Rows:
         query, version = with_priority(filters.query(), priority), PRIORITIES if priority else version
+        if series_id is not None:
+            query, version = {**query, "series_id": series_id}, FILTERS
         listed = Listed(self.request_manager, "/leases", "leases", query, limit, version)
         rows = [*listed.rows()]
         return sort_rows(rows if listed.is_filtered else filters.select(rows)[:limit], sort_by)

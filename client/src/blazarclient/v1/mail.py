@@ -7,8 +7,8 @@ from typing import Any
 
 from blazarclient.transport import Transport
 
-MICROVERSION = "1.24"
-"""The version of the API that brought these calls."""
+MICROVERSION = "1.32"
+"""The version of the API that brought the last events; 1.24 brought these calls."""
 
 
 class Mail:

@@ -19,7 +19,7 @@ MICROVERSION = "1.11"
 """The version of the API that brought these calls."""
 PAGES_MICROVERSION = "1.14"
 """The version that brought pages."""
-EVENTS_MICROVERSION = "1.14"
+EVENTS_MICROVERSION = "1.32"
 """The version that brought the last events: what names events, or asks for all, is sent with it."""
 STREAMS_MICROVERSION = "1.16"
 """The version that brought subscriptions without a url."""
@@ -55,8 +55,7 @@ class Subscriptions:
         optional["capacity"] = dict(capacity) if capacity else None
         named = {"url": url, **optional, "all_projects": all_projects or None}
         body = {key: value for key, value in named.items() if value is not None}
-        version = STREAMS_MICROVERSION if url is None else EVENTS_MICROVERSION
-        return self._one("/subscriptions", "POST", body, version)
+        return self._one("/subscriptions", "POST", body, EVENTS_MICROVERSION)
 
     def get(self, subscription_id: str) -> dict[str, Any]:
         """Return one subscription: how many messages wait, and why the last one was not taken."""

@@ -22,6 +22,7 @@ def main() -> None:
         _flavors_and_groups(cloud)
         _placement(cloud)
         _addresses(cloud)
+        _networks(cloud)
 
 
 def _servers(cloud: Cloud) -> None:
@@ -66,6 +67,17 @@ def _placement(cloud: Cloud) -> None:
 def _addresses(cloud: Cloud) -> None:
     for address in cloud.network.ips():
         cloud.network.delete_ip(address)
+
+
+def _networks(cloud: Cloud) -> None:
+    """Delete the networks of reservations with the ports on them."""
+    for network in cloud.network.networks(any_tags="blazar"):
+        for port in cloud.network.ports(network_id=network.id):
+            if port.device_owner.startswith("network:router"):
+                cloud.network.remove_interface_from_router(port.device_id, port_id=port.id)
+            else:
+                cloud.network.delete_port(port)
+        cloud.network.delete_network(network)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ class Compute:
         self.hosts = Hosts(clock, placement)
         self.aggregates = Aggregates(clock, self.hosts, self.server_table)
         self.flavors = Flavors()
-        self.scheduler = Scheduler(self.hosts, self.aggregates, placement, self.server_table, settings)
+        self.scheduler = Scheduler(self.hosts, self.aggregates, placement, self.server_table, settings, clock)
         self.servers = Servers(clock, self.server_table, self.scheduler, placement, network, delays)
         self.groups: Table[ServerGroup] = Table("server_groups", ServerGroup)
         self.groups_of = Index(self.groups, lambda row: (row.project_id,))

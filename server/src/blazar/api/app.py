@@ -38,9 +38,14 @@ from blazar.api.metrics import Exposition, with_metrics
 from blazar.api.offers import OfferActions
 from blazar.api.preconditions import IF_MATCH
 from blazar.api.preconditions import SINCE as TAGGED
+from blazar.api.promises import IF_NONE_MATCH as IF_PROMISES_CHANGED
+from blazar.api.promises import SINCE as SINCE_PROMISES
+from blazar.api.promises import PromiseActions
 from blazar.api.quotas import QuotaActions
 from blazar.api.request_log import request_log
 from blazar.api.routing import Route, falcon_app
+from blazar.api.schemas import mail as mail_bodies
+from blazar.api.schemas import series as series_bodies
 from blazar.api.schemas import subscriptions as subscription_bodies
 from blazar.api.schemas.availability import QUESTION, AvailabilityRequest
 from blazar.api.schemas.capacity import CapacityQuery
@@ -48,13 +53,12 @@ from blazar.api.schemas.feeds import FeedCreate
 from blazar.api.schemas.leases import CREATE, UPDATE, LeaseCreate, LeaseUpdate
 from blazar.api.schemas.lists import (
     FeedsQuery,
-    LeasesQueryByPriority,
+    LeasesQueryBySeries,
     LeasesToDelete,
-    SeriesQuery,
+    SeriesQueryByName,
     SeriesToDelete,
     SubscriptionsQuery,
 )
-from blazar.api.schemas.mail import MailUpdate
 from blazar.api.schemas.maintenances import MaintenanceCreate
 from blazar.api.schemas.offers import OfferCreate
 from blazar.api.schemas.quotas import QuotaUpdate
@@ -81,6 +85,7 @@ from blazar.api.views import subscriptions as subscription_views
 from blazar.api.views.availability import AvailabilityReply
 from blazar.api.views.lease_deletions import DeletionsReply
 from blazar.api.views.offers import OfferReply, OffersReply
+from blazar.api.views.promises import PromisesReply
 from blazar.api.views.services import ServicesReply
 from blazar.api.views.timeline import TimelineReply
 from blazar.api.views.usage import UsageReportReply
@@ -112,10 +117,12 @@ USAGE = TypeAdapter(quota_views.UsageReply)
 CAPACITY = TypeAdapter(capacity_views.CapacityReply)
 WAITLIST = TypeAdapter(WaitlistReply)
 TIMELINE = TypeAdapter(TimelineReply)
+PROMISES = TypeAdapter(PromisesReply)
 SUBSCRIPTION = TypeAdapter(subscription_views.SubscriptionReply)
 SUBSCRIPTIONS = TypeAdapter(subscription_views.SubscriptionsReply)
 EVENTS = TypeAdapter(str)
 SERIES = TypeAdapter(series_views.SeriesReply)
+SERIES_PREVIEW = TypeAdapter(series_views.SeriesPreviewReply)
 SERIES_LIST = TypeAdapter(series_views.SeriesListReply)
 FEED_REPLY = TypeAdapter(feed_views.FeedReply)
 MAIL = TypeAdapter(mail_views.MailReply)
@@ -145,7 +152,7 @@ def routes(
     maintenances = MaintenanceActions(service, authorizer)
     subscriptions = SubscriptionActions(service, authorizer, streams)
     mail = MailActions(service, authorizer)
-    series = SeriesActions(service, kinds, authorizer)
+    series = SeriesActions(service, kinds, authorizer, tells_shortages)
     feeds = FeedActions(service, authorizer, has_dashboard)
     ask = AvailabilityActions(service, kinds, authorizer, tells_shortages).ask
     # fmt: off
@@ -155,7 +162,7 @@ def routes(
         Route("GET", "/v1", versions.v1, reply=VERSION, public=True),
         Route("GET", "/healthcheck", HealthActions(health).check, reply=HEALTH, public=True),
 
-        Route("GET",    "/v1/leases", leases.list, reply=LEASES, query=LeasesQueryByPriority,
+        Route("GET",    "/v1/leases", leases.list, reply=LEASES, query=LeasesQueryBySeries,
               later={(1, 1): leases.find}),
         Route("POST",   "/v1/leases", leases.create, 201, body=LeaseCreate, reply=LEASE,
               bodies=CREATE, dry_run=DRY_RUN, headers=(IDEMPOTENCY_KEY,), tagged=TAGGED),
@@ -197,12 +204,14 @@ def routes(
               since=(1, 11)),
         Route("DELETE", "/v1/subscriptions/{subscription_id}", subscriptions.delete, 204, since=(1, 11)),
 
-        Route("GET",    "/v1/series", series.list, reply=SERIES_LIST, query=SeriesQuery, since=SINCE_SERIES),
+        Route("GET",    "/v1/series", series.list, reply=SERIES_LIST, query=SeriesQueryByName,
+              since=SINCE_SERIES),
         Route("POST",   "/v1/series", series.create, 201, body=SeriesCreate, reply=SERIES,
-              headers=(IDEMPOTENCY_KEY,), since=SINCE_SERIES),
+              bodies=series_bodies.CREATE, dry_run=SERIES_PREVIEW, headers=(IDEMPOTENCY_KEY,),
+              since=SINCE_SERIES),
         Route("GET",    "/v1/series/{series_id}", series.show, reply=SERIES, since=SINCE_SERIES),
         Route("PUT",    "/v1/series/{series_id}", series.update, body=SeriesUpdate, reply=SERIES,
-              since=SINCE_SERIES),
+              bodies=series_bodies.UPDATE, since=SINCE_SERIES),
         Route("DELETE", "/v1/series/{series_id}", series.delete, 204, query=SeriesToDelete,
               since=SINCE_SERIES),
 
@@ -213,7 +222,8 @@ def routes(
               media_type=CALENDAR, public=True),
 
         Route("GET", "/v1/mail", mail.show, reply=MAIL, since=SINCE_MAIL),
-        Route("PUT", "/v1/mail", mail.update, body=MailUpdate, reply=MAIL, since=SINCE_MAIL),
+        Route("PUT", "/v1/mail", mail.update, body=mail_bodies.MailUpdate, bodies=mail_bodies.UPDATE,
+              reply=MAIL, since=SINCE_MAIL),
 
         Route("GET",    "/v1/quotas", quotas.list, reply=QUOTAS),
         Route("GET",    "/v1/quotas/{project_id}", quotas.show, reply=QUOTA),
@@ -226,6 +236,9 @@ def routes(
 
         Route("GET", "/v1/timeline", TimelineActions(service, authorizer).show, query=TimelineQuery,
               reply=TIMELINE, headers=(IF_NONE_MATCH,), since=(1, 10)),
+
+        Route("GET", "/v1/promises", PromiseActions(service, authorizer).show, reply=PROMISES,
+              headers=(IF_PROMISES_CHANGED,), since=SINCE_PROMISES),
 
         Route("GET", "/v1/usage", UsageActions(service, authorizer).report, query=UsageQuery,
               reply=USAGE_REPORT, also=CSV, since=SINCE_USAGE),

@@ -50,6 +50,7 @@ def filtered(asked: LeaseFilters, project_id: str | None) -> LeaseQuery:
         ends_before=asked.ends_before,
         resource_type=asked.resource_type,
         priority=getattr(asked, "priority", None),
+        series_id=getattr(asked, "series_id", None),
     )
 
 
@@ -82,7 +83,9 @@ def listing(
         left, place = limit, query.after
         for _ in range(MOST_CALLS):
             page = leases.find(replace(query, limit=min(AT_ONCE, left), after=place))
-            shown = [lease for lease in page.leases if is_visible(lease)]
+            # A manager of the version before does not know the condition of the series.
+            asked = [each for each in page.leases if query.series_id in (None, each.series_id)]
+            shown = [lease for lease in asked if is_visible(lease)]
             left, place = left - len(shown), page.next
             if place is None or not left:
                 break

@@ -10,7 +10,7 @@ from blazar.api import preconditions
 from blazar.api.authorization import Authorizer
 from blazar.api.explanations import Explanations
 from blazar.api.idempotency import request_key
-from blazar.api.later_parameters import body_of
+from blazar.api.later_parameters import body_of, later_views
 from blazar.api.lease_lists import listing, place_at, project_of, question, visible_to
 from blazar.api.microversion import Version, newest
 from blazar.api.offers import offers_of
@@ -168,6 +168,7 @@ class LeaseActions:
             shown.update(_added(lease, request))  # type: ignore[typeddict-item]  # by name
             if request.version >= REGIONS:
                 shown["reservations"] = regional_views(lease, shown)
+            shown["reservations"] = later_views(lease, shown, request.version, self._kinds)
             return {name: value for name, value in shown.items() if fields is None or name in fields}
 
         return listing(leases, query, asked.limit, is_visible).answer(request, "leases", view)
@@ -211,7 +212,7 @@ class LeaseActions:
     def update(self, request: Request) -> Answer:
         """Change a lease; what is not sent stays."""
         caller, lease = request.caller, self._permitted(request, rules.PUT)
-        asked = validated(newest(UPDATE, request.version), body_of(request, self._kinds))
+        asked = validated(newest(UPDATE, request.version), body_of(request, self._kinds, lease))
         by_duration = {} if asked.duration is None else {"duration": asked.duration}
         wish = self._claim_by(asked, caller, lease.project_id, lease.user_id)
         wish |= self._priority(asked, lease, request)
@@ -319,6 +320,7 @@ class LeaseActions:
             shown["reservations"] = bound_views(lease, shown)
         if request.version >= REGIONS:
             shown["reservations"] = regional_views(lease, shown)
+        shown["reservations"] = later_views(lease, shown, request.version, self._kinds)
         if request.version >= WAITING and lease.waiting is not None:
             position = waitlist_of(self._service, request.caller).get_position(lease.id)
             shown["waiting"] = waiting_view(lease, position)

@@ -27,6 +27,7 @@ from blazar.bootstrap.settings import (
     lease_settings,
     offer_settings,
     planning_settings,
+    promise_settings,
     series_settings,
     subscription_settings,
     wait_settings,
@@ -196,6 +197,7 @@ class Manager:
             late_binding_settings(conf, kinds),
             mail,
             series_settings(conf),
+            promise_settings(conf),
         )
         look = timedelta(seconds=conf.manager.waitlist_look_seconds)
         promoting = Promoting(database, self.use_cases.waitlist, clock, look, metrics)

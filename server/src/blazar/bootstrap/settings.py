@@ -22,6 +22,7 @@ from blazar.service.leases import (
 )
 from blazar.service.offers import OfferSettings
 from blazar.service.ports.kind import Kinds
+from blazar.service.promises import PromiseSettings
 from blazar.service.series import SeriesSettings
 from blazar.service.subscriptions import SubscriptionSettings
 
@@ -43,6 +44,12 @@ def healing_settings(conf: cfg.ConfigOpts) -> HealingSettings:
         cleaning=planning.cleaning,
         order=planning.order,
     )
+
+
+def promise_settings(conf: cfg.ConfigOpts) -> PromiseSettings:
+    cleaning = planning_settings(conf).cleaning
+    margin = max(timedelta(seconds=conf.nova.backfill_margin_seconds), cleaning)
+    return PromiseSettings(timedelta(days=conf.nova.backfill_days), margin, cleaning)
 
 
 def lease_settings(conf: cfg.ConfigOpts, kinds: Kinds) -> LeaseSettings:

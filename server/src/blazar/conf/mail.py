@@ -18,6 +18,7 @@ EVENTS = (
     "degraded",
     "moved",
     "displaced",
+    "unclaimed_warning",
 )
 OPTIONS = (
     cfg.HostAddressOpt(

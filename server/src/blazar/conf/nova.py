@@ -25,8 +25,30 @@ OPTIONS = (
     cfg.BoolOpt(
         "end_preemptibles",
         default=False,
-        help="Delete preemptible servers, whose flavor has the extra spec blazar:preemptible, from hosts on "
-        "which reservations of instances and of servers start. For a filter in nova-scheduler with "
-        "allow_preemptibles.",
+        help="Have preemptible servers, whose flavor has the extra spec blazar:preemptible, leave hosts on "
+        "which reservations of instances and of servers start, and shelve those whose extra spec says so on "
+        "all hosts. For a filter in nova-scheduler with allow_preemptibles.",
+    ),
+    cfg.BoolOpt(
+        "backfill",
+        default=False,
+        help="Let servers with a known end, by the scheduler hint lease_params, run on hosts of the freepool "
+        "until the next lease of these. For a filter in nova-scheduler with [blazar:backfill] enabled. Needs "
+        "[lease_hints] enabled.",
+    ),
+    cfg.IntOpt(
+        "backfill_days",
+        default=7,
+        min=1,
+        max=90,
+        help="How many days ahead nova-scheduler is told what is promised: servers that run longer do not "
+        "run on these hosts.",
+    ),
+    cfg.IntOpt(
+        "backfill_margin_seconds",
+        default=600,
+        min=0,
+        help="How many seconds the end of such a server lies before the next lease of its host, at the "
+        "least: as long as shelving takes.",
     ),
 )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
 from blazar.domain.time import Interval
 
@@ -29,6 +31,25 @@ class SeriesOccurrence:
     """Its lease, which may have been changed or deleted since; None where it was skipped."""
     reason: str | None = None
     """Why it was skipped."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesReservation:
+    """A reservation of each lease; ``parameters`` are the kind's own fields as the caller sent them."""
+
+    resource_type: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesRequest:
+    """What each lease of a series was asked to be, so that one that is missing can be made later."""
+
+    reservations: tuple[SeriesReservation, ...]
+    priority: str
+    """The class of the leases."""
+    claim_by: timedelta | None = None
+    """How soon after its start each has to be used; None for never."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,8 @@ class LeaseEvent(StrEnum):
     """Other resources serve it."""
     DISPLACED = "displaced"
     """It has lost what it had to a lease of a higher priority, and waits."""
+    UNCLAIMED_WARNING = "unclaimed_warning"
+    """It is unused, and is released unless that changes."""
 
 
 SINCE_1_14 = frozenset(
@@ -51,7 +53,9 @@ SINCE_1_14 = frozenset(
         LeaseEvent.DISPLACED,
     }
 )
-"""The words that version 1.14 of the API has brought. The others are of version 1.11."""
+"""The words that version 1.14 of the API has brought."""
+SINCE_1_32 = frozenset({LeaseEvent.UNCLAIMED_WARNING})
+"""The words that version 1.32 has brought. The others are of version 1.11."""
 
 
 class CapacityEvent(StrEnum):

@@ -11,6 +11,8 @@ from blazar.service.ports.kind import Work
 
 AGGREGATE_ID = "aggregate_id"
 """The key of the aggregate's id in the reservation's ``cloud_state``."""
+OF_RESERVATIONS = "reservation:"
+"""What the names of the flavors of reservations begin with."""
 SERVER = "blazar:server"
 """The key of a server's id in the metadata of the aggregate whose host is kept for it. The filter lets this
 server onto the host."""

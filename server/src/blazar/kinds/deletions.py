@@ -61,5 +61,9 @@ class Deletions:
 
 def being_deleted(servers: Sequence[Server]) -> Sequence[str]:
     """Return what is waited for: a sentence, or none."""
-    names = ", ".join(server.name for server in servers[:5]) + (", ..." if len(servers) > 5 else "")
-    return [f"{len(servers)} servers are being deleted: {names}"] if servers else []
+    return [f"{len(servers)} servers are being deleted: {first_names(servers)}"] if servers else []
+
+
+def first_names(servers: Sequence[Server]) -> str:
+    """Return the names of some of them, for a sentence."""
+    return ", ".join(server.name for server in servers[:5]) + (", ..." if len(servers) > 5 else "")

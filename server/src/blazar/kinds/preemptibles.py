@@ -1,13 +1,29 @@
-"""Preemptible servers, which may be ended at any time, on hosts that begin to serve a reservation."""
+"""Preemptible servers on hosts that begin to serve a reservation: they make way, as their flavors say."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from blazar.kinds.deletions import Deletions
+from blazar.kinds.deletions import Deletions, being_deleted
 from blazar.kinds.for_each import Results, for_each
-from blazar.service.ports import Compute, Server
+from blazar.kinds.shelving import Shelving, being_shelved
+from blazar.service.ports import Compute, MakesWay, Server
 from blazar.service.ports.steps import RunSteps, one_after_another
+
+PREEMPTED = "blazar_preempted"
+"""The key of the reason in the metadata of a server that was shelved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """The preemptible servers that are still on a host."""
+
+    deleted: Sequence[Server] = ()
+    shelved: Sequence[Server] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.deleted or self.shelved)
 
 
 class Preemptibles:
@@ -20,12 +36,34 @@ class Preemptibles:
         """Without ``make_way`` none are looked for: the operator has no such servers."""
         self._make_way = make_way
         self._deletions = Deletions()
+        self._shelving = Shelving(PREEMPTED)
 
-    def left_on(
+    def leave(
         self, hosts: Iterable[str], compute: Compute, run_steps: RunSteps = one_after_another
-    ) -> Results[str, Sequence[Server]]:
-        """Ask for the deletion of those on the hosts, and return by host those that were there."""
-        found = for_each(list(hosts) if self._make_way else [], compute.preemptible_servers_on, run_steps)
-        servers = [server for each in found.done.values() for server in each]
-        self._deletions.ask(servers, compute, run_steps)
-        return found
+    ) -> Results[str, Leaving]:
+        """Have those on the hosts leave, and return by host those that are there."""
+
+        def leave(host: str) -> Leaving:
+            found = compute.preemptible_servers_on(host)
+            to_shelve = found[MakesWay.SHELVED]
+            shelved = self._shelving.make_way(to_shelve, host, compute)
+            deleted = [*found[MakesWay.DELETED], *(each for each in to_shelve if each not in shelved)]
+            self._deletions.ask(deleted, compute)
+            return Leaving(deleted, shelved)
+
+        return for_each(list(hosts) if self._make_way else [], leave, run_steps)
+
+    def shelved_on(self, host: str, compute: Compute) -> Sequence[Server]:
+        """Have those on the host leave that are shelved, and return those to wait for."""
+        if not self._make_way:
+            return ()
+        return self._shelving.make_way(compute.preemptible_servers_on(host)[MakesWay.SHELVED], host, compute)
+
+
+def making_way(leaving: Iterable[Leaving]) -> Sequence[str]:
+    """Return what is waited for: a sentence for each way, or none."""
+    found = list(leaving)
+    return [
+        *being_deleted([server for each in found for server in each.deleted]),
+        *being_shelved([server for each in found for server in each.shelved]),
+    ]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 
 from oslo_config import cfg
 from oslo_policy import policy
@@ -17,6 +18,7 @@ from blazar.policies import (
     mail,
     maintenances,
     offers,
+    promises,
     properties,
     quotas,
     series,
@@ -30,6 +32,10 @@ from blazar.policies import (
 LOG = logging.getLogger(__name__)
 PREFIX = "blazar:"
 """How the names of our rules begin; an operator's own rules, to which ours may refer, have others."""
+
+LOOK_SECONDS = 1.0
+"""How long rules hold before the operator's files are looked at again: a look costs more than an answer, of
+which a request needs several."""
 
 UNREADABLE = (ValueError, TypeError, AttributeError, cfg.Error)
 """What oslo.policy raises of a file that is no YAML, has no rules in it, or may not be read."""
@@ -49,15 +55,20 @@ RULES: tuple[policy.RuleDefault, ...] = (
     *services.RULES,
     *capacity.RULES,
     *timeline.RULES,
+    *promises.RULES,
     *usage.RULES,
     *properties.RULES,
 )
 """The rules of the core; kinds contribute those of their own routes."""
 
 
-def make_enforcer(conf: cfg.ConfigOpts, contributed: Iterable[policy.RuleDefault] = ()) -> policy.Enforcer:
+def make_enforcer(
+    conf: cfg.ConfigOpts,
+    contributed: Iterable[policy.RuleDefault] = (),
+    monotonic: Callable[[], float] = time.monotonic,
+) -> policy.Enforcer:
     """Return the enforcer of these rules, with what the operator's policy file says otherwise."""
-    enforcer = Policies(conf)
+    enforcer = Policies(conf, monotonic)
     enforcer.register_defaults([*RULES, *contributed])
     return enforcer
 
@@ -66,13 +77,22 @@ class Policies(policy.Enforcer):
     """The rules in force. The operator's file is read again when it has changed; where that fails, they stay,
     for a file that is half written must not stop the service."""
 
-    def __init__(self, conf: cfg.ConfigOpts) -> None:
+    def __init__(self, conf: cfg.ConfigOpts, monotonic: Callable[[], float]) -> None:
         super().__init__(conf)
+        self._monotonic = monotonic
         self._last_failure = ""
+        self._next_look = float("-inf")
 
     def load_rules(self, force_reload: bool = False) -> None:
-        """Read what has changed. Raises ValueError where the first file makes no sense, and there are no
-        rules yet."""
+        """Read what has changed, at most once in ``LOOK_SECONDS`` unless forced. Raises ValueError where the
+        first file makes no sense, and there are no rules yet."""
+        now = self._monotonic()
+        if now < self._next_look and not force_reload:
+            return
+        self._read_changes(force_reload)
+        self._next_look = now + LOOK_SECONDS
+
+    def _read_changes(self, force_reload: bool) -> None:
         before = self.rules, self.file_rules
         try:
             super().load_rules(force_reload)

@@ -30,7 +30,7 @@ from blazar.domain.planning.availability import AvailabilitySearch, Objection, R
 from blazar.domain.planning.budget import Budget, CutShort
 from blazar.domain.planning.demand import Demand, Order, PlanRequest
 from blazar.domain.planning.line import Wish, could_fit, promotion
-from blazar.domain.planning.plan import Plan, Shortage
+from blazar.domain.planning.plan import Plan, PlanOutline, Shortage
 from blazar.domain.planning.planner import undecided
 from blazar.domain.resource import Allocation, Pool
 from blazar.domain.time import Interval
@@ -67,7 +67,7 @@ class PlanningSettings:
 class LooksAtPlans(Protocol):
     """What is beside the calendars, such as quotas, and may have something to say against a plan."""
 
-    def refusal(self, lease: Lease, plan: Plan) -> BlazarError | None: ...
+    def refusal(self, lease: Lease, plan: PlanOutline) -> BlazarError | None: ...
 
     def rules(self, lease: Lease, spend: Callable[[int], None]) -> Rules: ...
 
@@ -169,18 +169,18 @@ class Admission:
         requests = self.requests(lease.reservations, lease.interval)
         if not requests:
             return Plan(lease.interval)
-        refused: list[Plan] = []
+        refused: list[PlanOutline] = []
         with self.searching(caller) as search:
             allowed = objections.rules(lease, search.spend)
 
-            def rules(plan: Plan) -> Objection | None:
+            def rules(plan: PlanOutline) -> Objection | None:
                 objection = allowed(plan)
                 refused.extend([plan] if objection else [])
                 return objection
 
             try:
                 if (found := search.earliest(requests, latest, rules)) is not None:
-                    return found
+                    return found.plan
                 short = search.plan(requests)
             except CutShort:
                 short = undecided(next(iter(requests.values())))
@@ -209,9 +209,10 @@ class Admission:
         where it has to wait. Tell as well whether others have to leave it what suits it."""
         with self.searching(caller) as search:
             try:
-                return promotion(search, wish, ahead, objections.rules(lease, search.spend))
+                found, is_left = promotion(search, wish, ahead, objections.rules(lease, search.spend))
             except CutShort:
                 return None, True
+            return None if found is None else found.plan, is_left
 
     def refusal(self, reservations: Sequence[Reservation], shortage: Shortage) -> NotEnoughResources:
         """Return the error for the user when the calendars have not enough for the reservations."""

@@ -52,7 +52,7 @@ class Adoption:
         Raises CloudUnavailable where the answer cannot be given."""
         outcome: Lease | str
         try:
-            outcome = self._made(found)
+            outcome = self._looked_at(found) if found.is_answered else self._made(found)
         except (Busy, CloudUnavailable, TooLate) as failure:
             LOG.warning("The lease of %s is made later: %s", found.subject, failure.message)
             return False
@@ -71,6 +71,12 @@ class Adoption:
                 except BlazarError as failure:
                     # It is found again for some minutes, and ends all the same.
                     LOG.warning("Lease %s is not deleted: %s", lease.id, failure.message)
+
+    def _looked_at(self, found: FoundLease) -> Lease | str:
+        try:
+            return self._leases.get(str(found.command.id))
+        except NotFound:
+            return "its lease is over"
 
     def _made(self, found: FoundLease) -> Lease:
         """Return the lease, which may have been made before a crash: what it is about is taken then."""

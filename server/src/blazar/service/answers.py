@@ -30,7 +30,7 @@ from blazar.domain.planning.availability import AvailabilitySearch, Requests, Ru
 from blazar.domain.planning.blocking import Blocking
 from blazar.domain.planning.budget import CutShort
 from blazar.domain.planning.demand import Demand
-from blazar.domain.planning.plan import Plan, Shortage
+from blazar.domain.planning.plan import PlanOutline, Shortage
 from blazar.domain.quota import OF_LEASES
 from blazar.domain.time import MINUTE, Interval
 from blazar.service.admission import Admission, LooksAtPlans
@@ -180,8 +180,8 @@ class AnswerSearch:
         self._shortage = asked if isinstance(asked, Shortage) else None
         refusal = self._refusal(self._lease, asked)
         self._reason = refusal.message if refusal else None
-        if refusal is None and isinstance(asked, Plan):
-            whole: Plan | None = asked
+        if refusal is None and isinstance(asked, PlanOutline):
+            whole: PlanOutline | None = asked
         else:
             whole = self._search.earliest(requests, self.inquiry.latest, self._rules(self._lease))
         self._add(self._lease, whole)
@@ -207,14 +207,14 @@ class AnswerSearch:
             if found is not None and not self._first_of(self._with_other_values(part, found)):
                 self._add(without.of(self._lease), found, without)
 
-    def _with_other_values(self, part: RequirementPart, found: Plan) -> Sequence[Alternative]:
+    def _with_other_values(self, part: RequirementPart, found: PlanOutline) -> Sequence[Alternative]:
         """Return the part with the values that the resources of a plan have in place of the one that is asked
         for."""
         if part.equal is None:
             return ()
         (name, asked), reservation = part.equal, part.reservation
         pool = self._kinds[reservation.resource_type].pool_of(reservation)
-        texts = self._search.terms(pool, name, found.resources(reservation.id))
+        texts = self._search.terms(pool, name, found.plan.resources(reservation.id))
         others = (part.with_value(name, text) for text in texts if text and text != asked)
         return [each for each in islice(others, MOST_VALUES) if each is not None]
 
@@ -227,16 +227,16 @@ class AnswerSearch:
                 return True
         return False
 
-    def _fitting(self, other: Alternative) -> Plan | None:
+    def _fitting(self, other: Alternative) -> PlanOutline | None:
         lease = other.of(self._lease)
         return self._search.fitting(self._requests(lease), self._rules(lease))
 
     # what else could be had
 
-    def _fewer(self, asked: Plan | Shortage) -> None:
+    def _fewer(self, asked: PlanOutline | Shortage) -> None:
         """Look for fewer at the first start. The reservation that is short is reduced alone, if that does,
         else all of them."""
-        plan = asked if isinstance(asked, Plan) else self._reduced(asked)
+        plan = asked if isinstance(asked, PlanOutline) else self._reduced(asked)
         limits = self._limits(plan) if plan else None
         for _ in range(SMALLER):
             lease = self._smaller(limits) if limits else None
@@ -244,13 +244,13 @@ class AnswerSearch:
                 return
             found = self._search.plan(self._requests(lease))
             refusal = self._refusal(lease, found)
-            if refusal is None and isinstance(found, Plan):
+            if refusal is None and isinstance(found, PlanOutline):
                 self._add(lease, found)
-            if not (isinstance(refusal, QuotaExceeded) and isinstance(found, Plan)):
+            if not (isinstance(refusal, QuotaExceeded) and isinstance(found, PlanOutline)):
                 return
             limits = self._within(refusal, lease, found)
 
-    def _limits(self, plan: Plan) -> dict[str, int]:
+    def _limits(self, plan: PlanOutline) -> dict[str, int]:
         """Return how many units each reservation may ask for, so that it gets what it has in the plan."""
         demands = [self._demand(each) for each in self._lease.reservations]
         got = [plan.units(demand.reservation_id) for demand in demands]
@@ -259,13 +259,13 @@ class AnswerSearch:
             for demand, units in zip(demands, got, strict=True)
         }
 
-    def _reduced(self, shortage: Shortage) -> Plan | None:
+    def _reduced(self, shortage: Shortage) -> PlanOutline | None:
         """Return a plan with as much as can be had at the first start, at least one unit of each
         reservation."""
         every = frozenset(reservation.id for reservation in self._lease.reservations)
         for reduced in (frozenset({shortage.reservation_id}), every):
             found = self._search.plan(_relaxed(self._requests(self._lease), reduced))
-            if isinstance(found, Plan):
+            if isinstance(found, PlanOutline):
                 return found
         return None
 
@@ -282,7 +282,7 @@ class AnswerSearch:
             smaller.append(changed)
         return replace(self._lease, reservations=tuple(smaller))
 
-    def _within(self, exceeded: QuotaExceeded, lease: Lease, plan: Plan) -> dict[str, int] | None:
+    def _within(self, exceeded: QuotaExceeded, lease: Lease, plan: PlanOutline) -> dict[str, int] | None:
         """Return how many units each reservation may ask for where all that count share what is left."""
         name, numbers = (
             str(exceeded.fields["limit_name"]),
@@ -299,7 +299,7 @@ class AnswerSearch:
             for reservation in lease.reservations
         }
 
-    def _shorter(self, requests: Requests, whole: Plan | None) -> None:
+    def _shorter(self, requests: Requests, whole: PlanOutline | None) -> None:
         """Look for a shorter time: at the first start, and, where that is none, at the earliest one before
         the whole time can be had."""
         shortest, rules = self.inquiry.shortest, self._rules(self._lease)
@@ -314,7 +314,7 @@ class AnswerSearch:
                 found = self._lengthened(requests, found, rules)
         self._add(self._lease, found)
 
-    def _lengthened(self, requests: Requests, found: Plan, rules: Rules) -> Plan:
+    def _lengthened(self, requests: Requests, found: PlanOutline, rules: Rules) -> PlanOutline:
         """Return a plan with the start of ``found`` that lasts as long as can be."""
         start, duration = found.interval.start, self._lease.interval.duration
         moved = {
@@ -322,7 +322,7 @@ class AnswerSearch:
         }
         return self._search.longest(moved, found.interval.duration, rules) or found
 
-    def _the_most(self, whole: Plan) -> None:
+    def _the_most(self, whole: PlanOutline) -> None:
         """Look for the earliest start at which each reservation gets the most that it wants."""
         wanted = {each.id: self._demand(each).maximum for each in self._lease.reservations}
         if all(whole.units(reservation_id) == most for reservation_id, most in wanted.items()):
@@ -342,7 +342,7 @@ class AnswerSearch:
     def _rules(self, lease: Lease) -> Rules:
         return self.inquiry.objections.rules(lease, self._search.spend)
 
-    def _refusal(self, lease: Lease, outcome: Plan | Shortage) -> BlazarError | None:
+    def _refusal(self, lease: Lease, outcome: PlanOutline | Shortage) -> BlazarError | None:
         """Return what a create would answer; None where it would be done."""
         if isinstance(outcome, Shortage):
             return self._admission.refusal(lease.reservations, outcome)
@@ -350,7 +350,7 @@ class AnswerSearch:
 
     # answers
 
-    def _add(self, lease: Lease, plan: Plan | None, other: Alternative | None = None) -> None:
+    def _add(self, lease: Lease, plan: PlanOutline | None, other: Alternative | None = None) -> None:
         if plan is None:
             return
         answer = self._answer(lease, plan, other)
@@ -358,7 +358,7 @@ class AnswerSearch:
         if all((each.interval, each.units, each.replaced) != said for each in self._answers):
             self._answers.append(answer)
 
-    def _answer(self, lease: Lease, plan: Plan, other: Alternative | None) -> AvailabilityAnswer:
+    def _answer(self, lease: Lease, plan: PlanOutline, other: Alternative | None) -> AvailabilityAnswer:
         told = self._told(plan, other)
         parts = [part for words in told.values() for part in words] or ["as asked for"]
         sent = zip(self.inquiry.sent, self._lease.reservations, lease.reservations, strict=True)
@@ -371,7 +371,7 @@ class AnswerSearch:
             () if other is None else (other.replaced,),
         )
 
-    def _told(self, plan: Plan, other: Alternative | None) -> Mapping[Change, list[str]]:
+    def _told(self, plan: PlanOutline, other: Alternative | None) -> Mapping[Change, list[str]]:
         """Return what is not as it was asked for, in words."""
         asked, got = self.inquiry.whole(self._lease.interval), self.inquiry.whole(plan.interval)
         fewer = [

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
 from blazar.domain.feed import Feed
@@ -46,8 +46,9 @@ from blazar.service.mail_choices import OwnMail
 from blazar.service.maintenances import LifetimeDecision, MaintenanceDecision
 from blazar.service.pages import ResourcePage
 from blazar.service.ports import LeasePage, LeaseQuery, ListPage
+from blazar.service.promises import Promises
 from blazar.service.quotas import LimitUse, Quota, QuotaList
-from blazar.service.series import SeriesDetails
+from blazar.service.series import SeriesDetails, SeriesPreview
 from blazar.service.services import ServiceState
 from blazar.service.subscriptions import NewSubscription, StreamPage
 from blazar.service.timeline import Timeline, TimelineQuestion
@@ -397,18 +398,36 @@ class SeriesInterface(Protocol):
         of the leases raises."""
         ...
 
+    @call_options(needs_token=True)
+    def preview(
+        self,
+        command: CreateSeries,
+        caller: Caller,
+        claim_by: ClaimByWish | None = None,
+        priority: PriorityWish | None = None,
+    ) -> SeriesPreview:
+        """Return which leases a create could make now, and why not the others. Nothing is made. Raises
+        InvalidRecurrence, and what a create raises but for a shortage, a quota or a usage filter."""
+        ...
+
     def get(self, series_id: str) -> SeriesDetails:
         """Return the series with those of its leases that are there. Raises SeriesNotFound."""
         ...
 
-    def list(self, project_id: str | None, page: ResourcePage) -> Sequence[Series]:
-        """Return a page of the series of a project, or of all where that is None, in the order of their
-        ids."""
+    def list(self, project_id: str | None, page: ResourcePage, name: str | None = None) -> Sequence[Series]:
+        """Return a page of the series of a project, or of all where that is None, in the order of their ids;
+        with ``name`` only those that are called exactly so."""
         ...
 
     @call_options(once=True)
     def update(self, series_id: str, command: UpdateSeries, caller: Caller) -> SeriesDetails:
         """Cancel what the command says. Raises SeriesNotFound, InvalidInput, InvalidStatus."""
+        ...
+
+    @call_options(needs_token=True, once=True)
+    def restore(self, series_id: str, days: tuple[date, ...], caller: Caller) -> SeriesDetails:
+        """Make the leases of these days that are not there, all of them or none. Raises SeriesNotFound,
+        InvalidInput, InvalidStatus, and what a create of one of the leases raises."""
         ...
 
     @call_options(once=True)
@@ -517,6 +536,12 @@ class TimelineInterface(Protocol):
         ...
 
 
+class PromisesInterface(Protocol):
+    def get(self, known: str) -> Promises:
+        """Return what is promised on compute hosts; only its tag where that is ``known``."""
+        ...
+
+
 class Service(Protocol):
     """All use cases, by noun."""
 
@@ -557,6 +582,7 @@ INTERFACES: Mapping[str, type] = {
     "quotas": QuotasInterface,
     "capacity": CapacityInterface,
     "timeline": TimelineInterface,
+    "promises": PromisesInterface,
     "usage": UsageInterface,
 }
 """The nouns of the core and their interfaces."""

@@ -20,7 +20,9 @@ SUBJECT = "Subject: "
 DETAILS, FOOTER, DIGEST = "details", "footer", "digest"
 TEMPLATES = (*(each.value for each in LeaseEvent), DETAILS, FOOTER, DIGEST)
 """The names of all templates."""
-OF_LEASE = frozenset({"name", "id", "project", "resources", "start", "end", "status", "reason", "link", "at"})
+OF_LEASE = frozenset(
+    {"name", "id", "project", "resources", "start", "end", "claim_by", "status", "reason", "link", "at"}
+)
 """What is known of an event of a lease."""
 VALUES: Mapping[str, frozenset[str]] = {
     **{each.value: OF_LEASE | {DETAILS, FOOTER} for each in LeaseEvent},
@@ -87,6 +89,7 @@ class MailTexts:
             "resources": _plain(", ".join(lease.get("resource_types", ()))),
             "start": _moment(lease.get("start_date")),
             "end": _moment(lease.get("end_date")),
+            "claim_by": _moment(lease.get("claim_by_date")),
             "status": _plain(lease.get("status")),
             "reason": _plain(lease.get("status_reason")),
             "link": f"{self._dashboard}/#/leases/{id_}" if self._dashboard else "",

@@ -14,7 +14,16 @@ from blazar.service.ports import MailItem, Notification, UnitOfWork
 
 MOST_WAITING = 100
 """Items that wait for a user at the most. What comes then is counted only."""
-KEPT = ("lease_id", "name", "project_id", "start_date", "end_date", "status", "status_reason")
+KEPT = (
+    "lease_id",
+    "name",
+    "project_id",
+    "start_date",
+    "end_date",
+    "status",
+    "status_reason",
+    "claim_by_date",
+)
 USUAL = MailChoice()
 
 

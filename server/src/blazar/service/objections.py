@@ -9,7 +9,7 @@ from datetime import timedelta
 from blazar.domain.errors import BlazarError, QuotaExceeded, UsageRefused
 from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.planning.availability import Objection, Rules
-from blazar.domain.planning.plan import Plan
+from blazar.domain.planning.plan import PlanOutline
 from blazar.service.admission import with_allocations
 from blazar.service.context import Caller
 from blazar.service.enforcement import Enforcement
@@ -53,7 +53,7 @@ class LeaseObjections:
     quota: QuotaOutlook
     caller: Caller
 
-    def refusal(self, lease: Lease, plan: Plan) -> BlazarError | None:
+    def refusal(self, lease: Lease, plan: PlanOutline) -> BlazarError | None:
         """Return what a create of the lease would answer with this plan; None where it would be done."""
         planned = self._planned(lease, plan)
         try:
@@ -68,8 +68,8 @@ class LeaseObjections:
         demands = [self.kinds[each.resource_type].demand(each) for each in lease.reservations]
         varies = any(each.minimum < each.maximum for each in demands)
 
-        def rules(plan: Plan) -> Objection | None:
-            spend(self.quota.steps + len(plan.added) // ALLOCATIONS)
+        def rules(plan: PlanOutline) -> Objection | None:
+            spend(self.quota.steps + (len(plan.plan.added) // ALLOCATIONS if self._read_plans else 0))
             refusal = self.refusal(lease, plan)
             if refusal is None:
                 return None
@@ -81,7 +81,7 @@ class LeaseObjections:
 
         return rules
 
-    def _of_filter(self, plan: Plan) -> Objection:
+    def _of_filter(self, plan: PlanOutline) -> Objection:
         """Return the objection of a filter. Only the filter knows which starts it allows: the beginning of
         the next day is tried."""
         if not self.enforcement.previews_look_at_start:
@@ -89,9 +89,13 @@ class LeaseObjections:
         next_day = plan.interval.start.replace(hour=0, minute=0) + timedelta(days=1)
         return Objection(next_day, is_exact=False)
 
-    def _planned(self, lease: Lease, plan: Plan) -> Lease:
+    def _planned(self, lease: Lease, plan: PlanOutline) -> Lease:
         """Return the lease as it would be: without its resources where no rule asks for them, for a search
         looks at many plans."""
         moved = replace(lease, interval=plan.interval)
-        asks = self.quota.counts or self.enforcement.has_previews
-        return with_allocations(moved, plan, new_id=str) if asks else moved
+        return with_allocations(moved, plan.plan, new_id=str) if self._read_plans else moved
+
+    @property
+    def _read_plans(self) -> bool:
+        """Return whether any rule asks for the resources of a plan."""
+        return self.quota.counts or self.enforcement.has_previews

@@ -292,6 +292,10 @@ class QuotaOutlook:
         """Return whether any limit counts what leases use."""
         return any(most != UNLIMITED for name, most in self.limits.items() if name not in quota.OF_LEASES)
 
+    def with_lease(self, lease: Lease) -> QuotaOutlook:
+        """Return what the next new lease is compared with where this one is made before it."""
+        return replace(self, leases=self.leases + 1, uses=[*self.uses, self.use_of(lease)])
+
     def check(self, lease: Lease) -> None:
         """Compare a new lease as its commit would. Raises QuotaExceeded."""
         most = self.limits[LEASES]

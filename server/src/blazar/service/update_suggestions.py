@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from blazar.domain.errors import BlazarError, Conflict, InvalidInput, QuotaExceeded
 from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.planning.availability import Objection, Rules
-from blazar.domain.planning.plan import Plan
+from blazar.domain.planning.plan import PlanOutline
 from blazar.domain.time import HORIZON, MINUTE, Interval
 from blazar.service.admission import with_allocations
 from blazar.service.answers import Inquiry
@@ -116,14 +116,14 @@ class _UpdateObjections:
     outlook: QuotaOutlook
     caller: Caller
 
-    def refusal(self, lease: Lease, plan: Plan) -> BlazarError | None:
+    def refusal(self, lease: Lease, plan: PlanOutline) -> BlazarError | None:
         """Return what an update to the lease would answer with this plan; None where it would be done."""
         interval = Interval(self.begun or plan.interval.start, plan.interval.end)
         if interval == self.old.interval and lease.asks_as(self.old):
             return InvalidInput("Nothing would change.")
         try:
             self._check_parameters(lease)
-            planned = with_allocations(replace(lease, interval=interval), plan)
+            planned = with_allocations(replace(lease, interval=interval), plan.plan)
             self.enforcement.preview(self.old, planned, self.caller)
             self.outlook.check_change(self.old, self.quotas.counted(self.old, planned))
         except (QuotaExceeded, InvalidInput, Conflict) as refusal:
@@ -133,8 +133,8 @@ class _UpdateObjections:
     def rules(self, lease: Lease, spend: Callable[[int], None]) -> Rules:
         """Return the same as rules of a search. After the first start that they refuse no other is tried."""
 
-        def rules(plan: Plan) -> Objection | None:
-            spend(self.outlook.steps + len(plan.assignments))
+        def rules(plan: PlanOutline) -> Objection | None:
+            spend(self.outlook.steps + len(plan.plan.assignments))
             return Objection(None, is_exact=False) if self.refusal(lease, plan) else None
 
         return rules

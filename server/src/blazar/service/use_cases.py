@@ -40,10 +40,12 @@ from blazar.service.ports.enforcement import UsageFilter
 from blazar.service.ports.kind import Dependencies, Extension, pools_of
 from blazar.service.preparation import Preparation
 from blazar.service.private_properties import PrivateProperties
+from blazar.service.promises import PromiseSettings, PromiseUseCases
 from blazar.service.quotas import Quotas, QuotaSettings, QuotaUseCases
 from blazar.service.series import SeriesSettings, SeriesUseCases
 from blazar.service.series.cancel import SeriesCancellation
 from blazar.service.series.create import SeriesCreation
+from blazar.service.series.restore import SeriesRestoration
 from blazar.service.series.store import SeriesStore
 from blazar.service.services import Services
 from blazar.service.subscriptions import Subscriptions, SubscriptionSettings
@@ -84,6 +86,7 @@ class UseCases:
         late_binding: LateBindingSettings | None = None,
         mail: MailPlan = NO_MAIL,
         series: SeriesSettings | None = None,
+        promises: PromiseSettings | None = None,
     ) -> None:
         database, cloud = dependencies.database, dependencies.cloud
         kinds, clock = dependencies.kinds, dependencies.clock
@@ -123,6 +126,7 @@ class UseCases:
             calendars,
             objections,
             enforcement,
+            leases.late_binding,
             pools_of(kinds, cloud.regions),
             clock,
             nudge,
@@ -153,10 +157,14 @@ class UseCases:
         self.usage = UsageUseCases(database, clock)
         series = series or SeriesSettings()
         kept = SeriesStore(database, kinds, clock, quotas, reports)
+        creation = SeriesCreation(
+            kept, leases.creation, admission, preparation, enforcement, clock, nudge, series
+        )
         self.series = SeriesUseCases(
             kept,
-            SeriesCreation(kept, leases.creation, admission, preparation, enforcement, clock, nudge, series),
+            creation,
             SeriesCancellation(kept, leases.store, leases.deletion, admission),
+            SeriesRestoration(kept, leases.store, creation, admission, enforcement, clock, nudge),
             lambda: leases.settings,
             database,
             clock,
@@ -167,6 +175,12 @@ class UseCases:
             "health": self.health,
             "quotas": self.quotas,
             "capacity": capacity,
+            "promises": PromiseUseCases(
+                calendars,
+                [each.maintained for each in extensions if each.maintained is not None],
+                clock,
+                promises or PromiseSettings(),
+            ),
             "timeline": TimelineUseCases(calendars, kinds, cloud.regions, database, clock),
             "maintenances": self.maintenances,
             "buffers": Buffers(database, admission, clock, assessor),
@@ -184,7 +198,16 @@ class UseCases:
             "explanations": ExplanationUseCases(availability, changes, database, clock),
             "offers": Offers(
                 held,
-                OfferCreation(held, leases.creation, admission, preparation, enforcement, clock, offers),
+                OfferCreation(
+                    held,
+                    leases.creation,
+                    admission,
+                    preparation,
+                    enforcement,
+                    clock,
+                    offers,
+                    leases.late_binding,
+                ),
                 OfferClaim(held, leases.store, admission, preparation, leases.confirmation, clock, nudge),
                 OfferExpiry(database, clock, reports),
                 lambda: leases.settings,

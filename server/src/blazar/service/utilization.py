@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -112,13 +112,18 @@ class Sampling:
 
 
 def _end_left_open(uow: UnitOfWork, lease_ids: Sequence[str], now: datetime) -> None:
-    leases: Mapping[str, Lease] = {each.id: each for each in uow.leases.get_many(lease_ids)}
-    for lease_id in lease_ids:
-        lease, known = leases.get(lease_id), uow.utilizations.of_leases([lease_id])
+    leases = {each.id: each for each in uow.leases.get_many(lease_ids)}
+    known: dict[str, list[Utilization]] = {lease_id: [] for lease_id in lease_ids}
+    for each in uow.utilizations.of_leases(lease_ids):
+        known[each.lease_id].append(each)
+    changes: list[tuple[Utilization, Utilization]] = []
+    for lease_id, of_lease in known.items():
+        lease = leases.get(lease_id)
         if lease is None or lease.status is not LeaseStatus.ACTIVE:
             end = None if lease is None else min(now, lease.interval.end)
-            over = [each if each.is_over else ended(each, end or each.until) for each in known]
-            _save(uow, known, told_apart(over))
+            over = [each if each.is_over else ended(each, end or each.until) for each in of_lease]
+            changes += zip(of_lease, told_apart(over), strict=True)
+    uow.utilizations.save(changes)
 
 
 def _save(uow: UnitOfWork, known: Sequence[Utilization], new: Sequence[Utilization]) -> None:

@@ -19,12 +19,13 @@ from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.lease.waiting import starts
 from blazar.domain.planning.line import Wish
 from blazar.domain.resource import Pool
-from blazar.service.admission import Admission, with_allocations
+from blazar.service.admission import Admission, LooksAtPlans, with_allocations
 from blazar.service.calendars import Calendars
 from blazar.service.context import Caller
 from blazar.service.enforcement import Enforcement
 from blazar.service.ids import new_id
 from blazar.service.leases import LeaseSettings
+from blazar.service.leases.late_binding import LateBinding, RoomMade
 from blazar.service.leases.store import LeaseChange, LeaseStore
 from blazar.service.notifications import LEASE_CREATE, LEASE_PROMOTED, LEASE_WAIT_TIMED_OUT
 from blazar.service.objections import Objections
@@ -67,6 +68,7 @@ class Waitlist:
         calendars: Calendars,
         objections: Objections,
         enforcement: Enforcement,
+        late_binding: LateBinding,
         pools: Sequence[Pool],
         clock: Clock,
         nudge: Nudge,
@@ -78,6 +80,7 @@ class Waitlist:
         self._calendars = calendars
         self._objections = objections
         self._enforcement = enforcement
+        self._late_binding = late_binding
         self._pools = pools
         self._clock = clock
         self._nudge = nudge
@@ -164,20 +167,45 @@ class Waitlist:
     ) -> Wish | None:
         objections = self._objections.of(moved, caller)
         # In a turn of its own: those of the project itself may be taken by its requests.
-        plan, is_left_to = self._admission.promotion(
-            moved, wish, ahead, objections, replace(caller, project_id=None)
-        )
-        if plan is None:
+        own_turn = replace(caller, project_id=None)
+        plan, is_left_to = self._admission.promotion(moved, wish, ahead, objections, own_turn)
+        room = RoomMade(plan) if plan else self._room(moved, wish, ahead, objections, own_turn)
+        if room is None:
             return wish if is_left_to else None
+        plan = room.plan
         notification = self._settings().notification
         planned = with_allocations(change.promoted(stored, plan.interval, notification, new_id), plan)
         self._enforcement.check(None, planned, caller)
         told = (LEASE_CREATE, LEASE_PROMOTED)
-        lease = self._store.commit(LeaseChange(stored, planned, plan.generations, notifications=told), caller)
-        self._admission.committed(plan, lease)
+        promoted = LeaseChange(
+            stored,
+            planned,
+            plan.generations,
+            room.given_back,
+            notifications=told,
+            replanned=room.replanned,
+        )
+        lease = self._store.commit(promoted, caller)
+        if room.replanned:
+            self._late_binding.tell(room.replanned)
+        else:
+            self._admission.committed(plan, lease)
         self._nudge(lease.next_due)
         LOG.info("Lease %s has waited and is promoted", lease.id, extra={"action": "promote"})
         return None
+
+    def _room(
+        self, moved: Lease, wish: Wish, ahead: Sequence[Wish], objections: LooksAtPlans, caller: Caller
+    ) -> RoomMade | None:
+        """Return the plan of a lease that does not fit at the first start that it may have, and what is
+        planned elsewhere for it; None where there is none. Where others are ahead of it, none moves: it might
+        go where they will want to be."""
+        if any(not each.requests.keys().isdisjoint(wish.requests) for each in ahead):
+            return None
+        room = self._late_binding.find(moved.reservations, moved.interval, caller)
+        if room is None or objections.refusal(moved, room.plan.outline) is not None:
+            return None
+        return room
 
     def _end(self, lease: Lease) -> None:
         """End the wait of a lease that has waited long enough; another one may have done so already."""

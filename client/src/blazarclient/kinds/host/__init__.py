@@ -8,7 +8,7 @@ from typing import Any
 from blazarclient import exception
 from blazarclient.kinds.base import NUMBER, CommandNames, Kind, RegisteredResource, SDKExtension
 from blazarclient.kinds.compute_fields import BEFORE_END, requirement
-from blazarclient.kinds.fields import CountField
+from blazarclient.kinds.fields import ChoiceField, CountField
 from blazarclient.parsing.errors import InvalidInput
 from blazarclient.transport import Transport
 
@@ -29,6 +29,12 @@ class HostKind(Kind):
         requirement("hypervisor_properties"),
         requirement("resource_properties"),
         BEFORE_END,
+        ChoiceField(
+            name="match",
+            help="which servers run there: explicit, with the hint; open, all of the project that fit",
+            choices=("explicit", "open"),
+            since="1.29",
+        ),
     )
     resource = HOST
 

@@ -1,11 +1,13 @@
 """The filter that nova-scheduler loads."""
 
 import logging
+import time
 
 import nova.conf
 from nova.scheduler import filters
 
-from blazarnova import nova_objects, options, rule
+from blazarnova import backfill, nova_objects, options
+from blazarnova.reading import PromisesReader
 
 LOG = logging.getLogger(__name__)
 
@@ -24,14 +26,26 @@ class BlazarFilter(filters.BaseHostFilter):  # type: ignore[misc]  # the base cl
     # A rebuild stays on its host, which the filter accepted when the server was created.
     RUN_ON_REBUILD = False
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._bounded_servers = nova_objects.BoundedServers()
+        self._promises: PromisesReader | None = None
+        self._is_set_up = False
+
     def host_passes(
         self, host_state: nova_objects.NovaHostState, spec_obj: nova_objects.NovaRequestSpec
     ) -> bool:
         """Return whether the server of ``spec_obj`` may run on ``host_state``."""
-        verdict = rule.decide(
+        reader, now = self._reader(), int(time.time())
+        server = self._bounded_servers.of(spec_obj, now) if reader is not None else None
+        verdict = backfill.decide_beside(
             nova_objects.request_spec_of(spec_obj),
+            server,
+            host_state.host,
             nova_objects.aggregates_of(host_state),
             options.settings_from(CONF),
+            reader.current() if reader is not None and server is not None else None,
+            now,
         )
         if not verdict.accepted:
             LOG.info(
@@ -42,3 +56,12 @@ class BlazarFilter(filters.BaseHostFilter):  # type: ignore[misc]  # the base cl
                 verdict.pool,
             )
         return verdict.accepted
+
+    def _reader(self) -> PromisesReader | None:
+        """Return the reader of what is promised, which is at work from the first decision on; None where it
+        is not wanted."""
+        if not self._is_set_up:
+            self._promises, self._is_set_up = options.reader_from(CONF), True
+        if self._promises is not None:
+            self._promises.ensure_running()
+        return self._promises

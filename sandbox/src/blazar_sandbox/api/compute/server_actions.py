@@ -155,7 +155,15 @@ def _unshelve(request: Request, row: Server, detail: Any) -> Response:
     _check_place(request, zone, host)
     servers = request.cloud.compute
     group = servers.groups.get(row.group_id) if row.group_id is not None else None
-    boot = BootRequest(row.project_id, row.flavor, zone=zone, group=group, wanted_host=host, server_id=row.id)
+    boot = BootRequest(
+        row.project_id,
+        row.flavor,
+        zone=zone,
+        hints={name: tuple(values) for name, values in row.hints.items()},
+        group=group,
+        wanted_host=host,
+        server_id=row.id,
+    )
     servers.servers.unshelve(row, boot)
     return Response(202)
 

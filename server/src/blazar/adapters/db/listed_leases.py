@@ -176,7 +176,7 @@ class _Branch:
 def _branches(query: LeaseQuery) -> Sequence[_Branch]:
     """Return what is to be looked at: as little as the indexes of ``tables.leases`` allow."""
     conditions = _conditions(query)
-    if query.ids is not None:  # at most some hundred leases: no limit is needed
+    if query.ids is not None or query.series_id is not None:  # some hundred leases: no limit is needed
         return [_Branch(_all_of(conditions.values()))]
     indexed = {"project_id"} | _OF_SORT[query.sort]
     if query.name is not None and query.sort in (LeaseSort.NAME, LeaseSort.CREATED_AT):
@@ -206,6 +206,7 @@ def _conditions(query: LeaseQuery) -> Mapping[str, ColumnElement[bool]]:
     asked: dict[str, tuple[object, Callable[[Any], ColumnElement[bool]]]] = {
         "project_id": (query.project_id, lambda value: LEASE.project_id == value),
         "ids": (query.ids, LEASE.id.in_),
+        "series_id": (query.series_id, lambda value: LEASE.series_id == value),
         "name": (query.name, lambda value: LEASE.name == value),
         "statuses": (query.statuses, LEASE.status.in_),
         "starts_after": (query.starts_after, lambda value: LEASE.start_date >= value),

@@ -106,6 +106,7 @@ leases = _table(
     Index(None, "degraded", "status"),
     Index(None, "claimed_until"),
     Index(None, "expires_at"),
+    Index(None, "series_id"),
 )
 
 # The keys that clients have given to the requests that created leases. A key goes with its lease.
@@ -347,6 +348,7 @@ series = _table(
     Column("occurrences", Json, nullable=False),
     Column("exceptions", Json, nullable=False),
     Column("ends_at", UtcDateTime, nullable=False),
+    Column("request", Json),  # what each lease was asked to be; NULL where a version before 0030 has made it
     Column("revision", Integer, nullable=False),
     Column("request_key", String(255)),  # what its client has given to the request that has made it
     Column("fingerprint", String(64)),
@@ -354,6 +356,7 @@ series = _table(
     _updated(),
     UniqueConstraint("project_id", "request_key"),
     Index(None, "project_id", "id"),
+    Index(None, "name", "project_id", "id"),
     Index(None, "ends_at"),
 )
 

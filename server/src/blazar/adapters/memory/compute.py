@@ -10,17 +10,19 @@ from uuid import UUID
 from blazar.adapters.memory.cloud_state import Called, CloudState, MadeImage, Task
 from blazar.domain.errors import CloudRefused, CloudUnavailable, MultipleHostsFound
 from blazar.service.ports import (
+    LEASE_HINT,
     Aggregate,
     ChangedServer,
     ChangedServers,
     Flavor,
     Hypervisor,
     Image,
+    MakesWay,
     NewServer,
     Server,
     ServerDetails,
     ServerGroup,
-    is_preemptible,
+    makes_way,
 )
 
 CLASS = "resources:CUSTOM_"
@@ -74,17 +76,20 @@ class MemoryCompute:
         self._called("servers_on")
         return [self._listed(s) for s in self._state.servers.values() if s.host == host]
 
-    def preemptible_servers_on(self, host: str) -> Sequence[Server]:
+    def preemptible_servers_on(self, host: str) -> Mapping[MakesWay, Sequence[Server]]:
         self._called("preemptible_servers_on")
-        return [
-            self._listed(s)
-            for s in self._state.servers.values()
-            if s.host == host and self._is_preemptible(s)
-        ]
+        there = [each for each in self._state.servers.values() if each.host == host]
+        return {way: [self._listed(s) for s in there if self._makes_way(s) is way] for way in MakesWay}
 
-    def _is_preemptible(self, server: Server) -> bool:
+    def bounded_servers_on(self, host: str) -> Sequence[Server]:
+        self._called("bounded_servers_on")
+        state = self._state
+        found = [each for each in state.servers.values() if each.host == host]
+        return [self._listed(each) for each in found if LEASE_HINT in state.hints.get(each.id, {})]
+
+    def _makes_way(self, server: Server) -> MakesWay | None:
         flavor = self._state.flavors.get(self._state.flavor_of.get(server.id, ""))
-        return flavor is not None and is_preemptible(flavor.extra_specs)
+        return None if flavor is None else makes_way(flavor.extra_specs)
 
     def servers_of(self, flavor_id: str) -> Sequence[Server]:
         self._called("servers_of")
@@ -124,6 +129,7 @@ class MemoryCompute:
             state.hints.get(server.id, {}),
             dict(state.server_metadata.get(server.id, {})),
             frozenset(state.tags.get(server.id, ())),
+            server.host,
         )
 
     def boot_server(self, new: NewServer) -> str:

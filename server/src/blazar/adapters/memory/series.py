@@ -8,7 +8,7 @@ from datetime import datetime
 
 from blazar.adapters.memory.state import HeldSeries, State
 from blazar.domain.errors import Stale
-from blazar.domain.series import Series
+from blazar.domain.series import Series, SeriesRequest
 
 
 class MemorySeries:
@@ -17,16 +17,26 @@ class MemorySeries:
     def __init__(self, state: State) -> None:
         self._state = state
 
-    def add(self, series: Series, now: datetime, key: tuple[str, str] | None = None) -> Series:
+    def add(
+        self,
+        series: Series,
+        now: datetime,
+        key: tuple[str, str] | None = None,
+        request: SeriesRequest | None = None,
+    ) -> Series:
         if series.id in self._state.series or (key and self.with_key(series.project_id, key[0])):
             raise Stale()
         stored = replace(series, created_at=now)
-        self._state.series[series.id] = HeldSeries(stored, key)
+        self._state.series[series.id] = HeldSeries(stored, key, request)
         return stored
 
     def get(self, series_id: str) -> Series | None:
         held = self._state.series.get(series_id)
         return held.series if held else None
+
+    def request(self, series_id: str) -> SeriesRequest | None:
+        held = self._state.series.get(series_id)
+        return held.request if held else None
 
     def with_key(self, project_id: str, name: str) -> tuple[Series, str] | None:
         for held in self._state.series.values():
@@ -34,12 +44,14 @@ class MemorySeries:
                 return held.series, held.key[1]
         return None
 
-    def page(self, project_id: str | None, limit: int, after: str | None) -> Sequence[Series]:
+    def page(
+        self, project_id: str | None, limit: int, after: str | None, name: str | None = None
+    ) -> Sequence[Series]:
         found = sorted(
             (
                 held.series
                 for held in self._state.series.values()
-                if project_id in (None, held.series.project_id)
+                if project_id in (None, held.series.project_id) and name in (None, held.series.name)
             ),
             key=lambda each: each.id,
         )

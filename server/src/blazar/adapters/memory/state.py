@@ -15,7 +15,7 @@ from blazar.domain.lease.utilization import Utilization
 from blazar.domain.mail import MailChoice
 from blazar.domain.quota import Use
 from blazar.domain.resource import Allocation, Registration
-from blazar.domain.series import Series
+from blazar.domain.series import Series, SeriesRequest
 from blazar.domain.subscription import Subscription
 from blazar.service.ports import KeptKey, MailItem, Notification, Presence, PropertyRecord, Report
 
@@ -68,10 +68,12 @@ class HeldFeed:
 
 @dataclass(frozen=True, slots=True)
 class HeldSeries:
-    """A series, and the key of the request that has made it: its name and fingerprint."""
+    """A series, the key of the request that has made it (name and fingerprint), and what its leases were
+    asked to be."""
 
     series: Series
     key: tuple[str, str] | None
+    request: SeriesRequest | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,16 +13,18 @@ from blazar.adapters.openstack.session import ServiceApi
 from blazar.domain.errors import CloudUnavailable, MultipleHostsFound
 from blazar.domain.resource import PropertyValue
 from blazar.service.ports import (
+    LEASE_HINT,
     Aggregate,
     ChangedServer,
     ChangedServers,
     Flavor,
     Hypervisor,
+    MakesWay,
     NewServer,
     Server,
     ServerDetails,
     ServerGroup,
-    is_preemptible,
+    makes_way,
 )
 
 HYPERVISOR_FACTS = (
@@ -123,9 +125,16 @@ class NovaCompute:
     def servers_on(self, host: str) -> Sequence[Server]:
         return self._servers(host=host)
 
-    def preemptible_servers_on(self, host: str) -> Sequence[Server]:
-        found = self._pages(WITH_SIZES, host=host)
-        return [_server(raw) for raw in found if is_preemptible(raw["flavor"].get("extra_specs", {}))]
+    def preemptible_servers_on(self, host: str) -> Mapping[MakesWay, Sequence[Server]]:
+        found: dict[MakesWay, list[Server]] = {way: [] for way in MakesWay}
+        for raw in self._pages(WITH_SIZES, host=host):
+            if way := makes_way(raw["flavor"].get("extra_specs", {})):
+                found[way].append(_server(raw))
+        return found
+
+    def bounded_servers_on(self, host: str) -> Sequence[Server]:
+        found = self._pages(WITH_HINTS, host=host)
+        return [_server(raw) for raw in found if LEASE_HINT in (raw.get("scheduler_hints") or {})]
 
     def servers_of(self, flavor_id: str) -> Sequence[Server]:
         return self._servers(flavor=flavor_id)
@@ -139,7 +148,9 @@ class NovaCompute:
         marker: dict[str, str] = {}
         while True:
             where = {"all_tenants": 1, "limit": PAGE, **conditions, **marker}
-            answer = self._api.get("/servers/detail", version, **where)
+            # Administrators are shown user data, in the versions that tell hints.
+            get = self._api.get_secret if version == WITH_HINTS else self._api.get
+            answer = get("/servers/detail", version, **where)
             yield from answer["servers"]
             if not answer["servers"] or not answer.get("servers_links"):
                 return
@@ -445,6 +456,7 @@ def _changed(raw: Mapping[str, Any]) -> ChangedServer:
         hints=dict(raw.get("scheduler_hints") or {}),
         metadata=_metadata(raw),
         tags=frozenset(raw.get("tags") or ()),
+        host=raw.get("OS-EXT-SRV-ATTR:host") or None,
     )
 
 

@@ -155,6 +155,17 @@ class SeriesQuery(PageQuery):
     project_id: Annotated[Id, Field(description="Only those of this project; for administrators.")] = None
 
 
+class SeriesQueryByName(SeriesQuery):
+    """Which series to show, since version 1.31."""
+
+    name: Annotated[
+        str | None,
+        _text("name", MAX_NAME),
+        _described(),
+        Field(description="Only series of exactly this name. From 1.31 on."),
+    ] = None
+
+
 class SeriesToDelete(Query):
     """What of a series to delete."""
 
@@ -244,6 +255,12 @@ class LeasesQueryByPriority(LeasesQuery):
     priority: _Priority = None
 
 
+class LeasesQueryBySeries(LeasesQueryByPriority):
+    """Which leases to show, in which order, since version 1.31. Several values are separated by commas."""
+
+    series_id: Annotated[Id, Field(description="Only leases of this series. From 1.31 on.")] = None
+
+
 class LeasesToDelete(LeaseFilters):
     """Which leases to delete: those that meet all filters. Several values are separated by commas."""
 
@@ -269,5 +286,10 @@ class LeasesToDelete(LeaseFilters):
         return self
 
 
-LEASES: Mapping[Version, type[LeasesQuery]] = {(1, 1): LeasesQuery, (1, 13): LeasesQueryByPriority}
+LEASES: Mapping[Version, type[LeasesQuery]] = {
+    (1, 1): LeasesQuery,
+    (1, 13): LeasesQueryByPriority,
+    (1, 31): LeasesQueryBySeries,
+}
+SERIES: Mapping[Version, type[SeriesQuery]] = {(1, 27): SeriesQuery, (1, 31): SeriesQueryByName}
 """The queries, by the version that brought them."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 from uuid import uuid4
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
+from blazar.api.microversion import Version
 from blazar.api.schemas.fields import (
     DATE_SCHEMA,
     Body,
@@ -19,7 +21,7 @@ from blazar.api.schemas.fields import (
     parsed_date,
     sentence,
 )
-from blazar.api.schemas.leases import CreateList
+from blazar.api.schemas.leases import DRY_RUN, CreateList
 from blazar.domain.lease.priority import Priority
 from blazar.domain.recurrence.rule import LONGEST_RULE
 from blazar.domain.series import OnConflict
@@ -113,9 +115,7 @@ class RecurrenceBody(Body):
     )
 
 
-class SeriesCreate(Body):
-    """Leases that recur. Unknown keys are ignored."""
-
+class _SeriesCreate(Body):
     name: NameField
     start_date: StartField
     end_date: OptionalEndField = None
@@ -155,13 +155,30 @@ class SeriesCreate(Body):
         )
 
 
+class SeriesCreate(_SeriesCreate):
+    """Leases that recur. Unknown keys are ignored."""
+
+    dry_run: ClassVar[bool] = False
+
+
+class SeriesCreateOrDryRun(_SeriesCreate):
+    """Leases that recur, since version 1.33. Unknown keys are ignored."""
+
+    dry_run: bool = Field(False, description=DRY_RUN)
+
+
+CREATE: Mapping[Version, type[SeriesCreate | SeriesCreateOrDryRun]] = {
+    (1, 27): SeriesCreate,
+    (1, 33): SeriesCreateOrDryRun,
+}
+"""The bodies, by the version that brought them."""
+
+
 def _without_name(schema: dict[str, Any]) -> None:
     schema["properties"]["name"].pop("default", None)
 
 
-class SeriesUpdate(Body, json_schema_extra=_without_name):
-    """What is to change about a series; what is not sent stays. Unknown keys are ignored."""
-
+class _SeriesUpdate(Body, json_schema_extra=_without_name):
     name: NameField = ""
     exceptions: DaysField = Field(
         default_factory=list,
@@ -176,3 +193,33 @@ class SeriesUpdate(Body, json_schema_extra=_without_name):
     def command(self) -> commands.UpdateSeries:
         name = self.name if "name" in self.model_fields_set else UNSET
         return commands.UpdateSeries(name, tuple(self.exceptions), self.cancel_after)
+
+
+class SeriesUpdate(_SeriesUpdate, json_schema_extra=_without_name):
+    """What is to change about a series; what is not sent stays. Unknown keys are ignored."""
+
+    restore: ClassVar[Sequence[date]] = ()
+
+
+class SeriesUpdateOrRestore(_SeriesUpdate, json_schema_extra=_without_name):
+    """What is to change about a series, since version 1.33; what is not sent stays. Unknown keys are
+    ignored."""
+
+    restore: DaysField = Field(
+        default_factory=list,
+        description="Days of which the lease is made that is not there, as it was asked for; all of them or "
+        "none. Sent by itself.",
+    )
+
+    @model_validator(mode="after")
+    def _restores_only(self) -> Self:
+        if self.restore and self.model_fields_set - {"restore"}:
+            raise sentence("Send restore by itself.")
+        return self
+
+
+UPDATE: Mapping[Version, type[SeriesUpdate | SeriesUpdateOrRestore]] = {
+    (1, 27): SeriesUpdate,
+    (1, 33): SeriesUpdateOrRestore,
+}
+"""The bodies, by the version that brought them."""

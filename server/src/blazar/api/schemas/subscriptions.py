@@ -11,14 +11,15 @@ from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_v
 from blazar.api.microversion import Version
 from blazar.api.schemas.fields import Body, NameField, check_characters, sentence, without_defaults
 from blazar.api.schemas.queries import OPTIONAL_ID_SCHEMA, optional_id
-from blazar.domain.subscription import SINCE_1_14, CapacityCondition, LeaseEvent
+from blazar.domain.subscription import SINCE_1_14, SINCE_1_32, CapacityCondition, LeaseEvent
 from blazar.service import commands
 from blazar.service.commands import UNSET
 
 LONGEST_URL = 2000
 LONGEST_TYPE = 66
 NAME = "subscription"
-FIRST_EVENTS = tuple(each for each in LeaseEvent if each not in SINCE_1_14)
+FIRST_EVENTS = tuple(each for each in LeaseEvent if each not in SINCE_1_14 | SINCE_1_32)
+EVENTS_OF_1_14 = tuple(each for each in LeaseEvent if each not in SINCE_1_32)
 
 
 def _url(value: object) -> str:
@@ -78,6 +79,9 @@ UrlField = Annotated[
 ]
 FirstEventsField = Annotated[
     tuple[LeaseEvent, ...], BeforeValidator(_events_of(FIRST_EVENTS)), _events_schema(FIRST_EVENTS)
+]
+EventsOf114Field = Annotated[
+    tuple[LeaseEvent, ...], BeforeValidator(_events_of(EVENTS_OF_1_14)), _events_schema(EVENTS_OF_1_14)
 ]
 EventsField = Annotated[
     tuple[LeaseEvent, ...], BeforeValidator(_events_of(tuple(LeaseEvent))), _events_schema(LeaseEvent)
@@ -212,7 +216,7 @@ class SubscriptionCreate(Body):
 class SubscriptionCreateCapacity(SubscriptionCreate):
     """Who is told what becomes of leases, or of capacity, since version 1.14. Unknown keys are ignored."""
 
-    events: EventsField = tuple(LeaseEvent)
+    events: EventsOf114Field = EVENTS_OF_1_14
     capacity: CapacityField = None
 
     @model_validator(mode="after")
@@ -234,6 +238,13 @@ class SubscriptionCreateStream(SubscriptionCreateCapacity):
     kept, for `GET /v1/subscriptions/{subscription_id}/events`. Unknown keys are ignored."""
 
     url: UrlField = Field("", json_schema_extra=_without_default)
+
+
+class SubscriptionCreateUnclaimed(SubscriptionCreateStream):
+    """Who is told what becomes of leases, or of capacity, since version 1.32. Without `url` the events are
+    kept, for `GET /v1/subscriptions/{subscription_id}/events`. Unknown keys are ignored."""
+
+    events: EventsField = tuple(LeaseEvent)
 
 
 class SubscriptionUpdate(Body):
@@ -265,6 +276,13 @@ class SubscriptionUpdateEvents(SubscriptionUpdate):
     """What becomes different, since version 1.14: there are more events. What is not sent stays; unknown keys
     are ignored."""
 
+    events: EventsOf114Field | None = Field(None, description="What is told.")
+
+
+class SubscriptionUpdateUnclaimed(SubscriptionUpdate):
+    """What becomes different, since version 1.32: there are more events. What is not sent stays; unknown keys
+    are ignored."""
+
     events: EventsField | None = Field(None, description="What is told.")
 
 
@@ -272,9 +290,11 @@ CREATE: Mapping[Version, type[SubscriptionCreate]] = {
     (1, 11): SubscriptionCreate,
     (1, 14): SubscriptionCreateCapacity,
     (1, 16): SubscriptionCreateStream,
+    (1, 32): SubscriptionCreateUnclaimed,
 }
 UPDATE: Mapping[Version, type[SubscriptionUpdate]] = {
     (1, 11): SubscriptionUpdate,
     (1, 14): SubscriptionUpdateEvents,
+    (1, 32): SubscriptionUpdateUnclaimed,
 }
 """The bodies by the version that brought them."""

@@ -7,7 +7,8 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from blazar.domain.subscription import LeaseEvent
+from blazar.api.microversion import Version
+from blazar.domain.subscription import SINCE_1_32, LeaseEvent
 from blazar.service.mail_choices import OwnMail
 
 
@@ -27,12 +28,14 @@ class MailReply(TypedDict):
     mail: MailView
 
 
-def mail_reply(own: OwnMail) -> MailReply:
-    events = own.usual if own.choice.events is None else own.choice.events
+def mail_reply(own: OwnMail, version: Version) -> MailReply:
+    """Return what is told, with the events that the version knows."""
+    told = own.usual if own.choice.events is None else own.choice.events
+    events = [each for each in told if version >= (1, 32) or each not in SINCE_1_32]
     return {
         "mail": {
             "enabled": own.is_sent,
-            "events": list(events),
+            "events": events,
             "chosen": own.choice.events is not None,
             "daily": own.choice.is_daily,
             "daily_hour": own.daily_hour,

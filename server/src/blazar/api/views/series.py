@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, NotRequired
 
 from pydantic import Field
@@ -12,6 +12,7 @@ from blazar.api.lists import PageLink
 from blazar.api.views.dates import stamp, wire_date
 from blazar.domain.lease.lease import Lease
 from blazar.domain.series import OnConflict, Series, SeriesOccurrence
+from blazar.service.series import OccurrencePreview, SeriesPreview
 
 # "except" is a word of Python.
 RecurrenceView = TypedDict(
@@ -57,6 +58,37 @@ class SeriesReply(TypedDict):
     series: Annotated[SeriesView, Field(description="The series.")]
 
 
+class PlannedOccurrenceView(TypedDict):
+    """An occurrence of a series that is not made."""
+
+    date: Annotated[str, Field(description="The day of its start, in the zone of the series.")]
+    start_date: Annotated[str, Field(description="When its lease would start, in UTC.")]
+    end_date: Annotated[str, Field(description="When its lease would end, in UTC.")]
+    granted: Annotated[bool, Field(description="Whether its lease could be had.")]
+    reason: Annotated[str | None, Field(description="Why it could not be had.")]
+
+
+class PlannedSeriesView(TypedDict):
+    """A series as it would be made."""
+
+    name: Annotated[str, Field(description="Its user's name for it.")]
+    user_id: Annotated[str, Field(description="Who asks.")]
+    project_id: Annotated[str, Field(description="The project of its leases.")]
+    recurrence: Annotated[RecurrenceView, Field(description="When its leases would recur.")]
+    on_conflict: Annotated[OnConflict, Field(description="What is done where not all can be had.")]
+    granted: Annotated[
+        bool,
+        Field(
+            description="Whether it would be made: with `refuse` all its leases can be had, with `skip` one."
+        ),
+    ]
+    occurrences: Annotated[list[PlannedOccurrenceView], Field(description="All of them, in order.")]
+
+
+class SeriesPreviewReply(TypedDict):
+    series: Annotated[PlannedSeriesView, Field(description="The series as it would be made.")]
+
+
 class SeriesListReply(TypedDict):
     series: Annotated[list[SeriesView], Field(description="The series of a page, by their ids.")]
     series_links: NotRequired[
@@ -86,6 +118,34 @@ def series_reply(series: Series, leases: Sequence[Lease]) -> SeriesReply:
     there = {lease.id: lease for lease in leases}
     occurrences = [_occurrence(each, there.get(each.lease_id or "")) for each in series.occurrences]
     return {"series": {**series_view(series), "occurrences": occurrences}}
+
+
+def series_preview_reply(
+    preview: SeriesPreview, reason: Callable[[OccurrencePreview], str | None]
+) -> SeriesPreviewReply:
+    """Return the series as it would be made. ``reason`` is what the caller is told of an occurrence."""
+    shown = series_view(preview.series)
+    occurrences: list[PlannedOccurrenceView] = [
+        {
+            "date": each.occurrence.day.isoformat(),
+            "start_date": wire_date(each.occurrence.interval.start),
+            "end_date": wire_date(each.occurrence.interval.end),
+            "granted": each.reason is None,
+            "reason": reason(each),
+        }
+        for each in preview.occurrences
+    ]
+    return {
+        "series": {
+            "name": shown["name"],
+            "user_id": shown["user_id"],
+            "project_id": shown["project_id"],
+            "recurrence": shown["recurrence"],
+            "on_conflict": shown["on_conflict"],
+            "granted": preview.is_granted,
+            "occurrences": occurrences,
+        }
+    }
 
 
 def _occurrence(occurrence: SeriesOccurrence, lease: Lease | None) -> OccurrenceView:

@@ -12,7 +12,7 @@ A window from day 40 on skips that block, with its 64 rows, after one comparison
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -50,6 +50,8 @@ class Occupancy:
     by_class: Mapping[str, Ints]
     """The amounts of each resource class, all slots together."""
     allocations: Sequence[Allocation | None]
+    of: Occupancy | None = None
+    """What this is a part of: its pages are as they are while that one lives."""
 
     def overlapping(self, start: int, end: int, ignore: Collection[str] = ()) -> Ints:
         """Return the rows that overlap ``[start, end)``, without those whose lease or reservation is in
@@ -62,6 +64,16 @@ class Occupancy:
         for ignored in ignore:
             rows = self._without(rows, ignored)
         return rows
+
+    def without(self, reservations: Collection[str]) -> Occupancy:
+        """Return the same without the allocations of these reservations."""
+        rows = np.flatnonzero(np.isin(self.reservation, [hash(each) for each in reservations]))
+        end = self.end.copy()
+        for row in rows.tolist():
+            allocation = self.allocations[row]
+            if allocation is not None and allocation.reservation_id in reservations:
+                end[row] = -NEVER
+        return replace(self, end=end, of=self)
 
     def _without(self, rows: Ints, ignored: str) -> Ints:
         number = hash(ignored)

@@ -39,6 +39,11 @@ class CalendarSnapshot:
         """Return the same resources without any allocation."""
         return CalendarSnapshot(self._ids, self._generations, self.columns, Blocks().snapshot())
 
+    def without(self, reservations: Collection[str]) -> CalendarSnapshot:
+        """Return the same resources without the allocations of these reservations."""
+        occupancy = self.occupancy.without(reservations)
+        return CalendarSnapshot(self._ids, self._generations, self.columns, occupancy)
+
     def generation_of(self, resource_id: str) -> int | None:
         """Return the generation on which a plan stands; None for an unknown resource."""
         index = self._ids.index_of(resource_id)

@@ -21,8 +21,8 @@ from blazar.domain.planning.budget import Budget, CutShort
 from blazar.domain.planning.candidate import candidate_for
 from blazar.domain.planning.demand import PlanRequest
 from blazar.domain.planning.first_fit import find_first_fit
-from blazar.domain.planning.plan import Cause, Plan, Shortage
-from blazar.domain.planning.planner import Allowance, fits, plan, plan_if_it_fits
+from blazar.domain.planning.plan import Cause, PlanOutline, Shortage
+from blazar.domain.planning.planner import Allowance, outline, outline_if_it_fits
 from blazar.domain.resource import Pool
 from blazar.domain.time import MINUTE, Interval
 
@@ -44,11 +44,11 @@ class Objection:
     is_exact: bool = True
 
 
-Rules = Callable[[Plan], Objection | None]
+Rules = Callable[[PlanOutline], Objection | None]
 """What has to be said against a plan; None where that is nothing."""
 
 
-def no_rules(plan: Plan) -> None:
+def no_rules(plan: PlanOutline) -> None:
     """Allow every plan."""
 
 
@@ -73,19 +73,21 @@ class AvailabilitySearch:
         """Count steps of rules, whose work grows with what a project has."""
         self._budget.spend(steps)
 
-    def plan(self, requests: Requests) -> Plan | Shortage:
+    def plan(self, requests: Requests) -> PlanOutline | Shortage:
         """Plan the demands of each pool: all or nothing."""
         plans = []
         for pool, request in requests.items():
-            outcome = plan(self._snapshot(pool), request, self._allowance)
+            outcome = outline(self._snapshot(pool), request, self._allowance)
             self._budget.spend(0)  # the planner tells a shortage where it is spent
             if isinstance(outcome, Shortage):
                 self.is_exact = self.is_exact and not outcome.cut_short
                 return outcome
             plans.append(outcome)
-        return Plan.joined(plans)
+        return PlanOutline.joined(plans)
 
-    def earliest(self, requests: Requests, latest: datetime | None, rules: Rules = no_rules) -> Plan | None:
+    def earliest(
+        self, requests: Requests, latest: datetime | None, rules: Rules = no_rules
+    ) -> PlanOutline | None:
         """Return the plan with the earliest start from that of the requests to ``latest``, which the rules
         allow; None where there is none."""
         moved = requests
@@ -105,7 +107,7 @@ class AvailabilitySearch:
         self.is_exact = False
         return None
 
-    def longest(self, requests: Requests, shortest: timedelta, rules: Rules = no_rules) -> Plan | None:
+    def longest(self, requests: Requests, shortest: timedelta, rules: Rules = no_rules) -> PlanOutline | None:
         """Return the plan with the requests' start and the longest duration, in whole minutes, that is
         shorter than theirs and not shorter than ``shortest``; None where even that does not fit.
 
@@ -115,7 +117,7 @@ class AvailabilitySearch:
         fewest, most = shortest // MINUTE, interval.duration // MINUTE
         if fewest >= most or not self._fits(requests, fewest):
             return None
-        # Rules look at a plan, which takes long to write down where it has thousands of resources.
+        # Rules may read all that a plan has, which takes long where that are thousands of resources.
         longest = _last(fewest, most, lambda minutes: self._fits(requests, minutes))
         best = self._for(requests, longest, rules)
         if best is not None or longest == fewest:
@@ -128,7 +130,7 @@ class AvailabilitySearch:
             best, fewest, most = (best, fewest, middle) if found is None else (found, middle, most)
         return best
 
-    def fitting(self, requests: Requests, rules: Rules = no_rules) -> Plan | None:
+    def fitting(self, requests: Requests, rules: Rules = no_rules) -> PlanOutline | None:
         """Return the plan in the interval of the requests, which the rules allow; None where there is
         none."""
         found, _ = self._fitting(requests)
@@ -153,13 +155,13 @@ class AvailabilitySearch:
         self._budget.spend(1 + len(indexes) // 10)
         return [text for text, _ in Counter(snapshot.columns.texts(name, indexes)).most_common()]
 
-    def _for(self, requests: Requests, minutes: int, rules: Rules) -> Plan | None:
+    def _for(self, requests: Requests, minutes: int, rules: Rules) -> PlanOutline | None:
         return self.fitting({pool: lasting(request, minutes) for pool, request in requests.items()}, rules)
 
     def _fits(self, requests: Requests, minutes: int) -> bool:
         try:
             return all(
-                fits(self._snapshot(pool), lasting(request, minutes), self._budget)
+                outline_if_it_fits(self._snapshot(pool), lasting(request, minutes), self._budget) is not None
                 for pool, request in requests.items()
             )
         except CutShort:
@@ -167,19 +169,19 @@ class AvailabilitySearch:
             self.is_exact = False
             return False
 
-    def _fitting(self, requests: Requests) -> tuple[Plan | None, Pool]:
+    def _fitting(self, requests: Requests) -> tuple[PlanOutline | None, Pool]:
         """Return the plan, and the last pool; None, and the pool that is short, where there is none."""
         plans = []
         for pool, request in requests.items():
             try:
-                found = plan_if_it_fits(self._snapshot(pool), request, self._budget)
+                found = outline_if_it_fits(self._snapshot(pool), request, self._budget)
             except CutShort:
                 self._budget.spend(0)
                 found, self.is_exact = None, False
             if found is None:
                 return None, pool
             plans.append(found)
-        return Plan.joined(plans), pool
+        return PlanOutline.joined(plans), pool
 
     def _later(self, pool: Pool, request: PlanRequest, latest: datetime | None) -> datetime | None:
         snapshot = self._snapshot(pool)

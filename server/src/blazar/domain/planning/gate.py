@@ -173,6 +173,8 @@ class Gate:
     @lazy
     def _untaken(self) -> FreeCounts:
         """Return of how many resources others have no more than parts."""
+        if self._ahead.whole.all():
+            return self._free
         return self._counts(self._classes, self._ahead.whole)
 
     def _counts(self, classes: Ints, among: Mask) -> FreeCounts:

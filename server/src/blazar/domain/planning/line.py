@@ -25,7 +25,7 @@ from blazar.domain.planning.availability import (
     no_rules,
 )
 from blazar.domain.planning.demand import Demand
-from blazar.domain.planning.plan import Plan
+from blazar.domain.planning.plan import PlanOutline
 from blazar.domain.resource import Pool
 from blazar.domain.time import Interval
 
@@ -50,14 +50,14 @@ class Wish:
 
 def promotion(
     search: AvailabilitySearch, wish: Wish, ahead: Sequence[Wish], rules: Rules = no_rules
-) -> tuple[Plan | None, bool]:
+) -> tuple[PlanOutline | None, bool]:
     """Return the plan of the next lease in line, where those ``ahead`` do not fit; None where it has to wait.
 
     Tell as well whether others have to leave it what suits it: not where the rules forbid it, as quotas do,
     and not where it would not fit if nothing else were there. Raises CutShort where the budget is spent."""
     objected = False
 
-    def allowed(plan: Plan) -> Objection | None:
+    def allowed(plan: PlanOutline) -> Objection | None:
         nonlocal objected
         objection = rules(plan)
         objected = objected or objection is not None
@@ -72,7 +72,7 @@ def could_fit(search: AvailabilitySearch, wish: Wish) -> bool:
     return search.emptied().fitting(wish.requests) is not None
 
 
-def _found(search: AvailabilitySearch, wish: Wish, ahead: Sequence[Wish], rules: Rules) -> Plan | None:
+def _found(search: AvailabilitySearch, wish: Wish, ahead: Sequence[Wish], rules: Rules) -> PlanOutline | None:
     duration, start = wish.interval.duration, wish.interval.start
     if not ahead:
         return _between(search, wish.requests, start, wish.latest, rules)
@@ -92,7 +92,7 @@ def _found(search: AvailabilitySearch, wish: Wish, ahead: Sequence[Wish], rules:
 
 def _between(
     search: AvailabilitySearch, requests: Requests, start: datetime, latest: datetime, rules: Rules
-) -> Plan | None:
+) -> PlanOutline | None:
     moved = {pool: replace(each, interval=_at(each.interval, start)) for pool, each in requests.items()}
     return search.fitting(moved, rules) if latest <= start else search.earliest(moved, latest, rules)
 

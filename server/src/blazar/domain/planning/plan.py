@@ -5,11 +5,12 @@ unchanged, and inserts, changes and deletes the allocations that the plan names.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from blazar.domain.lazy import lazy
 from blazar.domain.planning.demand import Grouping
 from blazar.domain.resource import WHOLE, Allocation, Usage
 from blazar.domain.time import Interval
@@ -63,6 +64,14 @@ class Plan:
         """Return the ids of the resources that serve the reservation in this plan."""
         return tuple(a.resource_id for a in self.assignments if a.reservation_id == reservation_id)
 
+    @property
+    def outline(self) -> PlanOutline:
+        """Return the outline of what is written down already."""
+        units: dict[str, int] = {}
+        for each in self.assignments:
+            units[each.reservation_id] = units.get(each.reservation_id, 0) + each.slots
+        return PlanOutline(self.interval, units, lambda: self)
+
     @staticmethod
     def joined(plans: Sequence[Plan]) -> Plan:
         """Return one plan made of the plans of several pools. Raises ValueError without any plan."""
@@ -79,6 +88,37 @@ class Plan:
             {i: generation for plan in plans for i, generation in plan.generations.items()},
             {i: generation for plan in plans for i, generation in plan.relied_on.items()},
         )
+
+
+class PlanOutline:
+    """A plan of which the interval is known and how many units each reservation gets.
+
+    The rest is written down when ``plan`` is first read: with thousands of resources that takes longer than
+    to find them, and a search looks at many plans."""
+
+    def __init__(self, interval: Interval, units: Mapping[str, int], write: Callable[[], Plan]) -> None:
+        self.interval = interval
+        self._units = units
+        self._write = write
+
+    def units(self, reservation_id: str) -> int:
+        """Return how many units the reservation has in this plan."""
+        return self._units.get(reservation_id, 0)
+
+    @lazy
+    def plan(self) -> Plan:
+        """The plan with all that it has."""
+        return self._write()
+
+    @staticmethod
+    def joined(outlines: Sequence[PlanOutline]) -> PlanOutline:
+        """Return one outline made of those of several pools. Raises ValueError without any."""
+        if not outlines:
+            raise ValueError("no plans to join")
+        if len(outlines) == 1:
+            return outlines[0]
+        units = {id_: n for each in outlines for id_, n in each._units.items()}
+        return PlanOutline(outlines[0].interval, units, lambda: Plan.joined([each.plan for each in outlines]))
 
 
 class Cause(StrEnum):

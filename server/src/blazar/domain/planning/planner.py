@@ -33,7 +33,7 @@ from blazar.domain.planning.budget import DECISION, FIRST_FIT, Budget, CutShort,
 from blazar.domain.planning.candidate import Candidate, Choice, candidate_for
 from blazar.domain.planning.demand import Demand, Grouping, Order, PlanRequest
 from blazar.domain.planning.first_fit import first_fit
-from blazar.domain.planning.plan import Assignment, Cause, Kept, PartMatch, Plan, Shortage
+from blazar.domain.planning.plan import Assignment, Cause, Kept, PartMatch, Plan, PlanOutline, Shortage
 from blazar.domain.requirement.language import ANYTHING
 from blazar.domain.resource import BUFFER_ID, WHOLE, Allocation
 from blazar.domain.time import Interval
@@ -74,8 +74,14 @@ class Allowance:
 
 def plan(calendar: CalendarSnapshot, request: PlanRequest, allowance: Allowance) -> Plan | Shortage:
     """Plan ``request``; a shortage gets its first possible start from ``with_first_fit``."""
+    outcome = outline(calendar, request, allowance)
+    return outcome.plan if isinstance(outcome, PlanOutline) else outcome
+
+
+def outline(calendar: CalendarSnapshot, request: PlanRequest, allowance: Allowance) -> PlanOutline | Shortage:
+    """Plan ``request``, without writing the plan down."""
     if not request.demands:
-        return Plan(request.interval)
+        return _outline(calendar, request.interval, (), ())
     window = calendar.window(request.interval, request.cleaning, request.replaced, held_by(calendar, request))
     try:
         candidates = _candidates(calendar, request, allowance.decision)
@@ -88,7 +94,7 @@ def plan(calendar: CalendarSnapshot, request: PlanRequest, allowance: Allowance)
     except CutShort:
         choices, cut_short = None, True
     if choices is not None:
-        return _plan(calendar, request.interval, candidates, choices)
+        return _outline(calendar, request.interval, candidates, choices)
     try:
         return _shortage(calendar, attempt, allowance.explanation, cut_short)
     except CutShort:
@@ -98,25 +104,20 @@ def plan(calendar: CalendarSnapshot, request: PlanRequest, allowance: Allowance)
 def plan_if_it_fits(calendar: CalendarSnapshot, request: PlanRequest, budget: Budget) -> Plan | None:
     """Return the plan of ``request``; None where it does not fit, without finding out why. Raises CutShort
     where the budget, or the effort of the exact search, is spent before that is known."""
+    found = outline_if_it_fits(calendar, request, budget)
+    return None if found is None else found.plan
+
+
+def outline_if_it_fits(
+    calendar: CalendarSnapshot, request: PlanRequest, budget: Budget
+) -> PlanOutline | None:
+    """Do as ``plan_if_it_fits`` does, without writing the plan down."""
     if not request.demands:
-        return Plan(request.interval)
+        return _outline(calendar, request.interval, (), ())
     candidates = _candidates(calendar, request, budget)
-    choices = _choices(calendar, request, candidates, budget)
-    return None if choices is None else _plan(calendar, request.interval, candidates, choices)
-
-
-def fits(calendar: CalendarSnapshot, request: PlanRequest, budget: Budget) -> bool:
-    """Return whether there is a plan, which need not be written down: of thousands of resources that takes
-    longer than to find it. Raises CutShort as ``plan_if_it_fits`` does."""
-    candidates = _candidates(calendar, request, budget)
-    return not request.demands or _choices(calendar, request, candidates, budget) is not None
-
-
-def _choices(
-    calendar: CalendarSnapshot, request: PlanRequest, candidates: Sequence[Candidate], budget: Budget
-) -> Sequence[Choice] | None:
     window = calendar.window(request.interval, request.cleaning, request.replaced, held_by(calendar, request))
-    return Attempt(calendar, request, candidates, window, budget).choices()
+    choices = Attempt(calendar, request, candidates, window, budget).choices()
+    return None if choices is None else _outline(calendar, request.interval, candidates, choices)
 
 
 def with_first_fit(
@@ -146,6 +147,30 @@ def held_by(calendar: CalendarSnapshot, request: PlanRequest) -> dict[int, Inter
 
 def _candidates(calendar: CalendarSnapshot, request: PlanRequest, budget: Budget) -> list[Candidate]:
     return [candidate_for(calendar, demand, budget) for demand in request.demands]
+
+
+def as_assigned(
+    calendar: CalendarSnapshot, request: PlanRequest, assigned: Sequence[Assignment], budget: Budget
+) -> Plan:
+    """Return the plan in which each demand gets what is assigned to it. Raises CutShort."""
+    choices: dict[str, Choice] = {}
+    for each in assigned:
+        index = calendar.index_of(each.resource_id)
+        assert index is not None  # noqa: S101 - it was assigned on this calendar
+        choices.setdefault(each.reservation_id, {})[index] = each.slots
+    candidates = _candidates(calendar, request, budget)
+    chosen = [choices.get(each.demand.reservation_id, {}) for each in candidates]
+    return _plan(calendar, request.interval, candidates, chosen)
+
+
+def _outline(
+    calendar: CalendarSnapshot, interval: Interval, candidates: Sequence[Candidate], choices: Sequence[Choice]
+) -> PlanOutline:
+    units = {
+        each.demand.reservation_id: sum(choice.values())
+        for each, choice in zip(candidates, choices, strict=True)
+    }
+    return PlanOutline(interval, units, lambda: _plan(calendar, interval, candidates, choices))
 
 
 def _plan(

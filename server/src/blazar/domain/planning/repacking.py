@@ -16,6 +16,8 @@ Example: hosts 1 and 2 have no GPU, host 3 has one. A, which needs none, is on h
 host 1 from 9 to 11, C on host 2 from 11 to 13. D needs a GPU from 10 to 13. D comes first and gets host 3. A,
 B and C fit on hosts 1 and 2 in sum. By their starts B gets host 1, A host 2, and C host 1.
 
+What a request asks for by name, as an active lease does for its hosts, counts as staying there.
+
 The cost is a pass over the pool for each different requirement, one over the classes for each demand and
 order, and one over the class for each demand and class. It plans no amounts of shared resources.
 
@@ -65,9 +67,11 @@ _Share = tuple[_Piece, Ints]
 def repacked(movables: Movables, budget: Budget) -> Rearrangement | None:
     """Return the plan of the request, with the minimum of each of its demands, and the moves that make room
     for it; None where none was found. Raises CutShort."""
-    if any(not each.is_whole or each.needed for each in movables.candidates[: movables.new]):
+    if any(not each.is_whole for each in movables.candidates[: movables.new]):
         return None
     packing = _Packing(movables, budget)
+    if not packing.has_named():
+        return None
     for order in _ORDERS:
         pieces = sorted(packing.pieces, key=order)
         for attempt in range(_ATTEMPTS):
@@ -96,11 +100,20 @@ class _Packing:
         self._calendar = movables.calendar
         self._request = movables.request
         self._new = movables.new
+        self._width = movables.width
         self._budget = budget
         self.pieces = [*_new_pieces(movables), *_movable_pieces(movables)]
         self._divide()
         moving = [row for piece in self.pieces for row in piece.rows.values()]
-        self._fixed = _staying(movables, {row.id for row in moving})
+        self._named = [
+            (number, index)
+            for number, candidate in enumerate(movables.candidates[: movables.new])
+            for index in candidate.needed
+        ]
+        """The resources that new demands ask for by name, each with the number of the demand."""
+        self._masks = [candidate.matching for candidate in movables.candidates[: movables.new]]
+        self._staying = _staying(movables, {row.id for row in moving})
+        self._fixed = self._with_named()
         self._times = np.unique(
             np.concatenate((np.array([piece.start for piece in self.pieces], np.int64), self._fixed.begins))
         )
@@ -108,6 +121,31 @@ class _Packing:
         self._free = self._free_by_class()
         held = [(index, each.start, each.end) for each in self.pieces for index in each.rows]
         self._held, self._held_from, self._held_until = np.array(held, np.int64).reshape(-1, 3).T
+
+    def _bounds(self) -> tuple[int, int]:
+        return epoch(self._request.interval.start), epoch(self._request.interval.end)
+
+    def _with_named(self) -> InUse:
+        """Return when resources are in use by what does not move, and by what is asked for by name."""
+        indexes: Ints = np.array([index for _, index in self._named], np.int64)
+        start, end = self._bounds()
+        return InUse(
+            np.concatenate((self._staying.indexes, indexes)),
+            np.concatenate((self._staying.begins, np.full(len(indexes), start, np.int64))),
+            np.concatenate((self._staying.ends, np.full(len(indexes), end + self._width, np.int64))),
+        )
+
+    def has_named(self) -> bool:
+        """Return whether all that is asked for by name can be had, beside what does not move."""
+        start, end = self._bounds()
+        busy = set(self._staying.during(start, end + self._width).tolist())
+        indexes = [index for _, index in self._named]
+        return len(set(indexes)) == len(indexes) and all(
+            index not in busy
+            and self._masks[number][index]
+            and bool(self._calendar.columns.reservable[index])
+            for number, index in self._named
+        )
 
     def _divide(self) -> None:
         """Divide the resources into classes. A class has those that suit the same pieces: by a sum of random
@@ -220,6 +258,10 @@ class _Packing:
         rank = self._calendar.rank
         assigned: list[Assignment] = []
         moves: list[PlannedMove] = []
+        for number, index in self._named:
+            assigned.append(
+                Assignment(self._request.demands[number].reservation_id, self._calendar.id_at(index))
+            )
         for number, piece in enumerate(self.pieces):
             indexes = sorted(found[number], key=lambda index: int(rank[index]))
             if piece.demand < self._new:
@@ -243,6 +285,9 @@ def _new_pieces(movables: Movables) -> Iterator[_Piece]:
     for number, candidate in enumerate(movables.candidates[: movables.new]):
         together = candidate.demand.grouping is Grouping.TOGETHER
         count = min(candidate.least, 1) if together else candidate.least
+        count -= len(candidate.needed)
+        if count <= 0:
+            continue
         mask = candidate.matching & reservable
         yield _Piece(number, count, start, end, mask, int(mask.sum()))
 
@@ -275,8 +320,7 @@ def _movable_pieces(movables: Movables) -> Iterator[_Piece]:
 def _staying(movables: Movables, moving: Collection[str]) -> InUse:
     """Return when resources are in use by what does not move."""
     rows = movables.rows
-    stays = [
-        not is_movable or movables.allocation(row).id not in moving
-        for row, is_movable in zip(rows.tolist(), movables.is_movable[rows].tolist(), strict=True)
-    ]
-    return in_use(movables.calendar.occupancy, rows[np.array(stays, bool)], movables.width)
+    stays: Mask = ~movables.is_movable[rows]
+    for at in np.flatnonzero(~stays).tolist():
+        stays[at] = movables.allocation(int(rows[at])).id not in moving
+    return in_use(movables.calendar.occupancy, rows[stays], movables.width)

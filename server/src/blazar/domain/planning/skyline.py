@@ -11,17 +11,25 @@ Example: two hosts of 8 VCPUs; 6 of host 1 are taken from 9:00 to 10:00. A unit 
 at 4 and is 2 between 9:00 and 10:00. The 10 free VCPUs would say 2 as well; but with 5 taken of each host,
 6 are free, and no unit fits anywhere.
 
-A request for a minute also needs the cleaning time before and after it. So what counts in a minute is the
-largest load that the resource has within this distance. It is found by a table of the largest of 1, 2, 4, 8,
-... loads that follow each other, from which the largest of any number of them is read in two looks.
+A request for a minute also needs the cleaning time before and after it. So what counts in a minute are the
+fewest units that fit on the resource within this distance. That only moves the changes: what is taken is
+taken by the cleaning time earlier, and what is given back is given back by so much later. A gap, where more
+units fit for no longer than both times together, is closed before.
+
+Example: with a cleaning time of 30 minutes, host 1 has no room from 8:30 to 10:30. If 6 of its VCPUs are
+taken again at 10:50, the 50 minutes between are a gap: its 2 units would be given back at 10:30 and be taken
+at 10:20.
 
 The cost is one sort of two changes for each allocation of the interval, and for each question some passes
-over them."""
+over them. It sorts by the *tick*, the number of a minute among those in which anything changes: the fewer
+bits a key has, the faster is its sort."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +45,7 @@ from blazar.domain.requirement.language import Mask
 from blazar.domain.resource import BUFFER_ID
 from blazar.domain.time import MINUTE, Interval, epoch
 
-Places = npt.NDArray[np.int32]
+Numbers = npt.NDArray[np.int32]
 _SORT = 3
 """Steps of a sort of a thousand changes."""
 
@@ -77,21 +85,24 @@ class Skyline:
         """The minutes of the interval and of the cleaning time around it."""
         first = epoch(interval.start) // 60 - self._margin
         rows = occupancy.overlapping(first * 60, (first + self._length) * 60)
-        rows = rows[matching[occupancy.index[rows]]]
+        index = occupancy.index[rows]
         budget.spend(of_array(len(occupancy.page)) + of_array(len(rows)))
+        if not (matches := matching[index]).all():
+            rows, index = rows[matches], index[matches]
         self._rows = rows
-        self._index = occupancy.index[rows]
+        self._index: Ints = index.astype(np.int64)
         self._whole: Mask = occupancy.whole[rows]
         begin, end = occupancy.start[rows], occupancy.end[rows]
-        self._buffered: Mask = occupancy.lease[rows] == hash(BUFFER_ID)
-        self._in_use: Mask = (begin <= epoch(now)) & ~self._buffered
+        self._buffered: Mask = (occupancy.lease == hash(BUFFER_ID))[rows]
+        self._begun = np.flatnonzero((begin <= epoch(now)) & ~self._buffered)
         end += 59
         for moments in (begin, end):
             moments //= 60
             moments -= first
             np.clip(moments, 0, self._length, out=moments)
-        self._begin, self._end = begin, end
-        self._places, moments = self._moments()
+        ticks, self._ticks = _numbered(self._length, (begin, end, np.array([self._margin])))
+        self._begin, self._end = ticks[begin], ticks[end]
+        moments, (self._earlier, self._places, self._later) = self._moments()
         self.axis = TimeAxis(interval.start, self._minutes, moments - self._margin)
 
     def total(self, resource_class: str | None) -> int:
@@ -112,125 +123,163 @@ class Skyline:
         as a whole. Without a class, return how many resources have an allocation. ``in_use`` counts what has
         begun."""
         self._spend()
+        rows = self._begun if in_use else self._reserved
         if resource_class is None:
-            counted = self._in_use if in_use else ~self._buffered
-            units = np.minimum(self._loads.after_each(counted.astype(np.int64)), 1)
-            return self._summed(self._loads, units, np.zeros(self._columns.size, np.int64))
-        chosen = np.flatnonzero(self._in_use if in_use else ~self._buffered)
-        capacity = self._columns.capacity(resource_class)[self._index[chosen]]
-        amounts = np.where(self._whole[chosen], capacity, self._amounts(resource_class)[chosen])
-        changes = np.zeros(len(self.axis.moments) + 1, np.int64)
-        np.add.at(changes, self._places[self._begin[chosen]], amounts)
-        np.subtract.at(changes, self._places[self._end[chosen]], amounts)
+            loads = self._loads_of(rows)
+            units = np.minimum(loads.count(), 1)
+            nothing = np.zeros(self._columns.size, np.int64)
+            return self._summed(loads.place, loads.differences(units, nothing))
+        amounts = self._amounts(resource_class)[rows]
+        whole = np.flatnonzero(self._whole[rows])
+        amounts[whole] = self._columns.capacity(resource_class)[self._index[rows][whole]]
+        changes = self._no_changes()
+        np.add.at(changes, self._places[self._begin[rows]], amounts)
+        np.subtract.at(changes, self._places[self._end[rows]], amounts)
         return np.cumsum(changes)[:-1]
 
     def fit(self, candidate: Candidate) -> Fit:
-        """Return how many units fit of a candidate that takes something. Those that it has already, and its
-        grouping, are not looked at."""
+        """Return how many units fit of a candidate: MANY_UNITS on each resource where it takes nothing. Those
+        that it has already, and its grouping, are not looked at."""
         self._spend()
         eligible = candidate.matching & self._columns.reservable & self._matching
         alone = np.where(eligible, 1 if candidate.is_whole else MANY_UNITS, 0)
         for name, n in candidate.amounts:
             np.minimum(alone, self._columns.capacity(name) // n, out=alone)
-        loads = self._widened
-        units = alone[loads.index]
+        loads = self._loads
         if candidate.is_whole:
-            units[loads.after_each(np.ones(len(self._rows), np.int64)) > 0] = 0
-        for name, n in candidate.amounts:
-            self._spend()
-            taken = self._amounts(name)
-            taken[self._whole] = MOST
-            left = self._columns.capacity(name)[loads.index]
-            left -= loads.after_each(taken)
-            np.maximum(left, 0, out=left)
-            if n > 1:
-                left //= n
-            np.minimum(units, left, out=units)
-        return Fit(self._summed(loads, units, alone), int(loads.least(units, alone).sum()))
+            units = (loads.count() == 0).astype(np.int64)
+        elif candidate.amounts:
+            units = reduce(np.minimum, (self._units(*each) for each in candidate.amounts))
+        else:
+            units = alone[loads.index]
+        if (eligible != self._matching).any():
+            units[~eligible[loads.index]] = 0
+        throughout = int(loads.least(units, alone).sum())
+        differences = loads.differences(units, alone)
+        if self._margin:
+            places, differences = self._with_cleaning(differences)
+        else:
+            places = loads.place
+        return Fit(self._summed(places, differences, int(alone.sum())), throughout)
+
+    def _units(self, resource_class: str, n: int) -> Ints:
+        """Return how many times so much of the class is left after each change."""
+        self._spend()
+        taken = self._amounts(resource_class)
+        taken[self._whole] = MOST
+        units = self._columns.capacity(resource_class)[self._loads.index]
+        units -= self._loads.after_each(taken)
+        np.maximum(units, 0, out=units)
+        if n > 1:
+            units //= n
+        return units
+
+    def _with_cleaning(self, differences: Ints) -> tuple[Numbers, Ints]:
+        """Return the places of the changes, moved by the cleaning time, and the changes."""
+        self._spend()
+        loads, longest = self._loads, 2 * self._margin
+        # Changes of different resources are further apart than a gap is long.
+        times = loads.index * (self._length + longest + 1)
+        times += self._ticks[loads.tick]
+        changes, differences = without_gaps(times, differences, longest, self._budget)
+        tick = loads.tick[changes]
+        return np.where(differences > 0, self._later[tick], self._earlier[tick]), differences
 
     def _amounts(self, resource_class: str) -> Ints:
         return self._occupancy.amounts(resource_class, self._rows)
 
-    def _summed(self, loads: _Loads, units: Ints, alone: Ints) -> Ints:
-        """Return from each moment on the sum of all resources, which have these units after each change, and
-        the units of ``alone`` before the first."""
-        changes = np.zeros(len(self.axis.moments) + 1, np.int64)
-        np.add.at(changes, self._places[loads.minute], loads.differences(units, alone))
-        changes[0] += alone.sum()
+    def _summed(self, places: Numbers, differences: Ints, first: int = 0) -> Ints:
+        """Return the sum from each moment on, which is ``first`` before all differences."""
+        changes = self._no_changes()
+        changes[0] = first
+        np.add.at(changes, places, differences)
         return np.cumsum(changes)[:-1]
 
-    def _moments(self) -> tuple[Places, Ints]:
-        """Return for each minute the place of the last moment up to it, and the minutes of the moments.
+    def _no_changes(self) -> Ints:
+        """Return zeros: one for each moment, and one for what changes behind the last."""
+        return np.zeros(len(self.axis.moments) + 1, np.int64)
+
+    def _moments(self) -> tuple[Ints, Sequence[Numbers]]:
+        """Return the minutes of the moments, and by tick the place of the moment by the cleaning time before
+        it, at it, and by so much after it.
 
         What changes before the interval counts at its first moment; what changes after it, behind the
         last."""
-        is_moment = np.zeros(self._length + 1, bool)
-        is_moment[self._margin] = True
-        for minutes in (self._begin, self._end):
-            for distance in {0, -self._margin, self._margin}:
-                is_moment[np.clip(minutes + distance, self._margin, self._length)] = True
-        until = self._margin + self._minutes
-        is_moment[until:] = False
-        moments = np.flatnonzero(is_moment)
-        places: Places = np.cumsum(is_moment, dtype=np.int32)
-        places -= 1
-        np.maximum(places, 0, out=places)
-        places[until:] = len(moments)
-        return places, moments
+        start, until = self._margin, self._margin + self._minutes
+        if not self._margin:
+            count = int(np.searchsorted(self._ticks, until))
+            places = np.minimum(np.arange(len(self._ticks), dtype=np.int32), count)
+            return self._ticks[:count], [places] * 3
+        minutes = [np.clip(self._ticks + moved, start, until) for moved in (-self._margin, 0, self._margin)]
+        places, moments = _numbered(until, (*minutes, np.array([start, until])))
+        return moments[:-1], [places[each] for each in minutes]
 
     def _spend(self) -> None:
         self._budget.spend(of_array(2 * len(self._rows) + self._columns.size))
 
     @lazy
-    def _loads(self) -> _Loads:
-        self._budget.spend(of_array(2 * len(self._rows), _SORT))
-        return _Loads(self._index, self._begin, self._end, self._length)
+    def _reserved(self) -> Ints | slice:
+        """Return which of the allocations are not of the buffer."""
+        return np.flatnonzero(~self._buffered) if self._buffered.any() else slice(None)
 
     @lazy
-    def _widened(self) -> _Loads:
-        if not self._margin:
+    def _loads(self) -> _Loads:
+        self._budget.spend(of_array(2 * len(self._rows), _SORT))
+        return _Loads(self._index, self._begin, self._end, self._places)
+
+    def _loads_of(self, rows: Ints | slice) -> _Loads:
+        """Return the loads of some of the allocations."""
+        if isinstance(rows, slice):
             return self._loads
-        self._budget.spend(of_array(4 * len(self._rows), _SORT))
-        return _WidenedLoads(self._loads, self._margin, self._minutes)
+        self._budget.spend(of_array(2 * len(rows), _SORT))
+        return _Loads(self._index[rows], self._begin[rows], self._end[rows], self._places)
 
 
 class _Loads:
-    """The places of changes, each once, in the order of resources and then of time. Minutes count from zero;
-    at ``until`` there are only ends.
+    """The changes of loads, in the order of resources and then of ticks.
+
+    At a tick, ends come before begins: the loads between them are no larger than the one after all of them.
 
     Arrays are written to in place wherever that can be done: new memory costs as much as the work on it."""
 
-    def __init__(self, index: npt.NDArray[np.int32], begin: Ints, end: Ints, until: int) -> None:
-        self.bits = until.bit_length()
+    def __init__(self, index: Ints, begin: Numbers, end: Numbers, places: Numbers) -> None:
+        bits = int(end.max(initial=0)).bit_length()
         keys = np.empty(2 * len(index), np.int64)
-        keys.reshape(2, -1)[:] = index
-        keys <<= self.bits
-        keys[: len(index)] |= begin
-        keys[len(index) :] |= end
+        ends, begins = keys.reshape(2, -1)
+        np.left_shift(index, bits, out=ends)
+        np.bitwise_or(ends, begin, out=begins)
+        ends |= end
         self._order = sorted_order(keys)
-        keys = keys[self._order]
-        self._last = np.flatnonzero(_is_last(keys))
-        self._place(keys[self._last])
-
-    def _place(self, keys: Ints) -> None:
-        self.keys = keys
-        """One number for resource and minute, which sorts by both."""
-        self.index: Ints = keys >> self.bits
-        self.minute: Ints = keys & ((1 << self.bits) - 1)
+        self._unsorted = keys
+        self._after: Ints = keys[self._order]
+        self.index: Ints = self._after >> bits
+        self.tick: Ints = self._after & ((1 << bits) - 1)
+        self.place: Numbers = places[self.tick]
+        """Of the moment of each change."""
         self._first_of_each = np.flatnonzero(np.roll(_is_last(self.index), 1))
 
     def after_each(self, amounts: Ints) -> Ints:
-        """Return the load after each change, given the amounts that the allocations take."""
-        changes = np.concatenate((amounts, -amounts))[self._order]
-        np.cumsum(changes, out=changes)  # every begin has its end, so each resource begins at 0
-        loads: Ints = changes[self._last]
-        return loads
+        """Return the load after each change, given the amounts that the allocations take. The next call
+        writes to the same array."""
+        ends, begins = self._unsorted.reshape(2, -1)
+        np.negative(amounts, out=ends)
+        begins[:] = amounts
+        # To "raise" where a place is not there, numpy would take another copy.
+        np.take(self._unsorted, self._order, out=self._after, mode="clip")
+        # Every begin has its end, so each resource begins at 0.
+        return np.cumsum(self._after, out=self._after)
+
+    def count(self) -> Ints:
+        """Return how many allocations there are after each change."""
+        return self.after_each(np.ones(len(self._order) // 2, np.int64))
 
     def differences(self, units: Ints, alone: Ints) -> Ints:
-        """Return the units after each change less those before it, which are ``alone`` before the first."""
-        before = np.roll(units, 1)
-        before[self._first_of_each] = alone[self.index[self._first_of_each]]
-        return np.subtract(units, before, out=before)
+        """Return the units after each change less those before it, which are ``alone`` before the first. The
+        array is that of ``after_each``."""
+        differences, first = self._after, self._first_of_each
+        np.subtract(units[1:], units[:-1], out=differences[1:])
+        differences[first] = units[first] - alone[self.index[first]]
+        return differences
 
     def least(self, units: Ints, alone: Ints) -> Ints:
         """Return the fewest units that each resource has at any time."""
@@ -242,45 +291,38 @@ class _Loads:
         return least
 
 
-class _WidenedLoads(_Loads):
-    """The largest loads within a margin before and after each minute. They change where a load comes within
-    the margin, and where it leaves it.
+def without_gaps(times: Ints, differences: Ints, longest: int, budget: Budget) -> tuple[Ints, Ints]:
+    """Return which changes of a number are left, and how large they are, where its gaps are closed that last
+    no longer than ``longest``.
 
-    Loads come and leave in their own order. So both are merged in one pass, and the loads that have come and
-    not left, which count, are those between two running numbers: no search is needed."""
+    ``times`` are in order. A rise and a fall that follow each other so soon enclose a gap, which the smaller
+    of the two closes. That may leave a rise and a fall that follow each other now, and so on: as often, at
+    the most, as there are minutes in a gap."""
+    changes = np.flatnonzero(np.roll(_is_last(times), 1))
+    differences = np.add.reduceat(differences, changes)
+    while True:
+        left = np.flatnonzero(differences)
+        changes, differences = changes[left], differences[left]
+        budget.spend(of_array(len(changes), 3))
+        rises = np.flatnonzero((differences[:-1] > 0) & (differences[1:] < 0))
+        rises = rises[times[changes[rises + 1]] - times[changes[rises]] <= longest]
+        if not len(rises):
+            return changes, differences
+        height = np.minimum(differences[rises], -differences[rises + 1])
+        differences[rises] -= height
+        differences[rises + 1] += height
 
-    def __init__(self, loads: _Loads, margin: int, minutes: int) -> None:
-        self.bits = loads.bits
-        self._loads = loads
-        until = margin + minutes
-        keys = np.empty(2 * len(loads.minute), np.int64)
-        comes, leaves = keys.reshape(2, -1)
-        np.clip(loads.minute - margin, margin, until, out=comes)
-        np.minimum(loads.minute + margin, until, out=leaves)
-        keys.reshape(2, -1)[:] |= loads.index << self.bits
-        keys <<= 1
-        leaves |= 1  # the last bit tells which of the two it is
-        keys.sort(kind="stable")  # merges what is in order already
-        have_left = np.cumsum(keys & 1)
-        keys >>= 1
-        counts = np.flatnonzero(_is_last(keys) & (keys & ((1 << self.bits) - 1) < until))
-        have_left = have_left[counts]
-        self._place(keys[counts])
-        # The load that was there last before the margin still counts, if it is one of the same resource.
-        first_of_each = np.searchsorted(loads.keys, self.keys[self._first_of_each] >> self.bits << self.bits)
-        lengths = np.diff(np.append(self._first_of_each, len(self.keys)))
-        self._first: Ints = np.maximum(have_left - 1, np.repeat(first_of_each, lengths))
-        last = counts - have_left  # all others have come
-        width = last - self._first + 1
-        self._level: Ints = np.frexp(width.astype(np.float64))[1].astype(np.int64) - 1
-        self._second: Ints = last - (1 << self._level) + 1
 
-    def after_each(self, amounts: Ints) -> Ints:
-        table = [self._loads.after_each(amounts)]
-        for level in range(int(self._level.max(initial=0))):
-            table.append(_larger(table[-1], 1 << level))
-        largest = np.stack(table)
-        return np.maximum(largest[self._level, self._first], largest[self._level, self._second])
+def _numbered(last: int, several: Sequence[Ints]) -> tuple[Numbers, Ints]:
+    """Return by minute, up to the last one, its number among these minutes, which means nothing for any other
+    one; and the minutes in order, each once."""
+    is_among = np.zeros(last + 1, bool)
+    for minutes in several:
+        is_among[minutes] = True
+    found = np.flatnonzero(is_among)
+    numbers: Numbers = np.empty(last + 1, np.int32)
+    numbers[found] = np.arange(len(found))
+    return numbers, found
 
 
 def _is_last(values: Ints) -> Mask:
@@ -288,10 +330,3 @@ def _is_last(values: Ints) -> Mask:
     is_last = np.ones(len(values), bool)
     np.not_equal(values[:-1], values[1:], out=is_last[:-1])
     return is_last
-
-
-def _larger(loads: Ints, distance: int) -> Ints:
-    """Return the larger of each load and the one at this distance behind it."""
-    larger = loads.copy()
-    np.maximum(loads[:-distance], loads[distance:], out=larger[:-distance])
-    return larger

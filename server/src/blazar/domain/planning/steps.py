@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 import numpy as np
@@ -29,6 +29,21 @@ class TimeAxis:
     start: datetime
     minutes: int
     moments: Ints
+    _pieces: dict[int, tuple[Ints, Ints]] = field(default_factory=dict, init=False, repr=False)
+    """By length of a step: what ``pieces`` has found."""
+
+    def pieces(self, length: int) -> tuple[Ints, Ints]:
+        """Return the minutes at which steps of this length begin: the first, and all round ones; and for each
+        step the number of the moment that it begins with, or in, and of the one behind its last."""
+        if length not in self._pieces:
+            offset = -(epoch(self.start) // 60) % length or length
+            bounds = np.concatenate(([0], np.arange(offset, self.minutes, length)))
+            pieces = np.empty(2 * len(bounds), np.int64)
+            pieces[::2] = np.searchsorted(self.moments, bounds, "right") - 1
+            pieces[1:-1:2] = np.searchsorted(self.moments, bounds[1:])
+            pieces[-1] = len(self.moments)
+            self._pieces[length] = bounds, pieces
+        return self._pieces[length]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +102,8 @@ def length_for(several: Sequence[Curves], most: int, budget: Budget) -> int:
     longest where none is long enough. Raises CutShort."""
 
     def are_few(length: int) -> bool:
+        if sum(2 + curves.axis.minutes // length for curves in several) <= most:
+            return True  # even if something changes at each of them
         return count(several, length, budget) <= most
 
     if are_few(LENGTHS[0]):
@@ -99,26 +116,10 @@ def _changes(curves: Curves, length: int) -> tuple[Ints, Mapping[str, Ints]]:
     axis = curves.axis
     bounds, values = axis.moments, {name: curve.values for name, curve in curves.by_name.items()}
     if length > 1:
-        bounds = _bounds(axis, length)
-        pieces = _pieces(axis, bounds)
+        bounds, pieces = axis.pieces(length)
         values = {name: curve.within(pieces) for name, curve in curves.by_name.items()}
     changed = np.zeros(len(bounds), bool)
     changed[0] = True
     for column in values.values():
         changed[1:] |= column[1:] != column[:-1]
     return bounds[changed], {name: column[changed] for name, column in values.items()}
-
-
-def _bounds(axis: TimeAxis, length: int) -> Ints:
-    """Return the minutes at which steps begin: the first, and all round ones."""
-    offset = -(epoch(axis.start) // 60) % length or length
-    return np.concatenate(([0], np.arange(offset, axis.minutes, length)))
-
-
-def _pieces(axis: TimeAxis, bounds: Ints) -> Ints:
-    """Return for each step the moment that it begins with, or in, and the one behind its last."""
-    pieces = np.empty(2 * len(bounds), np.int64)
-    pieces[::2] = np.searchsorted(axis.moments, bounds, "right") - 1
-    pieces[1:-1:2] = np.searchsorted(axis.moments, bounds[1:])
-    pieces[-1] = len(axis.moments)
-    return pieces

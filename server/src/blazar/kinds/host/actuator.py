@@ -22,6 +22,9 @@ from blazar.kinds.aggregates import (
 )
 from blazar.kinds.deletions import Deletions
 from blazar.kinds.for_each import Failure, Results, for_each, unfinished
+from blazar.kinds.host.schema import Match, match_of
+from blazar.kinds.preemptibles import Preemptibles
+from blazar.kinds.shelving import REFUSED, Shelving
 from blazar.service.ports import Aggregate, Cloud, Compute, Server
 from blazar.service.ports.kind import Work
 
@@ -33,8 +36,15 @@ class HostKindSettings:
     freepool: str = "freepool"
     availability_zone_prefix: str = "blazar_"
     owner_key: str = "blazar:owner"
+    backfill: bool = False
+    """Whether servers with a known end run on hosts of the freepool."""
+    preemptibles_make_way: bool = False
+    """Whether preemptible servers leave as their flavors say: otherwise all are deleted."""
 
 
+MATCH_KEY = "blazar:match"
+"""The key of an aggregate's metadata that tells the filter which servers its hosts take. One that has no such
+key takes those with the hint."""
 CLOSED = "closed"
 """The owner of an aggregate whose hosts no project may use; no project has this id."""
 
@@ -56,6 +66,8 @@ class HostActuator:
         self._settings = settings
         self._freepool = Freepool(settings.freepool)
         self._deletions = Deletions()
+        self._bounded = Shelving(REFUSED)
+        self._preemptibles = Preemptibles(settings.preemptibles_make_way)
 
     def activate(self, work: Work, cloud: Cloud) -> Outcome:
         """Move the allocated hosts into the reservation's aggregate, and others that are in it back.
@@ -102,8 +114,13 @@ class HostActuator:
         use it for others by now. Of its servers only those of the lease's project are deleted. It goes back
         to the freepool unless others have servers on it.
 
-        While Nova is at the deletion of every server that is left, one look at each host is all."""
+        While Nova is at the deletion of every server that is left, one look at each host is all.
+
+        Before the first look, no ordinary servers are let in any more: what the project boots all the time
+        would take the place of what is deleted."""
         compute, run_steps = cloud.compute, work.run_steps
+        if match_of(work.reservation) is Match.OPEN:
+            self._require_hints(work, compute)
         hosts = [host for host, allocation in self._hosts(work).items() if allocation.bound]
         looks = for_each(hosts, compute.servers_on, run_steps)
         servers = [server for found in looks.done.values() for server in found]
@@ -144,12 +161,20 @@ class HostActuator:
         """Return the servers on each of the reservation's hosts."""
         return for_each(self._hosts(work), cloud.compute.servers_on, work.run_steps).require()
 
+    def _require_hints(self, work: Work, compute: Compute) -> None:
+        """Let no more servers without the hint onto the reservation's hosts."""
+        aggregate, closed = existing_aggregate(work.reservation, compute), {MATCH_KEY: Match.EXPLICIT.value}
+        if aggregate is not None and aggregate.metadata.get(MATCH_KEY) != Match.EXPLICIT:
+            compute.create_aggregate(aggregate.name, aggregate.availability_zone, closed)
+
     def _owner(self, project_id: str) -> Mapping[str, str]:
         return {self._settings.owner_key: project_id}
 
     def _aggregate(self, work: Work, compute: Compute) -> Aggregate:
-        name, metadata = work.reservation.id, self._owner(work.lease.project_id)
-        known = known_aggregate(work.reservation, compute)
+        name, metadata = work.reservation.id, {**self._owner(work.lease.project_id)}
+        known, match = known_aggregate(work.reservation, compute), match_of(work.reservation)
+        if match is not Match.EXPLICIT or (known is not None and MATCH_KEY in known.metadata):
+            metadata[MATCH_KEY] = match.value
         if known is not None and metadata.items() <= known.metadata.items():
             return known
         return compute.create_aggregate(name, self._settings.availability_zone_prefix + name, metadata)
@@ -166,10 +191,25 @@ class HostActuator:
         """Return why the host cannot be taken yet; None where it is empty. Its servers are deleted where it
         is in the freepool; elsewhere an operator has put it to use, and has to decide."""
         if host in freepool.hosts:
-            return None if self._emptied(compute, host) else _deleting(host)
+            return self._making_way(compute, host)
         if compute.servers_on(host):
             return f"host {host} is not in the aggregate {freepool.name} and has servers"
         return None
+
+    def _making_way(self, compute: Compute, host: str) -> str | None:
+        """Have the servers on a host of the freepool leave; None where there is none. Those with a known end
+        are shelved, and preemptible ones whose flavor says so; others are deleted."""
+        servers = compute.servers_on(host)
+        if not servers:
+            return None
+        bounded = compute.bounded_servers_on(host) if self._settings.backfill else ()
+        leaving = [
+            *self._bounded.make_way(bounded, host, compute),
+            *self._preemptibles.shelved_on(host, compute),
+        ]
+        shelved = {each.id for each in leaving}
+        self._deletions.ask([each for each in servers if each.id not in shelved], compute)
+        return f"servers on host {host} are being shelved" if shelved else _deleting(host)
 
     def _emptied(self, compute: Compute, host: str) -> bool:
         """Ask for the deletion of every server on the host; true where there is none."""

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from functools import partial
 
 from blazar.kinds.aggregates import aggregates_by_name, all_aggregates, named, still_used
-from blazar.kinds.host.actuator import HostKindSettings
+from blazar.kinds.host.actuator import MATCH_KEY, HostKindSettings
+from blazar.kinds.host.schema import Match, match_of
 from blazar.kinds.registered_hosts import POOL
 from blazar.service.ports import Aggregate, Cloud, Difference, Look, MarkedObject, is_reservation_id
 from blazar.service.ports.kind import Work
@@ -30,6 +31,9 @@ def differences(work: Work, look: Look, settings: HostKindSettings) -> Iterator[
     owner, project = aggregate.metadata.get(settings.owner_key), work.lease.project_id
     if owner != project:
         yield Difference("metadata", f"{settings.owner_key} of {subject}", project, owner or "nothing")
+    match, found = match_of(work.reservation), aggregate.metadata.get(MATCH_KEY, Match.EXPLICIT)
+    if found != match:
+        yield Difference("metadata", f"{MATCH_KEY} of {subject}", match, found)
     zone = settings.availability_zone_prefix + name
     if aggregate.availability_zone != zone:
         found = aggregate.availability_zone or "none"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from oslo_config import cfg
 
@@ -16,7 +16,7 @@ from blazar.domain.resource import WHOLE, Registration
 from blazar.kinds.fields import described
 from blazar.kinds.host import comparison, schema
 from blazar.kinds.host.actuator import HostActuator, HostKindSettings
-from blazar.kinds.host.schema import HostParameters
+from blazar.kinds.host.schema import HostParameters, Match
 from blazar.kinds.registered_hosts import POOL, ZONE, HostsExtension
 from blazar.kinds.registered_hosts.replies import host_view
 from blazar.kinds.registered_hosts.sizes import sizes
@@ -36,6 +36,7 @@ class HostKind(Kind[HostParameters]):
     zone_property = ZONE
     requirement_parameters = ("hypervisor_properties", "resource_properties")
     parameters_schema = described(HostParameters, schema.REQUIRED)
+    later_parameters: ClassVar[Mapping[str, tuple[int, int]]] = {schema.MATCH: schema.MATCH_SINCE}
 
     def __init__(
         self,
@@ -51,20 +52,29 @@ class HostKind(Kind[HostParameters]):
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> HostKind:
         nova, own = conf.nova, conf["physical:host"]
-        settings = HostKindSettings(nova.aggregate_freepool_name, own.blazar_az_prefix, nova.blazar_owner)
+        settings = HostKindSettings(
+            nova.aggregate_freepool_name,
+            own.blazar_az_prefix,
+            nova.blazar_owner,
+            nova.backfill,
+            nova.end_preemptibles,
+        )
         return cls(settings, BeforeEnd(own.before_end), nova.image_prefix)
 
     def decode(self, parameters: Mapping[str, Any]) -> HostParameters:
         return HostParameters.model_validate(parameters)
 
     def encode(self, asked: HostParameters) -> Mapping[str, Any]:
-        return asked.model_dump(mode="json")
+        encoded = asked.model_dump(mode="json")
+        if asked.match is Match.EXPLICIT:
+            del encoded[schema.MATCH]  # as it was stored before there was anything else
+        return encoded
 
     def parse(self, parameters: Mapping[str, Any]) -> HostParameters:
         return schema.parse(parameters)
 
     def revise(self, current: Reservation, changes: Mapping[str, Any]) -> HostParameters:
-        known = {name: value for name, value in changes.items() if name in schema.PARAMETERS}
+        known = {name: value for name, value in changes.items() if name in (*schema.PARAMETERS, schema.MATCH)}
         revised = schema.parse({**current.parameters, **known})
         if current.status is ReservationStatus.ACTIVE and revised.max < len(current.allocations):
             raise CantUpdateParameter(
@@ -75,6 +85,12 @@ class HostKind(Kind[HostParameters]):
     def render(self, reservation: Reservation) -> dict[str, Any]:
         shown = self.encode(self.asked(reservation))
         return {name: shown[name] for name in schema.PARAMETERS}
+
+    def render_later(self, reservation: Reservation) -> Mapping[str, Any]:
+        return {schema.MATCH: schema.match_of(reservation).value}
+
+    def has_other_use(self, old: Reservation, new: Reservation) -> bool:
+        return schema.match_of(old) is not schema.match_of(new)
 
     def counted(self, reservation: Reservation) -> Mapping[str, int]:
         return {"hosts": max(len(reservation.allocations), self.asked(reservation).min)}

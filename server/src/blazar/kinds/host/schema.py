@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from blazar.domain.errors import MalformedParameter
+from blazar.domain.lease.lease import Reservation
 from blazar.domain.requirement.language import parse as parse_requirement
 from blazar.kinds.fields import counted, required, requirement_text
 from blazar.kinds.host.errors import InvalidRange
@@ -15,6 +18,16 @@ from blazar.kinds.snapshots import BeforeEnd, parse_before_end
 MOST_HOSTS = 1_000_000
 PARAMETERS = ("min", "max", "hypervisor_properties", "resource_properties", "before_end")
 REQUIRED = PARAMETERS[:4]
+MATCH = "match"
+MATCH_SINCE = (1, 29)
+"""The version of the API that brought ``match``."""
+
+
+class Match(StrEnum):
+    """Which servers of its project the reservation takes: those that name it, or ordinary ones as well."""
+
+    EXPLICIT = "explicit"
+    OPEN = "open"
 
 
 class HostParameters(BaseModel):
@@ -31,6 +44,16 @@ class HostParameters(BaseModel):
     before_end: BeforeEnd = Field(
         BeforeEnd.DEFAULT, description="What is done before the end: nothing, or snapshots."
     )
+    match: Match = Field(
+        Match.EXPLICIT,
+        description="Since 1.29: which servers run on the hosts: those with the hint of the reservation, or "
+        "all of the project that fit.",
+    )
+
+
+def match_of(reservation: Reservation) -> Match:
+    """Return which servers the reservation takes, as it is stored."""
+    return Match(reservation.parameters.get(MATCH, Match.EXPLICIT))
 
 
 def parse(parameters: Mapping[str, Any]) -> HostParameters:
@@ -47,4 +70,15 @@ def parse(parameters: Mapping[str, Any]) -> HostParameters:
     }
     for text in texts.values():
         parse_requirement(text)
-    return HostParameters(min=fewest, max=most, before_end=before_end, **texts)
+    return HostParameters(
+        min=fewest, max=most, before_end=before_end, match=_parse_match(parameters), **texts
+    )
+
+
+def _parse_match(parameters: Mapping[str, Any]) -> Match:
+    wanted = parameters.get(MATCH)
+    if wanted is None:
+        return Match.EXPLICIT
+    if wanted not in list(Match):
+        raise MalformedParameter(param="match (must be one of 'explicit', 'open')")
+    return Match(wanted)

@@ -7,17 +7,12 @@ import logging
 
 from blazar.domain.errors import CloudRefused
 from blazar.domain.lease.lease import Lease
+from blazar.kinds.shelving import LONGEST_VALUE, REFUSED
 from blazar.service.ports import Cloud
 
 LOG = logging.getLogger(__name__)
 LEASE = "blazar_lease"
 """The key of the lease's id in the metadata of a server whose lease was made."""
-REFUSED = "blazar_lease_error"
-"""The key of the reason in the metadata of a server that gets no lease."""
-LONGEST_VALUE = 255
-"""Characters of a value of metadata, as Nova takes them."""
-NOT_YET = frozenset({"BUILD", "REBUILD", "RESIZE", "VERIFY_RESIZE", "REVERT_RESIZE", "MIGRATING"})
-"""The statuses in which Nova is at a server: it changes once more, and is found then."""
 
 
 def answer(server_id: str, outcome: Lease | str, cloud: Cloud) -> None:

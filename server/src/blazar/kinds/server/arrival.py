@@ -15,8 +15,7 @@ from blazar.domain.errors import Conflict, MalformedParameter
 from blazar.domain.lease.lease import Reservation, ReservationStatus
 from blazar.domain.lease.outcome import Done, GiveUp, NotYet, Outcome
 from blazar.kinds.aggregates import AGGREGATE_ID, known_aggregate, service_name
-from blazar.kinds.deletions import being_deleted
-from blazar.kinds.preemptibles import Preemptibles
+from blazar.kinds.preemptibles import Preemptibles, making_way
 from blazar.kinds.server.marks import RESERVATION, expected_metadata, other_reservation, owner_of
 from blazar.kinds.server.schema import ServerParameters
 from blazar.kinds.slots.needs import needs_of
@@ -84,8 +83,8 @@ class Arrival:
             if host not in aggregate.hosts:
                 # Schedulers hear of it some moments after Nova has answered.
                 return _waiting(f"host {host} is being kept for server {server.name}", known)
-            preempted = self._preemptibles.left_on([host], cloud.compute).require()
-            if waiting := being_deleted(preempted.get(host, ())):
+            preempted = self._preemptibles.leave([host], cloud.compute).require()
+            if waiting := making_way(preempted.values()):
                 return _waiting(waiting[0], known)
             return self._unshelve(work, cloud, asked, server, host, known)
         elif server.status == SHELVED and has_served:
@@ -94,6 +93,10 @@ class Arrival:
         if isinstance(outcome, NotYet):
             return _waiting(outcome.reason, known)
         return outcome
+
+    def stay(self, cloud: Cloud, asked: ServerParameters) -> Outcome:
+        """Leave the server where it is. One that its user has put away or moved since is left so."""
+        return _gone(asked) if cloud.compute.server(asked.adopted_id) is None else Done()
 
     def _put_away(self, work: Work, cloud: Cloud, server: ServerDetails, asked: ServerParameters) -> Outcome:
         """Mark the server as the reservation's, and have it leave its host."""
@@ -130,7 +133,7 @@ class Arrival:
         host: str,
         known: Mapping[str, Any],
     ) -> Outcome:
-        if reason := _too_large(asked, server):
+        if reason := too_large(asked, server):
             return GiveUp(reason)
         before = work.reservation.cloud_state.get(ASKED, {})
         # Nova is at it from the moment on at which it is asked, so it has failed where nothing is seen of it.
@@ -193,7 +196,7 @@ def _busy(server: ServerDetails) -> str:
     return f"Nova is at server {server.name}: {server.task_state}"
 
 
-def _too_large(asked: ServerParameters, server: ServerDetails) -> str | None:
+def too_large(asked: ServerParameters, server: ServerDetails) -> str | None:
     """Return why the server does not fit into what is kept for it: its user has resized it."""
     reserved = needs_of(asked.reserved.flavor).amounts
     try:

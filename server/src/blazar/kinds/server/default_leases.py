@@ -14,20 +14,19 @@ from blazar.api.schemas.leases import LeaseCreateByDuration
 from blazar.domain.errors import InvalidInput
 from blazar.domain.lease.lease import Lease
 from blazar.domain.time import MINUTE
+from blazar.kinds.aggregates import OF_RESERVATIONS
 from blazar.kinds.server import schema
-from blazar.kinds.server.answers import LEASE, NOT_YET, REFUSED, answer
-from blazar.kinds.server.hints import HINT
+from blazar.kinds.server.answers import LEASE, answer
 from blazar.kinds.server.marks import RESERVATION
 from blazar.kinds.server.rules import LeaseRule, LeaseTerms
+from blazar.kinds.shelving import NOT_YET, REFUSED
 from blazar.service.commands import NOW, ReservationRequest
 from blazar.service.context import Caller
-from blazar.service.ports import ChangedServer, Cloud
+from blazar.service.ports import LEASE_HINT, ChangedServer, Cloud
 from blazar.service.ports.kind import FoundLease, FoundLeases
 
 LEASES = UUID("b3a0c3f4-7d1e-5b86-8f2a-51d09c64e7a2")
 """The name space of the leases' ids: a server gets one default lease."""
-OF_RESERVATIONS = "reservation:"
-"""What the names of the flavors of reservations begin with."""
 INTO_RESERVATION = "reservation"
 """The hint by which a server is booted onto the hosts of a reservation."""
 LATELY = timedelta(days=1)
@@ -78,7 +77,7 @@ class DefaultLeaseFinder:
 
     def _is_ordinary(self, server: ChangedServer) -> bool:
         """Return whether the server is in no reservation, is not exempt, and has no answer yet."""
-        if HINT in server.hints:
+        if LEASE_HINT in server.hints:
             # With a hint that was refused it is a server like any other.
             is_answered = self._settings.are_hints_read and REFUSED not in server.metadata
         else:

@@ -90,7 +90,7 @@ class Departure:
         that never came stays as it is."""
         compute, reservation = cloud.compute, work.reservation
         server = compute.server(asked.adopted_id)
-        aggregate = None if asked.is_in_place else existing_aggregate(reservation, compute)
+        aggregate = None if asked.is_in_place or asked.stays_on else existing_aggregate(reservation, compute)
         if server is not None and (
             other_reservation(server, reservation.id)
             or (asked.is_in_place and self._settings.exempt_tag in server.tags)
@@ -192,7 +192,7 @@ def _wanted(
     if work.reservation.status is ReservationStatus.ACTIVE:
         return frozenset(asked.on_end)
     if aggregate is None:
-        return frozenset()
+        return frozenset({Step.SHELVE}) if asked.stays_on and server.host == asked.stays_on else frozenset()
     is_there = server.host in aggregate.hosts or server.task_state in COMING
     return frozenset({Step.SHELVE}) if is_there else frozenset()
 

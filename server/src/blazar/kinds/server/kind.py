@@ -13,9 +13,11 @@ from blazar.domain.errors import CantUpdateParameter, MalformedParameter
 from blazar.domain.lease.lease import Lease, Reservation, ReservationStatus
 from blazar.domain.lease.outcome import Done, Outcome
 from blazar.domain.planning.demand import Demand
+from blazar.domain.requirement.comparison import Operator, term_of
+from blazar.domain.requirement.language import Comparison, Requirement
 from blazar.domain.requirement.language import parse as parse_requirement
 from blazar.domain.resource import Registration, Usage
-from blazar.kinds.aggregates import AGGREGATE_ID
+from blazar.kinds.aggregates import AGGREGATE_ID, Freepool
 from blazar.kinds.fields import described
 from blazar.kinds.registered_hosts import POOL, ZONE, HostsExtension
 from blazar.kinds.registered_hosts.replies import host_view
@@ -58,7 +60,7 @@ class ServerKind(Kind[ServerParameters]):
     zone_property = ZONE
     requirement_parameters = (schema.PROPERTIES,)
     parameters_schema: ClassVar[Mapping[str, Any]] = {
-        **described(ServerParameters, (), own=("server", schema.HINTED, schema.IN_PLACE)),
+        **described(ServerParameters, (), own=schema.OWN),
         "anyOf": [{"required": [schema.SERVER_ID]}, {"required": list(schema.NEEDED)}],
     }
     later_parameters: ClassVar[Mapping[str, tuple[int, int]]] = dict.fromkeys(schema.TEMPLATE, (1, 20))
@@ -229,7 +231,7 @@ class ServerKind(Kind[ServerParameters]):
         is_moved = revised.resource_properties != old.resource_properties
         if is_moved and current.status is ReservationStatus.ACTIVE:
             raise CantUpdateParameter(param=schema.PROPERTIES)
-        kept = {"server": old.server, schema.HINTED: old.is_hinted, schema.IN_PLACE: old.is_in_place}
+        kept = {name: getattr(old, name) for name in schema.OWN}
         return revised.model_copy(update=kept)
 
     def render(self, reservation: Reservation) -> dict[str, Any]:
@@ -257,7 +259,7 @@ class ServerKind(Kind[ServerParameters]):
             minimum=asked.amount,
             maximum=asked.amount,
             usage=Usage(needs.amounts),
-            requirement=parse_requirement(asked.resource_properties),
+            requirement=_requirement(asked),
             required_traits=needs.required,
             forbidden_traits=needs.forbidden,
             current=reservation.allocations,
@@ -284,7 +286,7 @@ class ServerKind(Kind[ServerParameters]):
     def preparing(self, old: Reservation | None, new: Reservation) -> Mapping[str, Any] | None:
         """Remember a server that exists from the beginning: a deletion has to take the mark from it."""
         asked = self.asked(new)
-        is_marked = not (asked.is_template or asked.is_in_place)
+        is_marked = not (asked.is_template or asked.is_in_place or asked.stays_on)
         return {schema.SERVER_ID: asked.server_id} if old is None and is_marked else None
 
     def prepare(self, lease: Lease, reservation: Reservation, request: RequestContext) -> Mapping[str, Any]:
@@ -295,7 +297,8 @@ class ServerKind(Kind[ServerParameters]):
         return not self.asked(reservation).is_hinted
 
     def is_made_ready(self, reservation: Reservation) -> bool:
-        return not self.asked(reservation).is_template
+        asked = self.asked(reservation)
+        return not (asked.is_template or asked.stays_on)
 
     # verbs of events
 
@@ -306,6 +309,8 @@ class ServerKind(Kind[ServerParameters]):
         asked = self.asked(work.reservation)
         if asked.is_in_place:
             return Done()
+        if asked.stays_on:
+            return self._arrival.stay(cloud, asked)
         doing = self._new_servers if asked.is_template else self._arrival
         return doing.activate(work, cloud, asked)
 
@@ -338,7 +343,7 @@ class ServerKind(Kind[ServerParameters]):
 
     def differences(self, work: Work, look: Look) -> Iterable[Difference]:
         asked = self.asked(work.reservation)
-        if asked.is_in_place:
+        if asked.is_in_place or asked.stays_on:
             return ()
         if asked.is_template:
             return slots_comparison.differences(work, look, size_of(asked), self._slots)
@@ -354,7 +359,8 @@ def _finders(conf: cfg.ConfigOpts) -> Sequence[LeaseFinder]:
     hinted, default = conf[HINTS], conf[rules.GROUP]
     found: list[LeaseFinder] = []
     if hinted.enabled:
-        found.append(HintFinder(timedelta(seconds=hinted.look_seconds)))
+        freepool = Freepool(conf.nova.aggregate_freepool_name) if conf.nova.backfill else None
+        found.append(HintFinder(timedelta(seconds=hinted.look_seconds), freepool))
     if default.enabled:
         settings = DefaultLeaseSettings(
             rules.parse_rules(default),
@@ -368,11 +374,22 @@ def _finders(conf: cfg.ConfigOpts) -> Sequence[LeaseFinder]:
     return found
 
 
+def _requirement(asked: ServerParameters) -> Requirement:
+    """Return what the host has to be; the one where the server is, where it stays there."""
+    wanted = parse_requirement(asked.resource_properties)
+    if not asked.stays_on:
+        return wanted
+    host = Comparison("service_name", Operator.EQUAL, (term_of(asked.stays_on),))
+    return wanted.joined(Requirement(host))
+
+
 def _existing(asked: ServerParameters, request: RequestContext) -> ReservedServer:
     """Return a server as it is now. Raises ServerNotFound, ServerNotReservable."""
     server = request.cloud.compute.server(asked.adopted_id)
     if server is None or server.project_id != request.caller.project_id:
         raise ServerNotFound(server=asked.adopted_id)
+    if asked.stays_on and server.host != asked.stays_on:
+        raise ServerNotReservable(server=server.id, reason=f"it is no longer on host {asked.stays_on}")
     if not asked.is_in_place:
         _require_reservable(server)
     flavor = SourceFlavor.model_validate({**asdict(server.flavor), "id": server.flavor.name})

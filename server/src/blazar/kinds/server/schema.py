@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
@@ -34,10 +35,21 @@ BY_HINT = object()
 BY_RULE = object()
 """The value of ``is_hinted`` where a rule of the operator's gives the lease."""
 IN_PLACE = "is_in_place"
+STAYS_ON = "stays_on"
+OWN = ("server", HINTED, IN_PLACE, STAYS_ON)
+"""The parameters that only this service sets."""
 LONGEST_TEXT, LONGEST_NAME = 255, 250
 LONGEST_USER_DATA = 65535
 """Characters, as Nova takes them."""
 WITHOUT_NETWORK, ANY_NETWORK = "none", "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class StaysOn:
+    """The value of ``is_hinted`` where a hint asks for it and the server stays on the host on which it was
+    booted."""
+
+    host: str
 
 
 class Step(StrEnum):
@@ -104,6 +116,9 @@ class ServerParameters(BaseModel):
     is_in_place: bool = False
     """Whether the server runs on where it is: nothing is kept for it, and it is only ended. There is no trust
     either."""
+    stays_on: str = ""
+    """The compute service host on which the server stays, which is kept for it until the end; empty where it
+    comes to a host that the planner chooses."""
     server: ReservedServer | None = None
     """None until Nova was asked."""
 
@@ -140,7 +155,12 @@ def parse(parameters: Mapping[str, Any], default_on_end: Sequence[Step]) -> Serv
     common: Mapping[str, Any] = {PROPERTIES: properties, LOCKED: boolean(parameters, LOCKED, False)}
     if not is_template:
         server_id, origin = _id(parameters, SERVER_ID, "a server"), parameters.get(HINTED)
-        found = {HINTED: origin is BY_HINT or origin is BY_RULE, IN_PLACE: origin is BY_RULE}
+        host = origin.host if isinstance(origin, StaysOn) else ""
+        found: Mapping[str, Any] = {
+            HINTED: bool(host) or origin is BY_HINT or origin is BY_RULE,
+            IN_PLACE: origin is BY_RULE,
+            STAYS_ON: host,
+        }
         return ServerParameters(server_id=server_id, on_end=on_end, **found, **common)
     if ON_END not in parameters:
         on_end = _of_new_servers(on_end)

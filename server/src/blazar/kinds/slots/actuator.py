@@ -19,7 +19,7 @@ from blazar.domain.lease.surplus import surplus_slots
 from blazar.kinds.aggregates import AGGREGATE_ID, existing_aggregate, known_aggregate, service_name
 from blazar.kinds.deletions import Deletions, being_deleted
 from blazar.kinds.for_each import Failure, Results, for_each, unfinished
-from blazar.kinds.preemptibles import Preemptibles
+from blazar.kinds.preemptibles import Preemptibles, making_way
 from blazar.kinds.slots.affinity import GROUP_ID, group_name, remove_groups
 from blazar.kinds.slots.size import SlotSize
 from blazar.kinds.snapshots import take_snapshots
@@ -138,12 +138,12 @@ class SlotActuator:
         served = _served(wanted, aggregate, work, cloud)
         serving = {service_name(work, a.resource_id) for a in work.reservation.allocations if a.bound}
         arriving = [host for host in wanted if host not in serving]
-        preempted = self._preemptibles.left_on(arriving, cloud.compute, work.run_steps)
-        in_the_way = {host: servers for host, servers in preempted.done.items() if servers}
+        preempted = self._preemptibles.leave(arriving, cloud.compute, work.run_steps)
+        in_the_way = {host: leaving for host, leaving in preempted.done.items() if leaving}
         return _Arrived(
             {*served.missing, *preempted.missing, *in_the_way},
             [*served.failures, *preempted.failures],
-            being_deleted([server for servers in in_the_way.values() for server in servers]),
+            making_way(in_the_way.values()),
         )
 
     def _aggregate(self, work: Work, compute: Compute) -> Aggregate:

@@ -230,7 +230,7 @@ class LeaseCreation:
                 elif isinstance(room, Displacement):
                     self._displacement.tell(room)
                 else:
-                    self._late_binding.tell(room)
+                    self._late_binding.tell(room.replanned)
                 return stored
             except (NotEnoughResources, UsageRefused, QuotaExceeded, Stale):
                 # The id or the key is taken, or what is short or too much is what the lease has already: only
@@ -250,17 +250,10 @@ class LeaseCreation:
         displaces: bool,
         intent: Intent | None = None,
     ) -> tuple[Plan, RoomMade | Displacement | None]:
-        """Return the plan as ``plan`` does. Where there is not enough, room is made; where that will not do,
-        others may give way."""
+        """Return the plan as ``with_room`` does. Where that will not do, others may give way."""
         try:
-            return self.plan(lease, by_duration, caller, intent), None
+            return self.with_room(lease, by_duration, caller, intent)
         except NotEnoughResources:
-            # A lease that starts as early as can be was planned at all starts.
-            is_dated = by_duration is None or not by_duration.earliest
-            room = self._late_binding.find(lease, caller) if is_dated else None
-            if room is not None:
-                # Where it fits now, something has become free meanwhile.
-                return room.plan, room if room.replanned else None
             # What is short may be what the lease has already, where the request was made before.
             if not displaces or self._store.find(lease.id) is not None:
                 raise
@@ -268,6 +261,21 @@ class LeaseCreation:
             if displacement is None:
                 raise
             return displacement.plan, displacement
+
+    def with_room(
+        self, lease: Lease, by_duration: ByDuration | None, caller: Caller, intent: Intent | None = None
+    ) -> tuple[Plan, RoomMade | None]:
+        """Return the plan as ``plan`` does. Where there is not enough, room is made."""
+        try:
+            return self.plan(lease, by_duration, caller, intent), None
+        except NotEnoughResources:
+            # A lease that starts as early as can be was planned at all starts.
+            is_dated = by_duration is None or not by_duration.earliest
+            room = self._late_binding.find(lease.reservations, lease.interval, caller) if is_dated else None
+            if room is None:
+                raise
+            # Where it fits now, something has become free meanwhile.
+            return room.plan, room if room.replanned else None
 
     def plan(
         self, lease: Lease, by_duration: ByDuration | None, caller: Caller, intent: Intent | None = None

@@ -200,7 +200,9 @@ class _Trial:
         }
 
     def _plan(self, calendars: Mapping[Pool, Calendar], requests: Requests) -> Plan | None:
-        return AvailabilitySearch(lambda pool: calendars[pool].snapshot(), self.budget).fitting(requests)
+        search = AvailabilitySearch(lambda pool: calendars[pool].snapshot(), self.budget)
+        found = search.fitting(requests)
+        return None if found is None else found.plan
 
     def _scratch(self, pool: Pool) -> Calendar:
         """Return a calendar of the pool to write to: one for all trials, for a copy takes longer than a

@@ -1,23 +1,25 @@
-"""Late binding: room for a new lease is made by planning others on other resources, of those that have not
+"""Late binding: room for a lease is made by planning others on other resources, of those that have not
 begun."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
+from blazar.domain.calendar.snapshot import CalendarSnapshot
 from blazar.domain.lease.late_binding import may_be_replanned, replanned
-from blazar.domain.lease.lease import Lease
-from blazar.domain.planning.budget import Budget, CutShort
+from blazar.domain.lease.lease import Lease, Reservation
+from blazar.domain.planning.availability import Requests
+from blazar.domain.planning.budget import Budget, CutShort, of_array
 from blazar.domain.planning.demand import Demand, PlanRequest
 from blazar.domain.planning.movable import Rearrangement
 from blazar.domain.planning.plan import Plan
-from blazar.domain.planning.planner import plan_if_it_fits
+from blazar.domain.planning.planner import as_assigned, plan_if_it_fits
 from blazar.domain.planning.rearrangement import movable_ids, rearrange
 from blazar.domain.resource import PlannedMove, Pool, declared
-from blazar.domain.time import floor_minute
+from blazar.domain.time import Interval, floor_minute
 from blazar.service.admission import Admission
 from blazar.service.context import Caller
 from blazar.service.ids import new_id
@@ -31,6 +33,8 @@ STEPS = 12_000
 """Of planning, to make room: a fifth of a decision, for all that are refused pay for it."""
 CHAINS = 1_500
 """Of these, to find few moves. Then all that may move is planned anew."""
+_PASSES = 3
+"""Passes over the calendar to leave out what a lease has."""
 MOST_LOOKED_AT = 200
 """Leases in each pool that may be moved, those that are worth a look first."""
 
@@ -47,7 +51,7 @@ class RoomMade:
 
 
 class LateBinding:
-    """The story of room that is made. It is part of a creation."""
+    """The story of room that is made. It is part of a creation, of an update and of a promotion."""
 
     def __init__(
         self,
@@ -65,29 +69,38 @@ class LateBinding:
         self._settings = settings
         self._metrics = metrics
 
-    def find(self, lease: Lease, caller: Caller) -> RoomMade | None:
-        """Return the plan of the lease, which does not fit, and what is planned elsewhere for it; None where
-        there is no room even so, or none is found within the budget. Nothing is written. Raises TooLate."""
+    def find(
+        self,
+        reservations: Sequence[Reservation],
+        interval: Interval,
+        caller: Caller,
+        given_up: Collection[str] = (),
+    ) -> RoomMade | None:
+        """Return the plan of the reservations of a lease, which do not fit, and what is planned elsewhere for
+        them; None where there is no room even so, or none is found within the budget. Nothing is written. The
+        arguments are those of a plan. Raises TooLate."""
         if not self._settings.is_on:
             return None
+        requests = self._admission.requests(reservations, interval, given_up)
         try:
-            return self._admission.examine(caller, lambda budget: self._found(lease, budget.part(STEPS)))
+            return self._admission.examine(caller, lambda budget: self._found(requests, budget.part(STEPS)))
         except CutShort:
             return None
 
-    def tell(self, room: RoomMade) -> None:
-        """Log and count what was committed."""
-        self._metrics.replanned(len(room.replanned))
-        for new, _ in room.replanned:
+    def tell(self, replanned: Sequence[tuple[Lease, Lease]]) -> None:
+        """Log and count the leases that were committed on other resources."""
+        if replanned:
+            self._metrics.replanned(len(replanned))
+        for new, _ in replanned:
             extra = {"action": "replan", "lease_id": new.id}
             LOG.info("Lease %s is planned on other resources, to make room", new.id, extra=extra)
 
-    def _found(self, lease: Lease, budget: Budget) -> RoomMade | None:
+    def _found(self, requests: Requests, budget: Budget) -> RoomMade | None:
         now = self._clock.now()
         known: dict[str, Lease] = {}
         plans: list[Plan] = []
         moves: list[PlannedMove] = []
-        for pool, request in self._admission.requests(lease.reservations, lease.interval).items():
+        for pool, request in requests.items():
             found = self._in_pool(pool, request, known, now, budget)
             if found is None:
                 return None
@@ -109,6 +122,30 @@ class LateBinding:
         fits = plan_if_it_fits(snapshot, request, budget)
         if fits is not None:
             return Rearrangement(fits)
+        has = [row for demand in request.demands for row in demand.current]
+        if not has:
+            return self._rearranged(pool, snapshot, request, known, now, budget)
+        own = frozenset(row.reservation_id for row in has)
+        budget.spend(of_array(len(snapshot.occupancy.end), _PASSES))
+        found = self._rearranged(pool, snapshot.without(own), request, known, now, budget)
+        if found is None:
+            return None
+        # What of all that the lease has is kept.
+        plan = as_assigned(snapshot, request, found.plan.assignments, budget)
+        return Rearrangement(
+            replace(plan, generations={**found.plan.generations, **plan.generations}), found.moves
+        )
+
+    def _rearranged(
+        self,
+        pool: Pool,
+        snapshot: CalendarSnapshot,
+        request: PlanRequest,
+        known: dict[str, Lease],
+        now: datetime,
+        budget: Budget,
+    ) -> Rearrangement | None:
+        """Return the plan of a request that has nothing in the snapshot, with the moves that make room."""
         kinds = [kind.resource_type for kind in self._kinds.values() if kind.pool == declared(pool)]
         leads = [lead for each in kinds if (lead := self._settings.lead_of(each)) is not None]
         if not leads:

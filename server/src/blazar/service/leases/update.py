@@ -16,6 +16,7 @@ from blazar.domain.errors import (
     CloudUnavailable,
     InvalidInput,
     InvalidStatus,
+    NotEnoughResources,
     OutcomeUnknown,
     Stale,
 )
@@ -41,6 +42,7 @@ from blazar.service.ids import new_id
 from blazar.service.leases.claim_by import changed_claim_by, default_again
 from blazar.service.leases.dates import moment_of
 from blazar.service.leases.drafts import draft_reservation
+from blazar.service.leases.late_binding import LateBinding, RoomMade
 from blazar.service.leases.precondition import Precondition
 from blazar.service.leases.priority import changed_priority
 from blazar.service.leases.settings import ClaimBySettings, LeaseSettings
@@ -70,8 +72,10 @@ class LeaseUpdate:
         nudge: Nudge,
         enforcement: Enforcement,
         wait: LeaseWait,
+        late_binding: LateBinding,
     ) -> None:
         self._wait = wait
+        self._late_binding = late_binding
         self._enforcement = enforcement
         self._store = store
         self._admission = admission
@@ -206,7 +210,9 @@ class LeaseUpdate:
             return self._store.commit(LeaseChange(old, named, notifications=told), caller)
         task = self._preparation.task(old, new, caller)
         if task is None:
-            lease = self._store.commit(self._decided(old, new, caller, now, check), caller)
+            decided = self._decided(old, new, caller, now, check)
+            lease = self._store.commit(decided, caller)
+            self._late_binding.tell(decided.replanned)
             self._withdraw_removed(old, lease)
             return lease
         return self._make_and_commit(old, new, task, caller, now, check, expected)
@@ -348,10 +354,12 @@ class LeaseUpdate:
         # Of an active lease, what is not asked about stays as it is.
         only_added = old.status is LeaseStatus.ACTIVE and is_within and len(added) == len(others)
         asked = added if only_added else new.reservations
-        plan = self._admission.plan(asked, _ahead(new, now), caller, [each.id for each in removed])
+        room = self._room(asked, _ahead(new, now), caller, [each.id for each in removed])
+        plan = room.plan
         planned = with_surplus(_placed(new, asked, plan), old, new_id)
         has_other_slots = any(k.old.slots != k.new.slots for k in plan.kept)
-        is_to_converge = plan.added or plan.released or has_other_slots or removed
+        has_other_use = any(self._has_other_use(each, old) for each in others)
+        is_to_converge = plan.added or plan.released or has_other_slots or has_other_use or removed
         if old.status is LeaseStatus.ACTIVE and is_to_converge:
             planned = change.with_work(planned, EventType.CONVERGE, now, new_id)
         if old.status is LeaseStatus.PENDING and any(map(self._is_made_ready, added)):
@@ -360,7 +368,31 @@ class LeaseUpdate:
         # not be taken from a host at the same moment.
         generations = {**plan.relied_on, **plan.generations}
         left = {i for i in old.resource_ids if i not in generations} if removed or only_added else set()
-        return LeaseChange(old, planned, generations, sorted(left), notifications=notifications)
+        return LeaseChange(
+            old,
+            planned,
+            generations,
+            sorted({*left, *room.given_back} - generations.keys()),
+            notifications=notifications,
+            replanned=room.replanned,
+        )
+
+    def _room(
+        self, asked: Sequence[Reservation], interval: Interval, caller: Caller, given_up: Sequence[str]
+    ) -> RoomMade:
+        """Return the plan of these reservations, as ``Admission.plan`` does. Where there is not enough, room
+        is made."""
+        try:
+            return RoomMade(self._admission.plan(asked, interval, caller, given_up))
+        except NotEnoughResources:
+            room = self._late_binding.find(asked, interval, caller, given_up)
+            if room is None:
+                raise
+            return room
+
+    def _has_other_use(self, reservation: Reservation, old: Lease) -> bool:
+        before, kind = old.reservation(reservation.id), self._kinds[reservation.resource_type]
+        return before is not None and kind.has_other_use(before, reservation)
 
     def _is_made_ready(self, reservation: Reservation) -> bool:
         return self._kinds[reservation.resource_type].is_made_ready(reservation)
@@ -399,6 +431,7 @@ class LeaseUpdate:
         try:
             decided = self._decided(old, ready, caller, now, check)
             lease = self._admission.commit_once(lambda: self._store.commit(decided, caller), caller.deadline)
+            self._late_binding.tell(decided.replanned)
         except OutcomeUnknown:
             # The change may be stored, and what was made for it in use.
             raise

@@ -71,6 +71,7 @@ class Leases:
         self.confirmation = LeaseConfirmation(
             self.store, admission, preparation, self.deletion, kinds, clock, nudge
         )
+        self.late_binding = LateBinding(database, admission, kinds, clock, late_binding, metrics)
         wait = LeaseWait(self.store, admission, clock, waiting)
         self.creation = LeaseCreation(
             self.store,
@@ -84,9 +85,11 @@ class Leases:
             objections,
             wait,
             LeaseDisplacement(database, admission, clock, displacement, metrics),
-            LateBinding(database, admission, kinds, clock, late_binding, metrics),
+            self.late_binding,
         )
-        self.changes = LeaseUpdate(self.store, admission, preparation, kinds, clock, nudge, enforcement, wait)
+        self.changes = LeaseUpdate(
+            self.store, admission, preparation, kinds, clock, nudge, enforcement, wait, self.late_binding
+        )
         self.settings = settings
         """May be replaced at any time; a request under way goes on with those that it began with."""
 

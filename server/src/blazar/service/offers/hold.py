@@ -13,6 +13,7 @@ from blazar.service.commands import ByDuration, CreateLease
 from blazar.service.context import Caller
 from blazar.service.enforcement import Enforcement
 from blazar.service.leases.create import LeaseCreation, placed
+from blazar.service.leases.late_binding import LateBinding
 from blazar.service.leases.settings import LeaseSettings
 from blazar.service.offers.settings import OfferSettings
 from blazar.service.offers.store import OfferStore
@@ -35,7 +36,9 @@ class OfferCreation:
         enforcement: Enforcement,
         clock: Clock,
         settings: OfferSettings,
+        late_binding: LateBinding,
     ) -> None:
+        self._late_binding = late_binding
         self._store = store
         self._creation = creation
         self._admission = admission
@@ -74,12 +77,15 @@ class OfferCreation:
         def attempt() -> Offer:
             try:
                 asked = self._creation.in_regions(draft, by_duration, caller)
-                plan = self._creation.plan(asked, by_duration, caller)
+                plan, room = self._creation.with_room(asked, by_duration, caller)
                 planned = placed(asked, plan, now)
                 check.check(None, planned)
                 offer = held(planned, self._clock.now(), hold)
-                stored = self._store.hold(offer, plan.generations, caller)
-                self._admission.committed(plan, stored.lease)
+                stored = self._store.hold(offer, plan.generations, caller, room)
+                if room is None:
+                    self._admission.committed(plan, stored.lease)
+                else:
+                    self._late_binding.tell(room.replanned)
                 return stored
             except (NotEnoughResources, UsageRefused, QuotaExceeded, Stale):
                 # As at a create: the first attempt of the same request may have been stored.

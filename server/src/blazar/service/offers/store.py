@@ -9,7 +9,8 @@ from blazar.domain.errors import OfferNotFound, QuotaExceeded
 from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.lease.offer import Offer
 from blazar.service.context import Caller
-from blazar.service.notifications import LEASE_CREATE, LEASE_OFFERED, payload
+from blazar.service.leases.late_binding import RoomMade
+from blazar.service.notifications import LEASE_CREATE, LEASE_OFFERED, payload, tell_planned_elsewhere
 from blazar.service.ports import Clock, Database, UnitOfWork
 from blazar.service.ports.kind import Kinds
 from blazar.service.quotas import Quotas
@@ -55,8 +56,10 @@ class OfferStore:
         with self._database.read() as uow:
             return uow.offers.of_project(project_id, self._clock.now())
 
-    def hold(self, offer: Offer, generations: Mapping[str, int], caller: Caller) -> Offer:
-        """Commit the offer. Return it as stored.
+    def hold(
+        self, offer: Offer, generations: Mapping[str, int], caller: Caller, room: RoomMade | None = None
+    ) -> Offer:
+        """Commit the offer, with the ``room`` that is made for it. Return it as stored.
 
         Raises Stale where a resource has changed since it was planned, or there is such an offer or lease,
         QuotaExceeded where the project would have too many offers, or more than a lease of its may have."""
@@ -70,9 +73,13 @@ class OfferStore:
             held = uow.offers.count(counted.project_id, now)
             if held >= self._most:
                 raise QuotaExceeded(OFFERS, self._most, held, 1)
+            uow.resources.touch(room.given_back if room else (), now)
             uow.resources.bump(generations, now)
             stored = uow.offers.add(replace(offer, lease=counted), now)
             uow.outbox.put(LEASE_OFFERED, payload(stored.lease, self._kinds), now)
+            if room and room.replanned:
+                uow.leases.save_all(room.replanned, now)
+                tell_planned_elsewhere(uow, self._kinds, [new for new, _ in room.replanned], now)
             caller.require_time(self._clock.now())
             return stored
 

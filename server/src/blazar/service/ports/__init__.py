@@ -5,6 +5,7 @@ Shipped implementations: ``adapters.db`` and ``adapters.memory`` for the databas
 the cloud. One contract suite holds all implementations of a port to the same behaviour."""
 
 from blazar.service.ports.cloud import (
+    LEASE_HINT,
     Aggregate,
     ChangedServer,
     ChangedServers,
@@ -17,6 +18,7 @@ from blazar.service.ports.cloud import (
     Identity,
     Image,
     Images,
+    MakesWay,
     Network,
     NetworkPort,
     NewServer,
@@ -31,7 +33,7 @@ from blazar.service.ports.cloud import (
     UnifiedLimits,
     Volume,
     VolumeType,
-    is_preemptible,
+    makes_way,
 )
 from blazar.service.ports.database import (
     ANY_NUMBER,
@@ -92,6 +94,7 @@ from blazar.service.ports.waitlist import PlaceInLine, WaitlistRepository
 
 __all__ = [
     "ANY_NUMBER",
+    "LEASE_HINT",
     "LONGEST_DELAY",
     "LONGEST_MAIL_DELAY",
     "LONGEST_TEXT",
@@ -137,6 +140,7 @@ __all__ = [
     "MailRepository",
     "MailSender",
     "MaintenanceRepository",
+    "MakesWay",
     "MarkedObject",
     "Match",
     "Network",
@@ -180,7 +184,7 @@ __all__ = [
     "WaitlistRepository",
     "WebhookMessage",
     "WebhookSender",
-    "is_preemptible",
     "is_reservation_id",
+    "makes_way",
     "message_name",
 ]

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import Protocol
 
 from blazar.domain.resource import Inventory, PropertyValue
@@ -135,6 +136,8 @@ class ChangedServer:
     one text was sent."""
     metadata: Mapping[str, str] = field(default_factory=dict)
     tags: frozenset[str] = frozenset()
+    host: str | None = None
+    """The compute service host; None of a server that has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,14 +168,32 @@ class ServerGroup:
     project_id: str | None = None
 
 
+LEASE_HINT = "lease_params"
+"""The scheduler hint by which a user says at the boot from when until when a server is to run."""
 PREEMPTIBLE_SPEC = "blazar:preemptible"
 TRUE_WORDS = frozenset({"1", "t", "true", "on", "y", "yes"})
 """What the filter in nova-scheduler takes for true."""
 
 
-def is_preemptible(extra_specs: Mapping[str, str]) -> bool:
-    """Return whether the servers of a flavor with these extra specs may be ended at any time."""
-    return extra_specs.get(PREEMPTIBLE_SPEC, "").strip().lower() in TRUE_WORDS
+class MakesWay(StrEnum):
+    """What becomes of a preemptible server where a lease needs its host."""
+
+    DELETED = "deleted"
+    SHELVED = "shelved"
+    """It keeps its disk and its addresses, and its user may unshelve it."""
+
+
+SHELVE = "shelve"
+"""The value of ``PREEMPTIBLE_SPEC`` in flavors whose servers are shelved."""
+
+
+def makes_way(extra_specs: Mapping[str, str]) -> MakesWay | None:
+    """Return how the servers of a flavor with these extra specs make way; None where they are not
+    preemptible."""
+    word = extra_specs.get(PREEMPTIBLE_SPEC, "").strip().lower()
+    if word == SHELVE:
+        return MakesWay.SHELVED
+    return MakesWay.DELETED if word in TRUE_WORDS else None
 
 
 class Compute(Protocol):
@@ -191,9 +212,14 @@ class Compute(Protocol):
         """Return the servers of all projects on a compute service host."""
         ...
 
-    def preemptible_servers_on(self, host: str) -> Sequence[Server]:
-        """Return the servers of all projects on a compute service host that may be ended at any time, by the
-        extra specs that their flavors had when they were booted."""
+    def preemptible_servers_on(self, host: str) -> Mapping[MakesWay, Sequence[Server]]:
+        """Return the preemptible servers of all projects on a compute service host by how they make way, by
+        the extra specs that their flavors had when they were booted."""
+        ...
+
+    def bounded_servers_on(self, host: str) -> Sequence[Server]:
+        """Return the servers of all projects on a compute service host that were booted with the hint
+        ``LEASE_HINT``, so that they have an end."""
         ...
 
     def servers_of(self, flavor_id: str) -> Sequence[Server]:

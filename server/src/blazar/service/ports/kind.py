@@ -101,6 +101,8 @@ class FoundLease:
     caller: Caller
     """Whom the cloud knows as its owner, without a token."""
     by_duration: ByDuration | None = None
+    is_answered: bool = False
+    """Whether it was answered before: its lease is looked at, and none is made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +206,15 @@ class RequestHooks(ABC, Generic[P]):
         """Return the fields that this kind adds to a reservation in the answers of API 1.0.
 
         In a list, the reservation comes without its allocations."""
+
+    def render_later(self, reservation: Reservation) -> Mapping[str, Any]:
+        """Return those fields that came with a later version, by the names of ``later_parameters``."""
+        return {}
+
+    def has_other_use(self, old: Reservation, new: Reservation) -> bool:
+        """Return whether ``activate`` has something to do for a change of the parameters alone, while the
+        resources of an active reservation stay the same."""
+        return False
 
     @abstractmethod
     def demand(self, reservation: Reservation) -> Demand:

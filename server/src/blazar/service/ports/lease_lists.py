@@ -68,6 +68,7 @@ class LeaseQuery:
     ends_before: datetime | None = None
     resource_type: str | None = None
     priority: Priority | None = None
+    series_id: str | None = None
     scan: int = LONGEST_SCAN
 
 
@@ -103,6 +104,7 @@ def is_asked_for(lease: Lease, query: LeaseQuery) -> bool:
     return (
         query.project_id in (None, lease.project_id)
         and query.priority in (None, lease.priority)
+        and query.series_id in (None, lease.series_id)
         and (query.ids is None or lease.id in query.ids)
         and query.name in (None, lease.name)
         and (query.statuses is None or lease.status in query.statuses)

@@ -24,10 +24,17 @@ from blazar.domain.lease.lease import Lease
 from blazar.domain.planning.plan import Plan
 from blazar.domain.recurrence.occurrences import Bounds, FirstOccurrence, Occurrence, Recurrence, expand
 from blazar.domain.recurrence.rule import parse_rule, zone_of
-from blazar.domain.series import OnConflict, Series, SeriesOccurrence
+from blazar.domain.series import OnConflict, Series, SeriesOccurrence, SeriesRequest, SeriesReservation
 from blazar.domain.time import floor_minute
 from blazar.service.admission import Admission
-from blazar.service.commands import ClaimByWish, CreateLease, CreateSeries, PriorityWish, RequestKey
+from blazar.service.commands import (
+    ClaimByWish,
+    CreateLease,
+    CreateSeries,
+    PriorityWish,
+    RequestKey,
+    ReservationRequest,
+)
 from blazar.service.context import Caller
 from blazar.service.enforcement import Enforcement, RequestCheck
 from blazar.service.ids import new_id
@@ -50,7 +57,33 @@ MOST_ALLOCATIONS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class OccurrencePreview:
+    """An occurrence as a create would answer it now."""
+
+    occurrence: Occurrence
+    reason: str | None = None
+    """Why its lease cannot be had; None where it can."""
+    short_of: str | None = None
+    """What there is not enough of, where that is why."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesPreview:
+    """A series as a create would answer it now. ``series`` has no occurrences."""
+
+    series: Series
+    occurrences: tuple[OccurrencePreview, ...]
+
+    @property
+    def is_granted(self) -> bool:
+        """Return whether the series would be made: by ``refuse`` with all its leases, by ``skip`` with one
+        at least."""
+        had = [each.reason is None for each in self.occurrences]
+        return any(had) if self.series.on_conflict is OnConflict.SKIP else all(had)
+
+
+@dataclass(frozen=True, slots=True)
+class WantedLease:
     """An occurrence with its lease as it was asked for, and what filters have allowed of it."""
 
     occurrence: Occurrence
@@ -97,9 +130,13 @@ class SeriesCreation:
             return existing
         occurrences = self._occurrences(command)
         now = self._clock.now()
-        first = self._draft(command, occurrences[0], caller, now, settings, claim_by, priority)
+        first = self.draft(
+            command.name, command.reservations, occurrences[0], caller, now, settings, claim_by, priority
+        )
         wanted = [
-            _Wanted(each, _drafted(first, each, settings, command.id), self._enforcement.of_request(caller))
+            WantedLease(
+                each, drafted(first, each, settings, command.id), self._enforcement.of_request(caller)
+            )
             for each in occurrences
         ]
 
@@ -119,6 +156,49 @@ class SeriesCreation:
 
         return self._admission.until_committed(attempt, caller.deadline)
 
+    def preview(
+        self,
+        command: CreateSeries,
+        caller: Caller,
+        settings: LeaseSettings,
+        claim_by: ClaimByWish | None,
+        priority: PriorityWish | None,
+    ) -> SeriesPreview:
+        """Return which leases ``create`` could make now, and why not the others. Nothing is written.
+
+        Raises what does not depend on what is free: InvalidRecurrence, and what a create of one of the leases
+        would raise."""
+        occurrences = self._occurrences(command)
+        first = self.draft(
+            command.name,
+            command.reservations,
+            occurrences[0],
+            caller,
+            self._clock.now(),
+            settings,
+            claim_by,
+            priority,
+        )
+        quota, allocations = self._store.quota_outlook(first, caller), 0
+        found: list[OccurrencePreview] = []
+        for each in occurrences:
+            caller.require_time(self._clock.now())
+            draft = drafted(first, each, settings, command.id)
+            try:
+                lease, _ = self._planned_at(draft, caller)
+                allocations = _counted(allocations, lease)
+                self._enforcement.preview(None, lease, caller)
+                # With what the leases before it would use.
+                quota.check(lease)
+            except (NotEnoughResources, UsageRefused, QuotaExceeded) as refusal:
+                is_short = isinstance(refusal, NotEnoughResources)
+                short_of = str(refusal.fields.get("noun", "resources")) if is_short else None
+                found.append(OccurrencePreview(each, refusal.message, short_of))
+                continue
+            quota = quota.with_lease(lease)
+            found.append(OccurrencePreview(each))
+        return SeriesPreview(_series(command, caller), tuple(found))
+
     def _occurrences(self, command: CreateSeries) -> tuple[Occurrence, ...]:
         """Return when the leases are to be. This costs little, and comes before all that costs more."""
         if self._settings.most == 0:
@@ -133,9 +213,10 @@ class SeriesCreation:
         bounds = Bounds(self._settings.most, self._settings.horizon, self._admission.cleaning)
         return expand(recurrence, first, bounds)
 
-    def _draft(
+    def draft(
         self,
-        command: CreateSeries,
+        name: str,
+        reservations: tuple[ReservationRequest, ...],
         first: Occurrence,
         caller: Caller,
         now: datetime,
@@ -145,7 +226,7 @@ class SeriesCreation:
     ) -> Lease:
         """Return the first lease as it was asked for, with what the cloud has to say: this is asked once."""
         start, end = first.interval.start, first.interval.end
-        lease = CreateLease(command.name, start, end, None, command.reservations)
+        lease = CreateLease(name, start, end, None, reservations)
         draft = self._creation.draft(lease, caller, now, settings, None)
         draft = prioritized(claimed_by(draft, claim_by, settings.claim_by), priority)
         draft = self._preparation.complete(None, draft, caller)
@@ -153,7 +234,7 @@ class SeriesCreation:
             raise InvalidInput(OWN_RIGHTS)
         return draft
 
-    def _planned(self, command: CreateSeries, wanted: list[_Wanted], caller: Caller) -> PlannedSeries:
+    def _planned(self, command: CreateSeries, wanted: list[WantedLease], caller: Caller) -> PlannedSeries:
         """Return the series with a plan for each of its leases. Raises what stands against one of them where
         all are wanted, or against the first where none can be had."""
         skips = command.on_conflict is OnConflict.SKIP
@@ -163,43 +244,66 @@ class SeriesCreation:
         for each in wanted:
             caller.require_time(self._clock.now())
             try:
-                lease, plan = self._place(each, caller)
+                lease, plan = self.place(each, caller)
             except (NotEnoughResources, UsageRefused, QuotaExceeded) as refusal:
                 refusals.append(refused_on(each.occurrence.day, refusal))
                 if not skips:
                     raise refusals[0] from refusal
                 occurrences.append(PlannedOccurrence(_skipped(each.occurrence, refusal)))
                 continue
-            occurrences.append(PlannedOccurrence(_kept(each.occurrence, lease), lease, plan.generations))
-            allocations += len(lease.allocations)
-            if allocations > MOST_ALLOCATIONS:
-                raise InvalidInput(
-                    f"The leases of a series may have at most {MOST_ALLOCATIONS} resources together."
-                )
+            occurrences.append(PlannedOccurrence(kept(each.occurrence, lease), lease, plan.generations))
+            allocations = _counted(allocations, lease)
         if len(refusals) == len(wanted):
             raise refusals[0]
-        series = Series(
-            id=command.id,
-            name=command.name,
-            user_id=caller.user_id,
-            project_id=str(caller.project_id),
-            rule=command.rule,
-            time_zone=command.time_zone,
-            on_conflict=command.on_conflict,
-            occurrences=(),
-            exceptions=tuple(sorted(set(command.exceptions))),
-        )
-        return PlannedSeries(series, tuple(occurrences))
+        request = _request(command, wanted[0].draft)
+        return PlannedSeries(_series(command, caller), tuple(occurrences), request)
 
-    def _place(self, wanted: _Wanted, caller: Caller) -> tuple[Lease, Plan]:
-        asked = self._creation.in_regions(wanted.draft, None, caller)
-        plan = self._creation.plan(asked, None, caller)
-        planned = placed(asked, plan, self._clock.now())
+    def place(self, wanted: WantedLease, caller: Caller) -> tuple[Lease, Plan]:
+        """Return the lease with what its plan gives to it. Raises NotEnoughResources, UsageRefused."""
+        planned, plan = self._planned_at(wanted.draft, caller)
         wanted.check.check(None, planned)
         return planned, plan
 
+    def _planned_at(self, draft: Lease, caller: Caller) -> tuple[Lease, Plan]:
+        asked = self._creation.in_regions(draft, None, caller)
+        plan = self._creation.plan(asked, None, caller)
+        return placed(asked, plan, self._clock.now()), plan
 
-def _drafted(
+
+def _series(command: CreateSeries, caller: Caller) -> Series:
+    """Return the series as it is asked for, without occurrences."""
+    return Series(
+        id=command.id,
+        name=command.name,
+        user_id=caller.user_id,
+        project_id=str(caller.project_id),
+        rule=command.rule,
+        time_zone=command.time_zone,
+        on_conflict=command.on_conflict,
+        occurrences=(),
+        exceptions=tuple(sorted(set(command.exceptions))),
+    )
+
+
+def _request(command: CreateSeries, first: Lease) -> SeriesRequest:
+    """Return what each lease is asked to be. What depends on the operator's settings stays as it is now."""
+    return SeriesRequest(
+        tuple(SeriesReservation(each.resource_type, each.parameters) for each in command.reservations),
+        first.priority.value,
+        first.claim_by.after if first.claim_by else None,
+    )
+
+
+def _counted(allocations: int, lease: Lease) -> int:
+    """Return the number of allocations with those of the lease. Raises InvalidInput where they are too
+    many."""
+    allocations += len(lease.allocations)
+    if allocations > MOST_ALLOCATIONS:
+        raise InvalidInput(f"The leases of a series may have at most {MOST_ALLOCATIONS} resources together.")
+    return allocations
+
+
+def drafted(
     first: Lease,
     occurrence: Occurrence,
     settings: LeaseSettings,
@@ -221,7 +325,7 @@ def _drafted(
     )
 
 
-def _kept(occurrence: Occurrence, lease: Lease) -> SeriesOccurrence:
+def kept(occurrence: Occurrence, lease: Lease) -> SeriesOccurrence:
     return SeriesOccurrence(occurrence.day, occurrence.interval, lease.id)
 
 

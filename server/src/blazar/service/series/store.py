@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import date, datetime
 
 from blazar.domain.errors import BlazarError, KeyReused, QuotaExceeded, SeriesNotFound, Stale
 from blazar.domain.lease.lease import Lease
-from blazar.domain.series import OnConflict, Series, SeriesOccurrence
+from blazar.domain.series import OnConflict, Series, SeriesOccurrence, SeriesRequest
 from blazar.service.commands import RequestKey
 from blazar.service.context import Caller
 from blazar.service.notifications import LEASE_CREATE, payload
+from blazar.service.pages import ResourcePage
 from blazar.service.ports import Clock, Database, LeaseQuery, UnitOfWork
 from blazar.service.ports.kind import Kinds
-from blazar.service.quotas import Quotas
+from blazar.service.quotas import QuotaOutlook, Quotas
 from blazar.service.usage_reports import UsageReports
 
 
@@ -29,10 +30,12 @@ class PlannedOccurrence:
 
 @dataclass(frozen=True, slots=True)
 class PlannedSeries:
-    """A series with its planned occurrences; ``series`` has none of them yet."""
+    """A series with its planned occurrences; ``series`` has none of them yet, or not their leases."""
 
     series: Series
     occurrences: tuple[PlannedOccurrence, ...]
+    request: SeriesRequest | None = None
+    """What its leases are asked to be, of a new series."""
 
     @property
     def generations(self) -> Mapping[str, int]:
@@ -77,9 +80,14 @@ class SeriesStore:
             raise SeriesNotFound(series=series_id)
         return found
 
-    def page(self, project_id: str | None, limit: int, after: str | None) -> Sequence[Series]:
+    def request(self, series_id: str) -> SeriesRequest | None:
+        """Return what the leases of the series were asked to be; None where that is not known."""
         with self._database.read() as uow:
-            return uow.series.page(project_id, limit, after)
+            return uow.series.request(series_id)
+
+    def page(self, project_id: str | None, page: ResourcePage, name: str | None) -> Sequence[Series]:
+        with self._database.read() as uow:
+            return uow.series.page(project_id, page.limit, page.after, name)
 
     def leases_of(self, series: Series) -> Sequence[Lease]:
         """Return those of the leases of the series that are there, without their allocations."""
@@ -110,8 +118,42 @@ class SeriesStore:
         A lease that the project's limits do not allow is skipped where the series says so; else QuotaExceeded
         is raised, and so it is where none is left. Raises Stale where a resource has changed since it was
         planned on, or the series is there already."""
-        now, generations = self._clock.now(), planned.generations
         skips = planned.series.on_conflict is OnConflict.SKIP
+
+        def put(uow: UnitOfWork, occurrences: Sequence[SeriesOccurrence], now: datetime) -> Series:
+            whole = replace(planned.series, occurrences=tuple(occurrences))
+            kept = None if key is None else (key.name, key.fingerprint)
+            return uow.series.add(whole, now, kept, planned.request)
+
+        return self._commit(planned, put, skips, caller)
+
+    def restore(self, planned: PlannedSeries, caller: Caller) -> StoredSeries:
+        """Commit the leases of occurrences that had none, all of them or nothing. Return the series as
+        stored, with these leases.
+
+        Raises QuotaExceeded, and Stale where a resource, or the series, has changed since it was read."""
+
+        def put(uow: UnitOfWork, occurrences: Sequence[SeriesOccurrence], now: datetime) -> Series:
+            restored = {each.day: each for each in occurrences}
+            old = planned.series
+            new = replace(
+                old,
+                occurrences=tuple(restored.get(each.day, each) for each in old.occurrences),
+                exceptions=tuple(day for day in old.exceptions if day not in restored),
+            )
+            return uow.series.save(new, now)
+
+        return self._commit(planned, put, False, caller)
+
+    def _commit(
+        self,
+        planned: PlannedSeries,
+        put: Callable[[UnitOfWork, Sequence[SeriesOccurrence], datetime], Series],
+        skips: bool,
+        caller: Caller,
+    ) -> StoredSeries:
+        """Commit the planned leases with the series, which ``put`` writes. ``skips`` as ``add`` does."""
+        now, generations = self._clock.now(), planned.generations
         counted = {
             each.lease.id: self._quotas.counted(None, each.lease)
             for each in planned.occurrences
@@ -145,14 +187,20 @@ class SeriesStore:
             for lease in stored:
                 self._reports.put(uow, None, lease, now)
                 uow.outbox.put(LEASE_CREATE, payload(lease, self._kinds), now)
-            whole = replace(planned.series, occurrences=tuple(occurrences))
-            series = uow.series.add(whole, now, None if key is None else (key.name, key.fingerprint))
+            series = put(uow, occurrences, now)
             # Last of all: from here on other projects wait, which want the same resources.
             uow.resources.bump(generations, now)
             caller.require_time(self._clock.now())
             return StoredSeries(series, stored)
 
         return self._database.transact(work)
+
+    def quota_outlook(self, first: Lease, caller: Caller) -> QuotaOutlook:
+        """Read what the leases of a series, of which this is the first one, are compared with."""
+        asked = self._quotas.read(first.project_id, caller)
+        with self._database.read() as uow:
+            now = self._clock.now()
+            return self._quotas.outlook(uow, first.project_id, first.interval.start, now, asked)
 
     def save(self, series: Series) -> Series:
         """Raises Stale where the series has changed since it was read."""

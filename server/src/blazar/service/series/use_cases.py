@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import date
 
 from blazar.domain.lease.lease import Lease
 from blazar.domain.series import Series
@@ -13,7 +14,8 @@ from blazar.service.leases.settings import LeaseSettings
 from blazar.service.pages import ResourcePage
 from blazar.service.ports import Clock, Database
 from blazar.service.series.cancel import SeriesCancellation
-from blazar.service.series.create import SeriesCreation
+from blazar.service.series.create import SeriesCreation, SeriesPreview
+from blazar.service.series.restore import SeriesRestoration
 from blazar.service.series.settings import SeriesSettings
 from blazar.service.series.store import SeriesStore
 
@@ -37,6 +39,7 @@ class SeriesUseCases:
         store: SeriesStore,
         creation: SeriesCreation,
         cancellation: SeriesCancellation,
+        restoration: SeriesRestoration,
         lease_settings: Callable[[], LeaseSettings],
         database: Database,
         clock: Clock,
@@ -45,6 +48,7 @@ class SeriesUseCases:
         self._store = store
         self._creation = creation
         self._cancellation = cancellation
+        self._restoration = restoration
         self._lease_settings = lease_settings
         self._database = database
         self._clock = clock
@@ -61,14 +65,26 @@ class SeriesUseCases:
         settings = self._lease_settings()
         return self._detailed(self._creation.create(command, caller, settings, key, claim_by, priority))
 
+    def preview(
+        self,
+        command: CreateSeries,
+        caller: Caller,
+        claim_by: ClaimByWish | None = None,
+        priority: PriorityWish | None = None,
+    ) -> SeriesPreview:
+        return self._creation.preview(command, caller, self._lease_settings(), claim_by, priority)
+
     def get(self, series_id: str) -> SeriesDetails:
         return self._detailed(self._store.load(series_id))
 
-    def list(self, project_id: str | None, page: ResourcePage) -> Sequence[Series]:
-        return self._store.page(project_id, page.limit, page.after)
+    def list(self, project_id: str | None, page: ResourcePage, name: str | None = None) -> Sequence[Series]:
+        return self._store.page(project_id, page, name)
 
     def update(self, series_id: str, command: UpdateSeries, caller: Caller) -> SeriesDetails:
         return self._detailed(self._cancellation.update(series_id, command, caller))
+
+    def restore(self, series_id: str, days: tuple[date, ...], caller: Caller) -> SeriesDetails:
+        return self._detailed(self._restoration.restore(series_id, days, caller, self._lease_settings()))
 
     def delete(self, series_id: str, caller: Caller, keeps_started: bool = False) -> None:
         self._cancellation.delete(series_id, caller, keeps_started)

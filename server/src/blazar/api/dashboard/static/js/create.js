@@ -9,6 +9,8 @@ import { messageOf } from "./lease.js";
 import { openMaintenance } from "./maintenance.js";
 import { kindFields, kindSchemas } from "./fields.js";
 import { offers } from "./offers.js";
+import { RecurrenceFields } from "./recurrence.js";
+import { planned, tellMade } from "./series.js";
 import { kindName, text } from "./texts.js";
 
 const SHORTAGE = 409;
@@ -61,6 +63,7 @@ export async function openCreation(api, wish, changed) {
   const told = element("p", { class: "told", role: "status" });
   const instead = element("div", { class: "offers" });
   const dryRun = new DryRun(tell);
+  const repeats = new RecurrenceFields(() => momentOf(from), ask);
 
   const body = () => ({
     name: name.value || text("newLease"),
@@ -70,22 +73,53 @@ export async function openCreation(api, wish, changed) {
     events: [],
   });
 
+  function seriesBody() {
+    const { events, ...lease } = body();
+    return { ...lease, ...repeats.repetition() };
+  }
+
   function ask() {
-    if (from.checkValidity() && to.checkValidity()) {
-      dryRun.ask(() => api.post("leases", { ...body(), dry_run: true }));
+    holds.hidden = repeats.isChosen;
+    const hasDates = from.checkValidity() && to.checkValidity();
+    if (hasDates && repeats.isComplete) {
+      const asked = repeats.isChosen ? seriesBody() : body();
+      dryRun.ask(() => api.post(repeats.isChosen ? "series" : "leases", { ...asked, dry_run: true }));
     } else {
       dryRun.forget();
-      told.textContent = doubtOf(from, to) || text("datesMissing");
+      told.textContent = doubtOf(from, to) || text(hasDates ? "repeatMissing" : "datesMissing");
+      instead.replaceChildren();
     }
   }
 
-  /** @param {any} refusal null where it fits */
-  function tell(refusal) {
-    const fits = refusal ? text("fitsNot", { message: messageOf(refusal) }) : text("fits");
-    told.textContent = [fits, doubtOf(from, to)].filter(Boolean).join(" ");
-    told.className = refusal ? "told no" : "told yes";
-    wait.hidden = refusal?.status !== SHORTAGE;
-    instead.replaceChildren(...offers(refusal, (lease) => make({ ...body(), ...lease })));
+  /** @param {any} refusal null where it is answered @param {any} [answer] */
+  function tell(refusal, answer) {
+    const series = answer?.series;
+    if (series) {
+      const { said, missing } = planned(series);
+      tellOf(!series.granted, said, missing);
+    } else {
+      const found = repeats.isChosen ? [] : offers(refusal, (lease) => make({ ...body(), ...lease }));
+      tellOf(refusal, text(refusal ? "fitsNot" : "fits", { message: refusal ? messageOf(refusal) : "" }), found);
+    }
+    wait.hidden = refusal?.status !== SHORTAGE || repeats.isChosen;
+  }
+
+  /** @param {boolean} isRefused @param {string} said @param {Node[]} [more] */
+  function tellOf(isRefused, said, more = []) {
+    told.textContent = [said, doubtOf(from, to)].filter(Boolean).join(" ");
+    told.className = isRefused ? "told no" : "told yes";
+    instead.replaceChildren(...more);
+  }
+
+  /** Make all leases that recur. */
+  async function makeSeries() {
+    try {
+      const { series } = await api.post("series", seriesBody());
+      dialog.close();
+      tellMade(api, series, changed);
+    } catch (refusal) {
+      tell(refusal);
+    }
   }
 
   /** Take the host away in this time instead. */
@@ -121,6 +155,7 @@ export async function openCreation(api, wish, changed) {
     }
   }
 
+  const holds = button(text("hold"), hold, { title: text("holdMeans") });
   const wait = button(text("waitInLine"), () => {
     const wanted = body();
     make({ ...wanted, on_shortage: { wait_until: wanted.start_date } });
@@ -133,20 +168,22 @@ export async function openCreation(api, wish, changed) {
         input: ask,
         submit: (/** @type {Event} */ event) => {
           event.preventDefault();
-          make(body());
+          if (repeats.isChosen) makeSeries();
+          else make(body());
         },
       },
     },
     element("div", { class: "fields" }, labelled(text("from"), from), labelled(text("to"), to)),
     element("div", { class: "fields" }, labelled(text("name"), name), labelled(text("kind"), chooser)),
     fields,
+    ...repeats.nodes,
     told,
     instead,
     element(
       "footer",
       { class: "actions" },
       element("button", { type: "submit", class: "primary" }, text("create")),
-      button(text("hold"), hold, { title: text("holdMeans") }),
+      holds,
       wait,
       wish.host && button(text("maintenanceInstead"), maintain),
     ),

@@ -4,6 +4,7 @@ import { Refused } from "./api.js";
 import { button, copyable, element, labelled } from "./element.js";
 import { actions, facts, messageOf, section, tellResources } from "./lease.js";
 import { parsed, shown } from "./moments.js";
+import { seriesOfGone, seriesSection } from "./series.js";
 import { text } from "./texts.js";
 
 const MOST_FEEDS = 1000;
@@ -17,12 +18,16 @@ export class LeasePage extends HTMLElement {
     this._api = api;
     this._changed = changed;
     this._id = "";
-    /** The lease as it is shown, in words of the API. */
+    /** The lease and its series as they are shown, in words of the API. */
     this._shown = "";
+    /** The series of the lease, and its day in it. @type {{ id: string, date: string } | null} */
+    this._ofSeries = null;
     this._heading = element("h2", { tabindex: -1 });
     this._facts = element("div");
     this._acts = element("div", { class: "acts" });
+    this._series = element("div");
     this._feed = element("div", { class: "feed" });
+    this._parts = [this._facts, this._acts, this._series, this._feed];
     this._content = element("main", { class: "own-page" });
   }
 
@@ -34,10 +39,11 @@ export class LeasePage extends HTMLElement {
   async open(id) {
     this._id = id;
     this._shown = "";
+    this._ofSeries = null;
     this._heading.textContent = text("loading");
-    for (const part of [this._facts, this._acts, this._feed]) part.replaceChildren();
+    for (const part of this._parts) part.replaceChildren();
     const back = element("a", { href: "#" }, `‹ ${text("toCalendar")}`);
-    this._content.replaceChildren(back, this._heading, this._facts, this._acts, this._feed);
+    this._content.replaceChildren(back, this._heading, ...this._parts);
     this._heading.focus();
     await this.refresh();
     if (this._shown) await this._tellFeeds();
@@ -49,14 +55,15 @@ export class LeasePage extends HTMLElement {
     if (this.hidden || !id) return;
     try {
       const { lease } = await this._api.get(`leases/${id}`);
-      if (id === this._id && JSON.stringify(lease) !== this._shown) await this._show(lease);
+      const known = lease.series_id && (await this._api.get(`series/${lease.series_id}`).catch(() => null));
+      const told = JSON.stringify([lease, known]);
+      if (id !== this._id || told === this._shown) return;
+      this._shown = told;
+      await this._show(lease, known?.series);
     } catch (refusal) {
       if (id !== this._id) return;
       if (refusal instanceof Refused && refusal.status === 404) {
-        const name = this._shown && this._heading.textContent;
-        this._heading.textContent = name ? text("leaseGone", { name }) : text("noLease");
-        for (const part of [this._facts, this._acts, this._feed]) part.replaceChildren();
-        this._id = "";
+        await this._showGone(id);
       } else {
         this._facts.replaceChildren(element("p", { role: "alert" }, messageOf(refusal)));
       }
@@ -64,9 +71,22 @@ export class LeasePage extends HTMLElement {
     }
   }
 
-  /** @param {any} lease */
-  async _show(lease) {
-    this._shown = JSON.stringify(lease);
+  /** Tell that the lease is no longer there; where it was one of a series, show the others. @param {string} id */
+  async _showGone(id) {
+    const name = this._shown && this._heading.textContent;
+    const of = this._ofSeries;
+    const known = of && (await this._api.get(`series/${of.id}`).catch(() => null));
+    if (id !== this._id) return;
+    this._id = "";
+    this._heading.textContent = name ? text("leaseGone", { name }) : text("noLease");
+    for (const part of this._parts) part.replaceChildren();
+    if (of && known) this._series.replaceChildren(seriesOfGone(this._api, id, known.series, of.date, this._changed));
+  }
+
+  /** @param {any} lease @param {import("./series.js").Series} [series] */
+  async _show(lease, series) {
+    const here = series?.occurrences.find((each) => each.lease_id === lease.id);
+    this._ofSeries = series && here ? { id: series.id, date: here.date } : null;
     this._heading.textContent = lease.name;
     document.title = `${lease.name} · ${text("title")}`;
     this._facts.replaceChildren(...facts(lease));
@@ -74,6 +94,7 @@ export class LeasePage extends HTMLElement {
     const close = (...said) => said.length && this._changed(...said);
     const acts = actions(this._api, lease, close, this._changed);
     this._acts.replaceChildren(...(acts.length ? [section("change", this._renaming(lease), ...acts)] : []));
+    this._series.replaceChildren(...(series ? [seriesSection(this._api, lease, series, this._changed)] : []));
     await tellResources(this._api, lease, this._facts);
   }
 

@@ -14,7 +14,7 @@ const MOST_NAMES = 20;
 const FINAL = ["TERMINATED", "DELETING", "TERMINATING"];
 const OWN = [
   "id", "lease_id", "resource_id", "resource_type", "status", "status_reason", "missing_resources",
-  "resources_changed", "created_at", "updated_at", "units", "resources", "use",
+  "resources_changed", "created_at", "updated_at", "units", "resources", "use", "bound",
 ];
 
 /**
@@ -96,6 +96,7 @@ function reasons(lease) {
     found.push(text("position", { position }), text("waitsUntil", { until: shown(parsed(until)) }));
     if (expected) found.push(text("expected", { start: shown(parsed(expected)) }));
   }
+  if (lease.series_id) found.push(text("ofSeries"));
   if (lease.claim_by_date) found.push(text("claimBy", { time: shown(parsed(lease.claim_by_date)) }));
   if (lease.priority && lease.priority !== "normal") found.push(text("priorityIs", { priority: lease.priority }));
   return found;

@@ -9,6 +9,7 @@ export const DAY = 24 * HOUR;
 
 const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
+const WEEKDAY = new Intl.DateTimeFormat(undefined, { weekday: "short", timeZone: "UTC" });
 const DATE = new Intl.DateTimeFormat(undefined, { dateStyle: "full" });
 
 /**
@@ -40,6 +41,16 @@ export function clock(moment) {
 /** @param {number} moment */
 export function date(moment) {
   return DATE.format(moment);
+}
+
+/** @param {number} number of the day of a week, as `Date` counts: 0 is Sunday @returns {string} */
+export function weekdayName(number) {
+  return WEEKDAY.format(Date.UTC(2023, 0, 1 + number));
+}
+
+/** @param {number} moment @returns {string} the day, as date fields have it: `2050-01-01` */
+export function localDay(moment) {
+  return fieldValue(moment).slice(0, 10);
 }
 
 /**

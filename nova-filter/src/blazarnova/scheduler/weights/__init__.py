@@ -1,0 +1,1 @@
+"""Weighers for nova-scheduler."""

@@ -1,0 +1,85 @@
+"""Servers that leave their host without being lost: they are shelved where a lease needs the host.
+
+Those are servers with a known end that have no lease which keeps their capacity, and preemptible ones whose
+flavor says so."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from blazar.domain.errors import CloudRefused
+from blazar.kinds.deletions import first_names
+from blazar.service.ports import Compute, Server
+
+LOG = logging.getLogger(__name__)
+REFUSED = "blazar_lease_error"
+"""The key of the reason in the metadata of a server that gets no lease."""
+LONGEST_VALUE = 255
+"""Characters of a value of metadata, as Nova takes them."""
+TO_SHELVE = frozenset({"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED"})
+SHELVED = "SHELVED"
+NOT_YET = frozenset({"BUILD", "REBUILD", "RESIZE", "VERIFY_RESIZE", "REVERT_RESIZE", "MIGRATING"})
+"""The statuses in which Nova is at a server, which has another one soon."""
+PATIENCE = 900.0
+"""Seconds after which a server is deleted that Nova cannot shelve: its host is promised to a lease."""
+
+
+def shelve(server_id: str, status: str, compute: Compute) -> None:
+    """Ask for the next step by which a server leaves its host, where its status allows one. Nova refuses that
+    as long as it is at another one, so a refusal is no error: it is asked again."""
+    try:
+        if status == SHELVED:
+            compute.offload_server(server_id)
+        elif status in TO_SHELVE:
+            compute.shelve_server(server_id)
+    except CloudRefused as refusal:
+        LOG.debug("Server %s is not shelved yet: %s", server_id, refusal.message)
+
+
+class Shelving:
+    """Has servers make way where a lease starts on their host. Any thread may use it."""
+
+    def __init__(self, reason_key: str, monotonic: Callable[[], float] = time.monotonic) -> None:
+        """The reason is written into their metadata under this key."""
+        self._reason_key = reason_key
+        self._monotonic = monotonic
+        self._asked: dict[str, float] = {}
+        """Since when, by the id of the server; the oldest first."""
+        self._lock = threading.Lock()
+
+    def make_way(self, servers: Sequence[Server], host: str, compute: Compute) -> Sequence[Server]:
+        """Ask for the next step of each, on this host. Return those to wait for: the others are those that
+        Nova could not shelve for too long, or cannot shelve at all."""
+        waiting: list[Server] = []
+        for server in servers:
+            is_leaving = server.status in TO_SHELVE | NOT_YET | {SHELVED} and not server.is_being_deleted
+            if is_leaving and self._seconds(server) < PATIENCE:
+                shelve(server.id, server.status, compute)
+                self._tell(server, host, compute)
+                waiting.append(server)
+        return waiting
+
+    def _seconds(self, server: Server) -> float:
+        """Return for how long it has been asked to leave."""
+        now = self._monotonic()
+        with self._lock:
+            while self._asked and now - next(iter(self._asked.values())) > 2 * PATIENCE:
+                del self._asked[next(iter(self._asked))]
+            return now - self._asked.setdefault(server.id, now)
+
+    def _tell(self, server: Server, host: str, compute: Compute) -> None:
+        """Write the reason into its metadata, once."""
+        reason = f"host {host} is needed by a lease that starts"
+        if server.metadata.get(self._reason_key) != reason:
+            try:
+                compute.set_server_metadata(server.id, self._reason_key, reason)
+            except CloudRefused as refusal:
+                LOG.warning("Server %s cannot be told why it is shelved: %s", server.id, refusal.message)
+
+
+def being_shelved(servers: Sequence[Server]) -> Sequence[str]:
+    """Return what is waited for: a sentence, or none."""
+    return [f"{len(servers)} servers are being shelved: {first_names(servers)}"] if servers else []
