@@ -35,7 +35,7 @@ def as_user(name: str | None) -> dict[str, Any]:
     return {} if name is None else {"user": name, "group": name, "extra_groups": []}
 
 
-def eventually(what: str, condition: Callable[[], Any], patience: float = 30) -> Any:
+def eventually(what: str, condition: Callable[[], Any], patience: float = 60) -> Any:
     """Repeat ``condition`` until it returns a true value, and return that; exceptions count as false."""
     deadline = time.monotonic() + patience
     last: BaseException | None = None

@@ -21,7 +21,7 @@ from .page import ROOT
 from .site import HOST
 
 FOLDER = ROOT / "deploy" / "prometheus"
-PATIENCE = 60
+PATIENCE = 300
 SECOND = "1s"
 
 

@@ -8,6 +8,10 @@ from typing import TypeVar
 
 MINUTE = 60
 INTERVAL = 0.3
+SOON = 60
+"""Seconds for what happens at once on a machine of one's own, and later where much runs beside it."""
+ACTIVE_SECONDS = SOON
+END_SECONDS = 90
 
 T = TypeVar("T")
 

@@ -10,11 +10,10 @@ from urllib.parse import urlencode
 from labtests import workers
 from labtests.reservations import Reservations
 from labtests.reservations import hosts as whole_hosts
-from labtests.waiting import boundary, text
+from labtests.waiting import SOON, boundary, text
 from openstack.connection import Connection
 
 HOUR = 3600
-SOON = 60
 
 
 def free(service: Reservations, start: int, end: int) -> tuple[int, int]:

@@ -9,13 +9,12 @@ import pytest
 from functional.enforcing import Answer, Asked, Credits, Deciding, Plain, deciding, yes
 from labtests.processes import LabProcesses
 from labtests.reservations import Reservations
-from labtests.waiting import boundary, text, until
+from labtests.waiting import SOON, boundary, text, until
 from openstack.connection import Connection
 
 TOKEN = "a-token-of-the-lab"
 HOUR = 3600
 LONGEST = 4 * HOUR
-SOON = 30
 BOOKS = ("/usage/create", "/usage/update")
 FIRST = '["==", "$rack", "r1"]'
 VCPUS_OF_FIRST = 8

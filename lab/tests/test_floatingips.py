@@ -13,11 +13,9 @@ from labtests.clients import CommandFailed, User
 from labtests.processes import LabProcesses
 from labtests.reservations import Json, Reservations, floating_ips
 from labtests.reservations import hosts as whole_hosts
-from labtests.waiting import boundary, text, until, wait_for
+from labtests.waiting import ACTIVE_SECONDS, END_SECONDS, boundary, text, until, wait_for
 from openstack.connection import Connection
 
-ACTIVE_SECONDS = 30
-END_SECONDS = 90
 OWN = [f"203.0.113.{120 + 10 * workers.NUMBER + n}" for n in range(4)]
 """Addresses of this worker, outside of the subnet's allocation pool."""
 FIRST, SECOND, THIRD, UNREGISTERED = OWN
@@ -162,8 +160,10 @@ def test_an_address_that_the_operator_gave_away(
 def taken(admin: Connection, network: str, address: str) -> Iterator[str]:
     """Create a floating IP that is not the service's own, and yield its id."""
     made = admin.network.create_ip(floating_network_id=network, floating_ip_address=address)
-    yield str(made.id)
-    admin.network.delete_ip(made)
+    try:
+        yield str(made.id)
+    finally:
+        admin.network.delete_ip(made)
 
 
 def test_neutron_is_asked_about_what_is_registered_and_reserved(

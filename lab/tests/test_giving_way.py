@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 from labtests.reservations import Answer, Reservations
 from labtests.reservations import hosts as whole_hosts
-from labtests.waiting import boundary, text
+from labtests.waiting import SOON, boundary, text
 from openstack.connection import Connection
 
 HOUR = 3600
 DAY = 24 * HOUR
-SOON = 60
 
 
 def create(service: Reservations, name: str, start: int | str, end: int, count: int, **more: Any) -> Answer:

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 from labtests.processes import LabProcesses
 from labtests.reservations import Reservations
-from labtests.waiting import boundary, until
+from labtests.waiting import SOON, boundary, until
 from openstack.connection import Connection
 
-SOON = 30
 RECOVERY_SECONDS = 90
 LASTS = 20 * 60
 pytestmark = pytest.mark.alone

@@ -9,11 +9,9 @@ import pytest
 from labtests import workers
 from labtests.reservations import Reservations
 from labtests.reservations import hosts as reserved_hosts
-from labtests.waiting import boundary, text, until, wait_for
+from labtests.waiting import ACTIVE_SECONDS, END_SECONDS, boundary, text, until, wait_for
 from openstack.connection import Connection
 
-ACTIVE_SECONDS = 30
-END_SECONDS = 90
 SLACK = 20
 
 

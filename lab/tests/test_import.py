@@ -18,14 +18,12 @@ from keystoneauth1.session import Session
 from labtests import leftovers
 from labtests.processes import LabProcesses
 from labtests.reservations import Reservations
-from labtests.waiting import boundary, until, wait_for
+from labtests.waiting import END_SECONDS, boundary, until, wait_for
 from openstack.connection import Connection
 from sqlalchemy import make_url
 
 from blazar.adapters.openstack.cloud import connect as connect_to
 
-SOON = 30
-END_SECONDS = 90
 BEFORE_THE_END = 60
 # The sandbox sees the same at each run.
 pytestmark = [pytest.mark.alone, pytest.mark.thorough, pytest.mark.minutes(2)]

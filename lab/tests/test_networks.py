@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 from labtests import workers
 from labtests.reservations import Reservations, networks
-from labtests.waiting import boundary, until
+from labtests.waiting import ACTIVE_SECONDS, END_SECONDS, boundary, until
 from openstack.connection import Connection
 
-ACTIVE_SECONDS = 30
-END_SECONDS = 90
 ATTACHED_SECONDS = 30
 PHYSICAL = f"physnet{workers.NUMBER + 1}"
 """The physical network of this worker."""

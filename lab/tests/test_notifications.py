@@ -12,13 +12,12 @@ import kombu
 import pytest
 from labtests.processes import LabProcesses
 from labtests.reservations import Reservations
-from labtests.waiting import boundary, text, until
+from labtests.waiting import SOON, boundary, text, until
 from openstack.connection import Connection
 
 EXCHANGE = "openstack"
 TOPIC = "notifications"
 PUBLISHER = "blazar.lease"
-SOON = 30
 SLACK = 10
 MINUTE = 60
 HOUR = 3600

@@ -11,11 +11,8 @@ import pytest
 from labtests import reservations as ask
 from labtests import workers
 from labtests.clients import CommandFailed, User
-from labtests.waiting import boundary, text, wait_for
+from labtests.waiting import ACTIVE_SECONDS, END_SECONDS, boundary, text, wait_for
 from openstack.connection import Connection
-
-ACTIVE_SECONDS = 30
-END_SECONDS = 90
 
 
 def freepool(admin: Connection) -> set[str]:

@@ -12,10 +12,9 @@ from labtests import leftovers
 from labtests import reservations as ask
 from labtests.processes import LabProcesses
 from labtests.reservations import Reservations
-from labtests.waiting import boundary
+from labtests.waiting import SOON, boundary
 from openstack.connection import Connection
 
-SOON = 30
 LASTS = 20 * 60
 OVER = "expected nothing: no lease has it, or the lease is over, found is there"
 pytestmark = pytest.mark.alone

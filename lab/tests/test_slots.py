@@ -11,11 +11,9 @@ from labtests import leftovers, traits
 from labtests import reservations as ask
 from labtests.clients import CommandFailed, User
 from labtests.reservations import Json, Reservations
-from labtests.waiting import boundary, text, until, wait_for
+from labtests.waiting import ACTIVE_SECONDS, END_SECONDS, boundary, text, until, wait_for
 from openstack.connection import Connection
 
-ACTIVE_SECONDS = 30
-END_SECONDS = 90
 BOOT_SECONDS = 90
 HOUR = 3600
 SLACK = 20

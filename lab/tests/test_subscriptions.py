@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 from labtests.reservations import Reservations
-from labtests.waiting import boundary, until
+from labtests.waiting import SOON, boundary, until
 from openstack.connection import Connection
 
 HOUR = 3600
-SOON = 60
 
 
 def told(service: Reservations, subscription: str) -> list[dict[str, Any]]:

@@ -125,7 +125,7 @@ def _login(auth: dict[str, str]) -> dict[str, Any]:
     return {"auth": {"identity": identity, "scope": {"project": project}}}
 
 
-def eventually(condition: Callable[[], Any], patience: float = 30) -> Any:
+def eventually(condition: Callable[[], Any], patience: float = 60) -> Any:
     """The first true value of ``condition``, asked again and again for ``patience`` seconds."""
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
