@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -26,6 +27,19 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """Build the environments beside the first tests, in the process that has the workers."""
     if getattr(session.config.option, "numprocesses", None):
         build_all()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let each worker begin with a session, which waits for full minutes while the environments are built.
+
+    xdist gives each worker a block of the list."""
+    sessions = [item for item in items if item.path.name == "test_sessions.py"]
+    others = [item for item in items if item not in sessions]
+    count = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
+    size = math.ceil(len(others) / count)
+    items[:] = [
+        item for n in range(count) for item in (*sessions[n::count], *others[n * size : (n + 1) * size])
+    ]
 
 
 @dataclass(frozen=True)
