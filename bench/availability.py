@@ -22,7 +22,7 @@ from service import DATES, RunningService, User, now
 from blazar.adapters.clock import SystemClock
 from blazar.adapters.db import SqlDatabase
 from blazar.adapters.memory.cloud import MemoryCloud
-from blazar.cmd.process import spare_from_collection
+from blazar.cmd.process import keep_freed_memory, spare_from_collection
 from blazar.kinds.host import HostKind
 from blazar.kinds.instance import InstanceKind
 from blazar.service.admission import PlanningSettings
@@ -146,6 +146,7 @@ def _row(
 def cpu_table(scratch: Path, rounds: int = 60) -> list[Sequence[object]]:
     """Return a head and a row for each question: milliseconds of one thread in the use case, which other
     programs do not affect."""
+    keep_freed_memory()
     path = scratch / "availability.db"
     seed(path, 10_000, 100_000)
     database, clock = SqlDatabase(f"sqlite:///{path}"), SystemClock()

@@ -19,6 +19,7 @@ from datetime import timedelta
 import numpy as np
 from planning import HOUR, SMALL, START, Setting, with_allocations
 
+from blazar.cmd.process import keep_freed_memory
 from blazar.domain.calendar.calendar import Calendar
 from blazar.domain.planning.budget import Budget
 from blazar.domain.planning.candidate import candidate_for
@@ -121,6 +122,7 @@ def table(
         Setting(hosts, reservations, 365, 0.2, seed),
         Setting(hosts, reservations, 365, 0.0, seed),
     )
+    keep_freed_memory()
     columns = [measure(setting, rounds) for setting in settings]
     rows = [[name, *(f"{c[name][0]:.2f} / {c[name][1]:.2f}" for c in columns)] for name in columns[0]]
     return [["median / 99th percentile, ms of CPU", *(setting.name for setting in settings)], *rows]

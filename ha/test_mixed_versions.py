@@ -28,7 +28,7 @@ from .versions import programs_before
 
 CLIENTS = 3
 LEASES_OF_A_CLIENT = 2
-HOSTS = 12
+HOSTS = 16
 LONG = 200
 """Seconds (HA_SECONDS) from which on the long form runs: on both databases, with longer steps."""
 INSTANCE = {

@@ -34,6 +34,7 @@ from blazar.cmd.process import (
     VERSION,
     Refused,
     bound,
+    keep_freed_memory,
     run,
     spare_from_collection,
     switch_threads_often,
@@ -127,6 +128,7 @@ def serve(arguments: Arguments) -> None:
 
     os.umask(OWNER_ONLY)
     switch_threads_often()
+    keep_freed_memory()
     _prepare_folder(arguments.var)
     _log_to(arguments.var / "blazar.log")
     stopped = until_signalled()

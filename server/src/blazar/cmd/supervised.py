@@ -19,7 +19,7 @@ from blazar.bootstrap.quotas import quota_settings
 from blazar.bootstrap.settings import webhook_settings
 from blazar.bootstrap.tracing import build_tracing, require_tracing
 from blazar.broker import require_urls
-from blazar.cmd.process import configured, switch_threads_often
+from blazar.cmd.process import configured, keep_freed_memory, switch_threads_often
 from blazar.plugins import list_options, load_filters, load_plugins
 
 LOG = logging.getLogger(__name__)
@@ -59,6 +59,7 @@ class Worker(cotyledon.Service):
     def __init__(self, worker_id: WorkerId, argv: Sequence[str]) -> None:
         super().__init__(worker_id)
         switch_threads_often()
+        keep_freed_memory()
         self._argv = argv
         self.conf = self.checked(argv)
         self.tracing = build_tracing(self.conf, str(self.name))
