@@ -233,7 +233,7 @@ class Manager:
         return (SamplingDuty(dependencies.database, Sampling(dependencies), dependencies.clock, interval),)
 
     def _load(self) -> Load:
-        return Load(self.loop.events_under_way(), self._calendars.plans_waiting(), self.loop.lateness())
+        return Load(self.loop.events_under_way(), self._calendars.plans_waiting(), self.loop.greatest_lateness())
 
     def _forget_spent(self) -> None:
         self.use_cases.quotas.forget_spent()

@@ -102,7 +102,7 @@ class EventLoop:
         self._looked = 0.0
         self._is_nudged = False
         self._next_look: datetime | None = None
-        self._latest = 0.0
+        self._greatest_lateness = 0.0
         self._first = Lane("event", settings.workers, self._finished)
         self._retries = Lane("retry", settings.retry_workers, self._finished)
         self._stuck = Lane("stuck", settings.stuck_workers, self._finished, REST_OF_STUCK)
@@ -136,11 +136,11 @@ class EventLoop:
     def events_under_way(self) -> int:
         return self._claims.held()
 
-    def lateness(self) -> float:
+    def greatest_lateness(self) -> float:
         """Return by how many seconds an event was late, at most, of those that were begun since this was
         asked last."""
-        latest, self._latest = self._latest, 0.0
-        return latest
+        greatest, self._greatest_lateness = self._greatest_lateness, 0.0
+        return greatest
 
     def stop(self, patience: timedelta = timedelta(seconds=10)) -> None:
         """Take no more events, let those under way reach their settlement for a while, then give the claims
@@ -324,7 +324,7 @@ class EventLoop:
         """Return whether the event is over."""
         event = held_claim.event
         late = lateness(event, self._clock.now()).total_seconds()
-        self._latest = max(self._latest, late)
+        self._greatest_lateness = max(self._greatest_lateness, late)
         began = time.perf_counter()  # a duration, not a time of day
         with log_context.bound_to(None, event.lease_id), self._traced(event) as span:
             outcome, is_over = self._run_logged(held_claim)

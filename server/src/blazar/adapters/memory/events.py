@@ -9,6 +9,7 @@ from datetime import datetime
 from blazar.adapters.memory.state import LeaseClaim, State
 from blazar.domain.errors import ClaimLost
 from blazar.domain.lease.event import WORK, Event, EventStatus
+from blazar.domain.lease.lateness import lateness
 from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.lease.ordering import PRECEDENCE
 from blazar.domain.lease.progress import with_event
@@ -108,7 +109,7 @@ class MemoryEvents:
 
     def lag(self, now: datetime) -> float:
         late = (
-            now - max(event.next_try, event.created_at or event.next_try)
+            lateness(event, now)
             for event in self._open()
             if event.next_try <= now and self._is_free(event.lease_id, now)
         )
