@@ -180,8 +180,7 @@ class History:
             return
         event("created")
         made = Promise(lease, start, end, wanted)
-        # To make room, others may have been planned elsewhere.
-        self.promises = [replace(each, lease=self.service.lease(each.lease)) for each in self.promises]
+        self.promises = self.as_planned(self.promises)
         self.check_beside(made)
         self.promises.append(made)
         self.check()
@@ -203,8 +202,12 @@ class History:
             assert not self.is_possible(start, end, changed.demands(), others)
             return
         event("updated")
-        self.promises = [*others, replace(changed, lease=lease)]
+        self.promises = [*self.as_planned(others), replace(changed, lease=lease)]
         self.check()
+
+    def as_planned(self, promises: list[Promise]) -> list[Promise]:
+        """To make room, leases may have been planned elsewhere."""
+        return [replace(each, lease=self.service.lease(each.lease)) for each in promises]
 
     def delete(self, promise: Promise) -> None:
         self.service.delete(promise.lease)

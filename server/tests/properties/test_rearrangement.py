@@ -11,7 +11,7 @@ from itertools import product
 from random import Random
 
 from effort import examples
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
 from blazar.domain.planning.budget import Budget, CutShort
@@ -164,7 +164,8 @@ def in_the_way(seed: int) -> Puzzle:
 def placements(
     puzzle: Puzzle, demand: Demand, allocations: Sequence[Allocation]
 ) -> Iterator[tuple[Allocation, ...]]:
-    """All places of a movable reservation beside these allocations; what its user named stays."""
+    """All places of a movable reservation beside these allocations; what it has on a host that its user named
+    stays there."""
     units = sum(row.slots for row in demand.current)
     named = {row.resource_id: row.slots for row in demand.current if row.resource_id in demand.must_include}
     asked = PlanRequest(
@@ -174,14 +175,11 @@ def placements(
     has = {row.resource_id: row.slots for row in demand.current}
     choices = []
     for resource in puzzle.resources:
-        if resource.id in named:
-            choices.append([named[resource.id]])
-            continue
         # What stays where it is was valid when it was planned.
         choices.append(
             [
                 n
-                for n in range(units + 1)
+                for n in range(named.get(resource.id, 0), units + 1)
                 if n <= has.get(resource.id, 0) or brute.suits(resource, asked.demands[0], n)
             ]
         )
@@ -305,6 +303,7 @@ def test_whole_hosts_are_found_if_and_only_if_there_are_any(puzzle: Puzzle) -> N
 
 @settings(max_examples=examples(3000), suppress_health_check=list(HealthCheck), deadline=None)
 @given(st.integers(0, 2**32))
+@example(69285759)
 def test_in_a_full_pool_room_is_made_if_and_only_if_there_is_any(seed: int) -> None:
     judge(in_the_way(seed))
 

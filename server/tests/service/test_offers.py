@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import combinations
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from effort import examples
-from hypothesis import event, given, settings
+from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 from blazar.domain.errors import (
@@ -29,6 +30,7 @@ from blazar.domain.errors import (
 from blazar.domain.failure import Failure, FailureReason
 from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.lease.offer import Offer
+from blazar.domain.time import Interval, floor_minute
 from blazar.engine.expiring_offers import LOOK, PACE, Expiring
 from blazar.kinds.registered_hosts.errors import CantAddExtraCapability, CantDeleteHost
 from blazar.kinds.registered_hosts.pool import POOL
@@ -41,6 +43,7 @@ from blazar.service.commands import (
     ReservationRequest,
 )
 from blazar.service.context import Caller
+from blazar.service.leases.settings import LateBindingSettings
 from blazar.service.offers import OfferSettings
 from blazar.service.ports import ReportType
 from blazar.service.quotas import QuotaSettings
@@ -492,6 +495,10 @@ ACTS = st.builds(
 )
 
 
+Taken = tuple[tuple[str, Interval], ...]
+"""Hosts, each with the time in which it is taken."""
+
+
 class History:
     """Three hosts and two managers, and what they have promised."""
 
@@ -510,16 +517,31 @@ class History:
     def open(self) -> list[Held]:
         return [h for h in self.held if not (h.is_claimed or h.is_deleted or h.offer.is_over(self.now))]
 
-    def taken(self, start: datetime, end: datetime) -> set[str]:
-        """The hosts that are promised at some instant between, by brute force."""
+    def can_be_made(self, act: Act) -> bool:
+        """Whether there is room once leases that begin after the lead are planned on other hosts, by brute
+        force."""
+        asked = Interval(*(self.world.in_minutes(n) for n in (act.start, act.start + act.length)))
         stored = [self.world.lease(lease) for lease in self.leases]
-        promised = [a for lease in stored for a in lease.allocations]
-        promised += [a for h in self.open() for a in h.offer.lease.allocations]
-        return {a.resource_id for a in promised if a.interval.start < end and start < a.interval.end}
+        since = floor_minute(self.now) + LateBindingSettings().lead
+        movable = [lease for lease in stored if lease.interval.start >= since]
+        fixed = [lease for lease in stored if lease.interval.start < since]
+        fixed += [h.offer.lease for h in self.open()]
+        usable = {"1", "2", "3"} - self.gone - self.failed
 
-    def free(self, act: Act) -> int:
-        start, end = (self.world.in_minutes(n) for n in (act.start, act.start + act.length))
-        return len({"1", "2", "3"} - self.gone - self.failed - self.taken(start, end))
+        def free(hosts: set[str], interval: Interval, taken: Taken) -> set[str]:
+            return hosts - {host for host, when in taken if when.overlaps(interval)}
+
+        def descend(number: int, taken: Taken) -> bool:
+            if number == len(movable):
+                return len(free(usable, asked, taken)) >= act.hosts
+            when, has = movable[number].interval, set(movable[number].resource_ids)
+            suitable = sorted(free(usable | has, when, taken))
+            return any(
+                descend(number + 1, (*taken, *((host, when) for host in hosts)))
+                for hosts in combinations(suitable, len(has))
+            )
+
+        return descend(0, tuple((host, lease.interval) for lease in fixed for host in lease.resource_ids))
 
     def run(self, act: Act) -> None:
         event(act.what)
@@ -527,7 +549,7 @@ class History:
         self.check()
 
     def hold(self, act: Act, manager: World) -> None:
-        caller, is_enough = (DEMO, ALT)[act.which % 2], self.free(act) >= act.hosts
+        caller, is_enough = (DEMO, ALT)[act.which % 2], self.can_be_made(act)
         mine = sum(h.caller is caller for h in self.open())
         wanted = whole_hosts(min=act.hosts, max=act.hosts)
         try:
@@ -564,7 +586,7 @@ class History:
             claim(manager, chosen.offer, chosen.caller)
 
     def create(self, act: Act, manager: World) -> None:
-        is_enough = self.free(act) >= act.hosts
+        is_enough = self.can_be_made(act)
         try:
             lease = manager.create(min=act.hosts, max=act.hosts, start=act.start, end=act.start + act.length)
         except NotEnoughResources:
@@ -635,7 +657,18 @@ class History:
             assert {o.id for o in shown} == {h.offer.id for h in self.open() if h.caller is caller}
 
 
+MOVED = [
+    Act("hold", 0, 0, hosts=2, start=26, length=5),
+    Act("claim", 0, 0, hosts=1, start=20, length=5),
+    Act("hold", 0, 0, hosts=2, start=20, length=5),
+    Act("hold", 0, 0, hosts=1, start=20, length=6),
+    Act("hold", 0, 0, hosts=1, start=25, length=5),
+]
+"""The claimed lease is planned on other hosts for the last offer."""
+
+
 @settings(max_examples=examples(300), deadline=None)
+@example(MOVED)
 @given(st.lists(ACTS, min_size=5, max_size=25))
 def test_an_offer_that_is_claimed_in_time_always_succeeds(acts: list[Act]) -> None:
     history = History()

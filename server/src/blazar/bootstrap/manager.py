@@ -233,7 +233,8 @@ class Manager:
         return (SamplingDuty(dependencies.database, Sampling(dependencies), dependencies.clock, interval),)
 
     def _load(self) -> Load:
-        return Load(self.loop.events_under_way(), self._calendars.plans_waiting(), self.loop.greatest_lateness())
+        under_way, waiting = self.loop.events_under_way(), self._calendars.plans_waiting()
+        return Load(under_way, waiting, self.loop.greatest_lateness())
 
     def _forget_spent(self) -> None:
         self.use_cases.quotas.forget_spent()
