@@ -12,6 +12,9 @@ MOST = 2**40
 """Capacities are cut to this and amounts to twice this: sums cannot overflow, and what did not fit still does
 not."""
 
+_MOST_BITS = 63
+"""Of a number that is not negative."""
+
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
@@ -25,11 +28,13 @@ def grown(array: npt.NDArray[Scalar], length: int, filler: object) -> npt.NDArra
 def sorted_order(keys: Ints) -> Ints:
     """Return the order that sorts keys, none of which is negative.
 
-    It takes 16 bits after the other, the lowest first, for which numpy has a radix sort: that costs some
-    passes over the keys, and half of what a comparison of the whole keys does."""
-    order = np.argsort(keys.astype(np.uint16), kind="stable")
-    bits = int(keys.max(initial=0)).bit_length()
-    for shift in range(16, bits, 16):
-        digits = (keys >> shift).astype(np.uint16)
-        order = order[np.argsort(digits[order], kind="stable")]
+    A key and its position make one number where both have room in 63 bits. numpy sorts such numbers with
+    vector instructions, in less than half the time that an order of the keys takes."""
+    bits = len(keys).bit_length()
+    if int(keys.max(initial=0)).bit_length() + bits > _MOST_BITS:
+        return np.argsort(keys, kind="stable")
+    order = keys << bits
+    order |= np.arange(len(keys))
+    order.sort()
+    order &= (1 << bits) - 1
     return order

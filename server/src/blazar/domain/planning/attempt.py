@@ -18,7 +18,7 @@ from blazar.domain.calendar.window import Window
 from blazar.domain.planning.budget import Budget, of_array
 from blazar.domain.planning.candidate import Candidate, Choice
 from blazar.domain.planning.capacity import Capacity
-from blazar.domain.planning.choice import Preference, choose, keep
+from blazar.domain.planning.choice import Preference, choose, is_enough, keep
 from blazar.domain.planning.demand import PlanRequest
 from blazar.domain.planning.matching import match_whole_resources
 from blazar.domain.planning.search import EFFORT, search
@@ -67,6 +67,18 @@ class Attempt:
         if all(candidate.is_whole for candidate in self.candidates):
             return self._wholes()
         return self._mixed()
+
+    def is_possible(self) -> bool:
+        """Return whether there is such a choice. For one demand alone that is a sum of what fits on each
+        resource. Raises CutShort."""
+        if len(self.candidates) > 1:
+            return self.choices() is not None
+        [candidate] = self.candidates
+        if candidate.unknown or candidate.least > candidate.most:
+            return False
+        capacities = (self.capacity,) if candidate.is_whole else (self._cautious, self.capacity)
+        self._budget.spend(of_array(self.capacity.size, len(capacities)))
+        return any(is_enough(candidate, each.alone(0)) for each in capacities)
 
     def could_be_alone(self, number: int, budget: Budget) -> bool:
         """Return whether one demand fits if it is the only one. The cost is some passes over the pool."""

@@ -22,7 +22,7 @@ from blazar.domain.planning.candidate import candidate_for
 from blazar.domain.planning.demand import PlanRequest
 from blazar.domain.planning.first_fit import find_first_fit
 from blazar.domain.planning.plan import Cause, PlanOutline, Shortage
-from blazar.domain.planning.planner import Allowance, outline, outline_if_it_fits
+from blazar.domain.planning.planner import Allowance, is_possible, outline, outline_if_it_fits
 from blazar.domain.resource import Pool
 from blazar.domain.time import MINUTE, Interval
 
@@ -161,7 +161,7 @@ class AvailabilitySearch:
     def _fits(self, requests: Requests, minutes: int) -> bool:
         try:
             return all(
-                outline_if_it_fits(self._snapshot(pool), lasting(request, minutes), self._budget) is not None
+                is_possible(self._snapshot(pool), lasting(request, minutes), self._budget)
                 for pool, request in requests.items()
             )
         except CutShort:

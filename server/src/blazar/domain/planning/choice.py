@@ -67,6 +67,16 @@ def choose(
     return chosen if sum(chosen.values()) >= least else None
 
 
+def is_enough(candidate: Candidate, units: Ints) -> bool:
+    """Return whether ``choose`` finds the least of the candidate, where that is no more than its most."""
+    if any(units[index] < slots for index, slots in candidate.needed.items()):
+        return False
+    if candidate.demand.grouping is Grouping.TOGETHER:
+        chosen = units[list(candidate.needed)] if candidate.needed else units
+        return len(candidate.needed) <= 1 and int(chosen.max(initial=0)) >= candidate.least
+    return int(units.sum()) >= candidate.least
+
+
 def keep(candidate: Candidate, units: Ints) -> Choice:
     """Return what the demand must get, and as much of what it has now as it may have and as there is capacity
     for."""

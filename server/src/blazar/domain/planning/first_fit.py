@@ -103,7 +103,7 @@ def _fits(
     """Return whether there is a fit; None where that is not found out, for the effort of the exact search is
     spent. Another start may do then."""
     try:
-        return Attempt(calendar, request, candidates, window, budget, effort).choices() is not None
+        return Attempt(calendar, request, candidates, window, budget, effort).is_possible()
     except CutShort:
         budget.spend(0)
         return None

@@ -142,13 +142,17 @@ class Gate:
         passes = np.ones(len(starts), bool)
         if not self._parts:
             return passes
-        free, untaken = self._free.at(starts), self._untaken.at(starts)
+        free = self._free.at(starts)
+        shared = None if self._untaken is self._free else self._untaken.at(starts) - free
         self._budget.spend(of_array(free.size, _LOOKS * (1 + len(self._parts))))
-        takeable = free * self._takeable[:, None]
+        takeable = free * self._takeable[:, None] if self._taking else None
         for number in self._parts:
             units = self._units[number]
-            most = units @ free + self._beside_others[number] @ (untaken - free)
-            most -= _least_loss(units, takeable, self._taking)
+            most = units @ free
+            if shared is not None:
+                most += self._beside_others[number] @ shared
+            if takeable is not None:
+                most -= _least_loss(units, takeable, self._taking)
             passes &= most >= _wanted(self._candidates[number])
         return passes
 

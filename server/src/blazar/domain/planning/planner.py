@@ -82,10 +82,8 @@ def outline(calendar: CalendarSnapshot, request: PlanRequest, allowance: Allowan
     """Plan ``request``, without writing the plan down."""
     if not request.demands:
         return _outline(calendar, request.interval, (), ())
-    window = calendar.window(request.interval, request.cleaning, request.replaced, held_by(calendar, request))
     try:
-        candidates = _candidates(calendar, request, allowance.decision)
-        attempt = Attempt(calendar, request, candidates, window, allowance.decision)
+        attempt = _attempt(calendar, request, allowance.decision)
     except CutShort:
         return undecided(request)
     cut_short = False
@@ -94,7 +92,7 @@ def outline(calendar: CalendarSnapshot, request: PlanRequest, allowance: Allowan
     except CutShort:
         choices, cut_short = None, True
     if choices is not None:
-        return _outline(calendar, request.interval, candidates, choices)
+        return _outline(calendar, request.interval, attempt.candidates, choices)
     try:
         return _shortage(calendar, attempt, allowance.explanation, cut_short)
     except CutShort:
@@ -114,10 +112,20 @@ def outline_if_it_fits(
     """Do as ``plan_if_it_fits`` does, without writing the plan down."""
     if not request.demands:
         return _outline(calendar, request.interval, (), ())
+    attempt = _attempt(calendar, request, budget)
+    choices = attempt.choices()
+    return None if choices is None else _outline(calendar, request.interval, attempt.candidates, choices)
+
+
+def is_possible(calendar: CalendarSnapshot, request: PlanRequest, budget: Budget) -> bool:
+    """Return whether ``plan_if_it_fits`` finds a plan; one demand alone is not planned for it."""
+    return not request.demands or _attempt(calendar, request, budget).is_possible()
+
+
+def _attempt(calendar: CalendarSnapshot, request: PlanRequest, budget: Budget) -> Attempt:
     candidates = _candidates(calendar, request, budget)
     window = calendar.window(request.interval, request.cleaning, request.replaced, held_by(calendar, request))
-    choices = Attempt(calendar, request, candidates, window, budget).choices()
-    return None if choices is None else _outline(calendar, request.interval, candidates, choices)
+    return Attempt(calendar, request, candidates, window, budget)
 
 
 def with_first_fit(
