@@ -17,7 +17,13 @@ from blazar.api.offers import offers_of
 from blazar.api.paging import in_pages
 from blazar.api.routing import Answer, PagedList, Request
 from blazar.api.schemas.fields import validated
-from blazar.api.schemas.leases import CREATE, UPDATE, LeaseCreateOrClaim
+from blazar.api.schemas.leases import (
+    CREATE,
+    UPDATE,
+    LeaseCreateOrClaim,
+    LeaseUpdate,
+    LeaseUpdateByDuration,
+)
 from blazar.api.schemas.lists import LEASES, LeasesQuery
 from blazar.api.views.leases import (
     LeaseView,
@@ -39,9 +45,9 @@ from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.lease.priority import Priority
 from blazar.domain.lease.utilization import Utilization
 from blazar.policies import leases as rules
-from blazar.service.commands import ClaimByWish, PriorityWish, ReservationsChange
+from blazar.service.commands import ClaimByWish, PriorityWish, ReservationsChange, UpdateLease
 from blazar.service.context import Caller
-from blazar.service.interface import LeasesInterface, Service, UsageInterface
+from blazar.service.interface import ExplanationsInterface, LeasesInterface, Service, UsageInterface
 from blazar.service.leases import DisplacingPreview
 from blazar.service.ports import ListPage
 from blazar.service.ports.kind import Kinds
@@ -218,7 +224,7 @@ class LeaseActions:
         wish |= self._priority(asked, lease, request)
         members = _members(asked.membership(), lease)
         more = _expected(request) | by_duration | _patience(asked) | wish | members
-        command, explained = asked.command(), by_duration | members
+        command, explained = self._with_latest_end(asked, lease, caller, members), by_duration | members
         with self._explanations.explained(
             request, lambda e: e.explain_update(lease.id, command, caller, **explained), is_update=True
         ):
@@ -226,6 +232,20 @@ class LeaseActions:
                 shown = self._leases(caller).preview_update(lease.id, command, caller, **more)
                 return self._shown(shown, request)
             return self._reply(request, self._leases(caller).update(lease.id, command, caller, **more))
+
+    def _with_latest_end(
+        self,
+        asked: LeaseUpdate | LeaseUpdateByDuration,
+        lease: Lease,
+        caller: Caller,
+        members: dict[str, Any],
+    ) -> UpdateLease:
+        """Return the command; one for a lease that lasts as long as can be, with the end that it can have."""
+        command = asked.command()
+        if (latest := getattr(asked, "latest_end", None)) is None:
+            return command
+        noun: ExplanationsInterface = self._service.called_by(caller).noun("explanations")
+        return replace(command, end=noun.latest_end(lease.id, command, caller, latest, **members))
 
     def delete(self, request: Request) -> None:
         """Delete a lease, and with it the servers in its reservations."""

@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from blazar.domain.errors import CloudRefused, CloudUnavailable, InvalidInput, NotEnoughResources
+from blazar.domain.errors import Busy, CloudRefused, CloudUnavailable, InvalidInput, NotEnoughResources
 from blazar.domain.lease import change
 from blazar.domain.lease.lease import Lease
+from blazar.domain.planning.budget import CutShort
 from blazar.domain.time import HORIZON, MINUTE, floor_minute
 from blazar.service.admission import Admission
 from blazar.service.alternatives import Alternative, of_size
@@ -70,6 +71,15 @@ class AvailabilityUseCases:
             with self._admission.searching(caller) as search:
                 looking.look_at(others, search)
         return Explained(looking.found(), *found)
+
+    def latest_end(self, inquiry: Inquiry, caller: Caller) -> datetime:
+        """Return the latest end that the lease can have, up to the one that is asked for; the one that it has
+        where that is none. Raises Busy where that is not found out in time."""
+        with self._admission.searching(caller) as search:
+            try:
+                return AnswerSearch(inquiry, self._admission, self._kinds, search).latest_end()
+            except CutShort:
+                raise Busy() from None
 
     def inquiry(self, asked: AvailabilityQuestion, caller: Caller) -> Inquiry:
         """Read and check a question."""

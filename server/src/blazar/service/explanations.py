@@ -7,7 +7,7 @@ since the refusal counts already, so that the first suggestion may be what was r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from blazar.domain.lease.lease import Lease
@@ -105,6 +105,19 @@ class ExplanationUseCases:
         """Explain why the lease cannot be changed so."""
         inquiry = self._updates.inquiry(lease_id, command, caller, duration, membership)
         return self._explanation(self._availability.explain(inquiry, caller))
+
+    def latest_end(
+        self,
+        lease_id: str,
+        command: UpdateLease,
+        caller: Caller,
+        latest: datetime,
+        membership: ReservationsChange | None = None,
+    ) -> datetime:
+        """Return the latest end, up to ``latest``, that the change could give the lease now."""
+        minute = floor_minute(latest)
+        inquiry = self._updates.extension(lease_id, replace(command, end=minute), caller, membership)
+        return self._availability.latest_end(inquiry, caller)
 
     def _explanation(self, explained: Explained) -> Explanation:
         found = explained.found

@@ -244,6 +244,20 @@ class ExplanationsInterface(Protocol):
         """Return the same for a change of a lease."""
         ...
 
+    @call_options(needs_token=True)
+    def latest_end(
+        self,
+        lease_id: str,
+        command: UpdateLease,
+        caller: Caller,
+        latest: datetime,
+        membership: ReservationsChange | None = None,
+    ) -> datetime:
+        """Return the latest end, up to ``latest``, that the change could give the lease now: the one that it
+        has where that is none. Raises InvalidInput where it ends later than that already, and what an update
+        raises."""
+        ...
+
 
 class OffersInterface(Protocol):
     @call_options(needs_token=True, once=True)

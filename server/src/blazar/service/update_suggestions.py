@@ -46,6 +46,17 @@ class UpdateSuggestions:
         self._enforcement = enforcement
         self._quotas = quotas
 
+    def extension(
+        self,
+        lease_id: str,
+        command: UpdateLease,
+        caller: Caller,
+        membership: ReservationsChange | None = None,
+    ) -> Inquiry:
+        """Return the change as a question of how late the lease may end, no sooner than it does. Raises
+        InvalidInput where it ends later than that already."""
+        return self._inquiry(lease_id, command, caller, None, membership, _until_its_end)
+
     def inquiry(
         self,
         lease_id: str,
@@ -55,6 +66,17 @@ class UpdateSuggestions:
         membership: ReservationsChange | None = None,
     ) -> Inquiry:
         """Return the change as a question."""
+        return self._inquiry(lease_id, command, caller, duration, membership, _shortest)
+
+    def _inquiry(
+        self,
+        lease_id: str,
+        command: UpdateLease,
+        caller: Caller,
+        duration: timedelta | None,
+        membership: ReservationsChange | None,
+        shortest: Callable[[Lease, Lease, Interval], timedelta],
+    ) -> Inquiry:
         old, new, ahead = self._changes.wanted(lease_id, command, caller, duration, membership)
         begun = None if old.status is LeaseStatus.PENDING else new.interval.start
         may_move = begun is None and new.interval.start >= self._clock.now()
@@ -70,7 +92,7 @@ class UpdateSuggestions:
                 for each in new.reservations
             ],
             self._clock.now() + HORIZON - ahead.duration if may_move else ahead.start,
-            _shortest(old, new, ahead),
+            shortest(old, new, ahead),
             self._objections(old, new, begun, caller),
             alternatives=not self._asks_for_hidden(new, caller),
             begun=begun,
@@ -102,6 +124,13 @@ def _shortest(old: Lease, new: Lease, ahead: Interval) -> timedelta:
         return ahead.duration
     growth = new.interval.end - max(old.interval.end, ahead.start)
     return max(MINUTE, ahead.duration - growth // 2 // MINUTE * MINUTE)
+
+
+def _until_its_end(old: Lease, new: Lease, ahead: Interval) -> timedelta:
+    """Return how long the lease lasts up to the end that it has."""
+    if old.interval.end > new.interval.end:
+        raise InvalidInput("The lease ends later than latest_end already.")
+    return max(MINUTE, old.interval.end - ahead.start)
 
 
 @dataclass(frozen=True, slots=True)

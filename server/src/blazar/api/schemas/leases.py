@@ -497,6 +497,24 @@ class LeaseUpdatePriority(LeaseUpdateMembers, json_schema_extra=without_defaults
     priority: PriorityField = Priority.NORMAL
 
 
+class LeaseUpdateLatestEnd(LeaseUpdatePriority, json_schema_extra=without_defaults):
+    """What is to change about a lease, since version 1.35: it may last as long as can be. Of one that waits,
+    only its name and until when. Unknown keys are ignored."""
+
+    latest_end: OptionalDateField = Field(
+        None,
+        description="In place of its end: it ends as late as can be, at this moment at the latest, and no "
+        "sooner than now.",
+    )
+
+    @model_validator(mode="after")
+    def _one_end(self) -> Self:
+        ends = {"end_date", "duration", "latest_end"} & self.model_fields_set
+        if len(ends) > 1:
+            raise sentence("Give only one of end_date, duration and latest_end.")
+        return self
+
+
 CREATE: Mapping[Version, type[LeaseCreate] | type[LeaseCreateByDuration]] = {
     (1, 0): LeaseCreate,
     (1, 3): LeaseCreateByDuration,
@@ -512,5 +530,6 @@ UPDATE: Mapping[Version, type[LeaseUpdate] | type[LeaseUpdateByDuration]] = {
     (1, 9): LeaseUpdateClaimBy,
     (1, 12): LeaseUpdateMembers,
     (1, 13): LeaseUpdatePriority,
+    (1, 35): LeaseUpdateLatestEnd,
 }
 """The bodies, by the version that brought them."""
