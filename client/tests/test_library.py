@@ -57,6 +57,7 @@ SIGNATURES = {
     "lease.update": "(lease_id, name=None, prolong_for=None, reduce_by=None, end_date=None, advance_by=None, "
     "defer_by=None, start_date=None, reservations=None)",
     "lease.delete": "(lease_id)",
+    "lease.extend": "(lease_id, latest_end, dry_run=False)",
     "lease.list": "(sort_by=None, *, status=None, name=None, project_id=None, id=None, resource_type=None, "
     "starts_after=None, starts_before=None, ends_after=None, ends_before=None, sort=None, limit=None, "
     "priority=None, series_id=None)",

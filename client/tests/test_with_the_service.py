@@ -187,6 +187,13 @@ def test_a_lease_moves_grows_and_never_shrinks_by_extending(demo: User) -> None:
         )
         demo.does("lease extend mover --until '2042-01-01 14:00' --time-zone Europe/Berlin")
         assert demo.sees("lease show mover")["end_date"] == "2042-01-01T13:00:00.000000"
+        told = demo.does("lease extend mover --latest '2042-01-01 15:00' --dry-run")
+        assert told.startswith("Nothing was changed. The lease would last until 2042-01-01 15:00 UTC, ")
+        assert demo.sees("lease show mover")["end_date"] == "2042-01-01T13:00:00.000000"
+        demo.does("lease extend mover --latest '2042-01-01 14:00'")
+        assert demo.sees("lease show mover")["end_date"] == "2042-01-01T14:00:00.000000"
+        told = demo.does("lease extend mover 1h --dry-run")
+        assert told.startswith("Nothing was changed. The lease would last until 2042-01-01 15:00 UTC, ")
         demo.fails("lease wait mover --wait-timeout 1s", 4, "is PENDING and not yet ACTIVE")
         assert demo.tries("lease set mover").code == 0
     finally:

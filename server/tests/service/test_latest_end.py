@@ -25,7 +25,7 @@ WISHES = st.sampled_from(
 
 
 def latest_end(world: World, lease: Lease, latest: datetime) -> datetime:
-    return world.explanations.latest_end(lease.id, UpdateLease(), DEMO, latest)
+    return world.explanations.find_latest_end(lease.id, UpdateLease(), DEMO, latest)
 
 
 @settings(max_examples=examples(100), deadline=None)

@@ -135,24 +135,40 @@ class ExtendLease(ReservationCommand):
         target.add_argument(
             "--until", metavar="END", help="The new end, written like the times of lease create"
         )
+        target.add_argument(
+            "--latest",
+            metavar="END",
+            help="As long as its resources are free and quotas allow it, until END at the latest",
+        )
+        parser.add_argument(
+            "--dry-run", action="store_true", help="Change nothing: tell until when the lease would last"
+        )
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         time_parser = TimeParser(self.clock.now(), self.zone or UTC)
         duration = _to_seconds(parsed_args.duration)
-        end = time_parser.parse(parsed_args.until) if parsed_args.until else None
+        wanted = parsed_args.until or parsed_args.latest
+        end = time_parser.parse(wanted) if wanted else None
         leases = self.reservation.lease.explaining()
-        lease_id = lookup.lease_id(parsed_args.lease, leases)
+        lease_id, is_dry_run = lookup.lease_id(parsed_args.lease, leases), parsed_args.dry_run
+        update = leases.preview_update if is_dry_run else leases.update
         if end is None:
-            changed = leases.update(lease_id, prolong_for=duration)
+            changed = update(lease_id, prolong_for=duration)
         else:
             self._refuse_to_shorten(end, from_wire(leases.get(lease_id)["end_date"]))
-            changed = leases.update(lease_id, end_date=to_wire(end))
+            changed = (
+                update(lease_id, end_date=to_wire(end))
+                if parsed_args.until
+                else leases.extend(lease_id, to_wire(end), is_dry_run)
+            )
         assert isinstance(changed, dict)  # noqa: S101 (update returns text only if nothing changes)
         end = from_wire(changed["end_date"])
+        until = f"{self._format_time(end)}, {format_duration(time_until(end, self.clock))} from now"
         self.print_result(
-            f"Extended lease: {parsed_args.lease}, now until {self._format_time(end)}, "
-            f"{format_duration(time_until(end, self.clock))} from now"
+            f"Nothing was changed. The lease would last until {until}"
+            if is_dry_run
+            else f"Extended lease: {parsed_args.lease}, now until {until}"
         )
 
     def _refuse_to_shorten(self, end: datetime, current: datetime) -> None:

@@ -28,6 +28,8 @@ from blazarclient.v1.units import MICROVERSION as UNITS
 from blazarclient.v1.use import MICROVERSION as USE
 from blazarclient.wire_time import INPUT_FORMAT, OUTPUT_FORMAT
 
+LATEST_END = "1.35"
+"""The version of the API that lets a lease last as long as can be."""
 Rows = list[dict[str, Any]]
 NOTHING_TO_UPDATE = "No values to update passed."
 _DURATION = re.compile(r"^(\d+)([smhd])$")
@@ -235,6 +237,17 @@ class Leases:
             "PUT",
             body,
             lambda path, body: request(path, "PUT", body=body, version=PRIORITIES),
+        )
+        return self._lease(answer[1])
+
+    def extend(self, lease_id: str, latest_end: str, dry_run: bool = False) -> dict[str, Any]:
+        """Have a lease last as long as can be, until `latest_end`, formed like the dates of `update`, at the
+        latest. Return the lease; with `dry_run`, nothing is changed, and its `end_date` tells until when it
+        could last. Version 1.35 of the API can do this."""
+        body = {"latest_end": latest_end, **({"dry_run": True} if dry_run else {})}
+        path, request = f"/leases/{lease_id}", self.request_manager.request
+        answer = self._explained(
+            path, "PUT", body, lambda path, body: request(path, "PUT", body=body, version=LATEST_END)
         )
         return self._lease(answer[1])
 

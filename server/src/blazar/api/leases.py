@@ -245,7 +245,7 @@ class LeaseActions:
         if (latest := getattr(asked, "latest_end", None)) is None:
             return command
         noun: ExplanationsInterface = self._service.called_by(caller).noun("explanations")
-        return replace(command, end=noun.latest_end(lease.id, command, caller, latest, **members))
+        return replace(command, end=noun.find_latest_end(lease.id, command, caller, latest, **members))
 
     def delete(self, request: Request) -> None:
         """Delete a lease, and with it the servers in its reservations."""

@@ -157,12 +157,13 @@ class AnswerSearch:
         self._until_cut_short(lambda: self._first_of(others))
 
     def latest_end(self) -> datetime:
-        """Return the latest end, up to that of the lease, for which nothing has to be said against it; that
-        of its shortest duration where there is none. Raises CutShort."""
+        """Return the latest end, up to that of the lease, that it can have. Where there is none, that is the
+        one that it has, a minute before that of the shortest duration. Raises CutShort."""
         requests, rules = self._requests(self._lease), self._rules(self._lease)
         found = self._search.fitting(requests, rules)
         found = found or self._search.longest(requests, self.inquiry.shortest, rules)
-        return self._lease.interval.start + self.inquiry.shortest if found is None else found.interval.end
+        has = self._lease.interval.start + self.inquiry.shortest - MINUTE
+        return has if found is None else found.interval.end
 
     def blocking(self) -> tuple[Sequence[Blocking], int]:
         """Return the leases in the way of what is short, and the number of those that are not among them."""

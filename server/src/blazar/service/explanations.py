@@ -106,7 +106,7 @@ class ExplanationUseCases:
         inquiry = self._updates.inquiry(lease_id, command, caller, duration, membership)
         return self._explanation(self._availability.explain(inquiry, caller))
 
-    def latest_end(
+    def find_latest_end(
         self,
         lease_id: str,
         command: UpdateLease,

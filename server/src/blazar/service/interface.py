@@ -245,7 +245,7 @@ class ExplanationsInterface(Protocol):
         ...
 
     @call_options(needs_token=True)
-    def latest_end(
+    def find_latest_end(
         self,
         lease_id: str,
         command: UpdateLease,

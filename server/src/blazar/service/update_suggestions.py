@@ -55,7 +55,7 @@ class UpdateSuggestions:
     ) -> Inquiry:
         """Return the change as a question of how late the lease may end, no sooner than it does. Raises
         InvalidInput where it ends later than that already."""
-        return self._inquiry(lease_id, command, caller, None, membership, _until_its_end)
+        return self._inquiry(lease_id, command, caller, None, membership, _extended)
 
     def inquiry(
         self,
@@ -126,11 +126,11 @@ def _shortest(old: Lease, new: Lease, ahead: Interval) -> timedelta:
     return max(MINUTE, ahead.duration - growth // 2 // MINUTE * MINUTE)
 
 
-def _until_its_end(old: Lease, new: Lease, ahead: Interval) -> timedelta:
-    """Return how long the lease lasts up to the end that it has."""
+def _extended(old: Lease, new: Lease, ahead: Interval) -> timedelta:
+    """Return how long the lease lasts where it ends a minute later than it does."""
     if old.interval.end > new.interval.end:
         raise InvalidInput("The lease ends later than latest_end already.")
-    return max(MINUTE, old.interval.end - ahead.start)
+    return max(MINUTE, old.interval.end - ahead.start) + MINUTE
 
 
 @dataclass(frozen=True, slots=True)
