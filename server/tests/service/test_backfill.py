@@ -146,6 +146,26 @@ def test_a_start_waits_until_a_slow_cloud_has_shelved_it(world):
     assert (web(world).status, world.lease(lease).status) == (AWAY, LeaseStatus.ACTIVE)
 
 
+@pytest.mark.parametrize("at", ["servers_on", "bounded_servers_on", "shelve_server"])
+def test_one_that_leaves_its_host_between_two_looks_is_not_lost(world, at):
+    boot(world)
+    world.cloud.boot("other", HERE)
+    world.cloud.state.slow |= {WEB, "other"}
+    lease = world.create(min=4, max=4)
+    world.run_due()
+    assert world.lease(lease).status is LeaseStatus.STARTING
+
+    def leave(call):
+        if call == at:
+            world.cloud.settle(WEB)
+
+    world.cloud.before = leave
+    world.advance(minutes=1)
+    world.cloud.settle("other")
+    world.advance(minutes=1)
+    assert (web(world).status, world.lease(lease).status) == (AWAY, LeaseStatus.ACTIVE)
+
+
 def test_one_that_cannot_be_shelved_is_deleted_at_last(world):
     boot(world)
 

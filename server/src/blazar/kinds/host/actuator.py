@@ -208,7 +208,8 @@ class HostActuator:
             *self._preemptibles.shelved_on(host, compute),
         ]
         shelved = {each.id for each in leaving}
-        self._deletions.ask([each for each in servers if each.id not in shelved], compute)
+        others = [each for each in servers if each.id not in shelved]
+        self._deletions.ask(_still_there(others, host, compute), compute)
         return f"servers on host {host} are being shelved" if shelved else _deleting(host)
 
     def _emptied(self, compute: Compute, host: str) -> bool:
@@ -278,6 +279,13 @@ class HostActuator:
         waiting = [reason for reason in joined.done.values() if reason is not None]
         missing = set(hosts) - left.done.keys()
         return _Moved(missing, waiting, [*joined.failures, *left.failures])
+
+
+def _still_there(servers: Sequence[Server], host: str, compute: Compute) -> Sequence[Server]:
+    """Return those that are on the host now: one that was shelved between two looks at it was not among those
+    that are shelved, and is not to be deleted."""
+    there = {each.id for each in compute.servers_on(host)} if servers else ()
+    return [each for each in servers if each.id in there]
 
 
 def _deleting(host: str) -> str:
