@@ -497,7 +497,7 @@ class LeaseUpdatePriority(LeaseUpdateMembers, json_schema_extra=without_defaults
     priority: PriorityField = Priority.NORMAL
 
 
-class LeaseUpdateLatestEnd(LeaseUpdatePriority, json_schema_extra=without_defaults):
+class LeaseUpdateExtended(LeaseUpdatePriority, json_schema_extra=without_defaults):
     """What is to change about a lease, since version 1.35: it may last as long as can be. Of one that waits,
     only its name and until when. Unknown keys are ignored."""
 
@@ -530,6 +530,6 @@ UPDATE: Mapping[Version, type[LeaseUpdate] | type[LeaseUpdateByDuration]] = {
     (1, 9): LeaseUpdateClaimBy,
     (1, 12): LeaseUpdateMembers,
     (1, 13): LeaseUpdatePriority,
-    (1, 35): LeaseUpdateLatestEnd,
+    (1, 35): LeaseUpdateExtended,
 }
 """The bodies, by the version that brought them."""
