@@ -52,9 +52,9 @@ def environment(cloud: int, api: int, manager: int, folder: Path) -> dict[str, s
 def answers(url: str) -> int:
     """Return the status of an answer that is not 503, asked for again and again."""
     with requests.Session() as session:
-        patience = Retry(total=60, backoff_factor=0.5, backoff_max=0.5, status_forcelist=[503])
+        patience = Retry(total=600, backoff_factor=0.5, backoff_max=0.5, status_forcelist=[503])
         session.mount("http://", HTTPAdapter(max_retries=patience))
-        return session.get(url, timeout=10).status_code
+        return session.get(url, timeout=60).status_code
 
 
 def test_the_programs_work_with_the_environment_of_compose(tmp_path: Path) -> None:

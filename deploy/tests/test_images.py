@@ -53,7 +53,7 @@ class Image:
     def run(self, *words: str) -> tuple[int, str]:
         """Run a command as the container does: with no other program's folder in PATH, and no variables."""
         done = subprocess.run(
-            [self.bin / words[0], *words[1:]], env=self.environment, cwd="/", text=True, timeout=60,
+            [self.bin / words[0], *words[1:]], env=self.environment, cwd="/", text=True, timeout=PATIENCE,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
         )  # fmt: skip
         return done.returncode, done.stdout
@@ -170,7 +170,7 @@ def is_asked_for_its_health(sandbox: Image, service: Image) -> None:
     assert sandbox.run(*here)[0] != 0
     started = subprocess.Popen([sandbox.bin / words[0], *words[1:]], env=sandbox.environment, cwd="/")
     try:
-        eventually(lambda: sandbox.run(*here)[0] == 0)
+        eventually(lambda: sandbox.run(*here)[0] == 0, PATIENCE)
         assert os.access(service.bin / "healthy", os.X_OK)
         code, printed = service.run("healthy", port)
         assert code == 1
