@@ -77,6 +77,7 @@ from blazar.service.ports.maintenances import MaintenanceRepository
 from blazar.service.ports.offers import OfferRepository
 from blazar.service.ports.quotas import QuotaRepository
 from blazar.service.ports.series import SeriesRepository
+from blazar.service.ports.shares import ShareRepository
 from blazar.service.ports.subscriptions import (
     FailedAttempt,
     KeptMessage,
@@ -170,6 +171,7 @@ __all__ = [
     "Server",
     "ServerDetails",
     "ServerGroup",
+    "ShareRepository",
     "StandingClaim",
     "Storage",
     "Subnet",
