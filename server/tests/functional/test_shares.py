@@ -268,13 +268,22 @@ def test_it_does_not_tell_of_the_series_of_its_project(at: Sandboxed, alt: str) 
     assert ask(at, "DELETE", f"/v1/series/{series['id']}").status_code == 204
 
 
-def test_no_earlier_version_knows_of_it(at: Sandboxed, alt: str) -> None:
-    lease = make(at)
+@pytest.mark.parametrize("version", ["1.0", "1.33"])
+def test_earlier_versions_show_it_and_know_no_shares(at: Sandboxed, alt: str, version: str) -> None:
+    """So that programs that know nothing of shares can work with it."""
+    lease, before = make(at), {"OpenStack-API-Version": f"reservation {version}"}
     share(at, lease, alt, "change")
     path = f"/v1/leases/{lease['id']}"
-    assert ask(at, "GET", path, "alt", **BEFORE).status_code == 404
-    assert ask(at, "PUT", path, "alt", json={"name": "x"}, **BEFORE).status_code == 404
-    assert ask(at, "GET", f"{path}/shares", **BEFORE).status_code == 404
+    shown = ask(at, "GET", path, **before).json
+    assert ask(at, "GET", path, "alt", **before).json == shown
+    changed = ask(at, "PUT", path, "alt", json={"name": "x"}, **before)
+    assert changed.json["lease"]["name"] == "x"
+    assert "shared_right" not in changed.json["lease"]
+    assert ask(at, "GET", "/v1/leases", "alt", **before).json == {"leases": []}
+    assert ask(at, "GET", f"{path}/shares", **before).status_code == 404
+
+
+def test_the_list_of_the_version_before_knows_no_shares(at: Sandboxed) -> None:
     assert "shared" in refusal(ask(at, "GET", "/v1/leases?shared=true", "alt", **BEFORE), 400)
 
 

@@ -188,7 +188,7 @@ class LeaseActions:
                 shown["reservations"] = regional_views(lease, shown)
             shown["reservations"] = later_views(lease, shown, request.version, self._kinds)
             if shared is not None:
-                shown = cast(LeaseView, shared_view(shown, shared.rights[lease.id]))
+                shown = cast(LeaseView, shared_view(shown, shared.rights[lease.id], True))
             return {name: value for name, value in shown.items() if fields is None or name in fields}
 
         return listing(leases, query, asked.limit, is_visible).answer(request, "leases", view)
@@ -327,7 +327,7 @@ class LeaseActions:
     def _shown(self, lease: Lease, request: Request, right: ShareRight | None = None) -> Answer:
         more = _added(lease, request)
         if right is not None:
-            more = shared_view(more, right)
+            more = shared_view(more, right, request.version >= SHARED)
         return Answer(200, dry_run_reply(lease, request.caller, self._kinds, more))
 
     def _shown_displacing(self, found: DisplacingPreview, request: Request) -> Answer:
@@ -359,5 +359,5 @@ class LeaseActions:
             position = waitlist_of(self._service, request.caller).get_position(lease.id)
             shown["waiting"] = waiting_view(lease, position)
         if right is not None:
-            reply["lease"] = cast(LeaseView, shared_view(shown, right))
+            reply["lease"] = cast(LeaseView, shared_view(shown, right, request.version >= SHARED))
         return Answer(status, reply, headers)

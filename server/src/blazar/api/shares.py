@@ -13,7 +13,7 @@ from blazar.api.routing import Request
 from blazar.api.schemas.fields import validated
 from blazar.api.schemas.shares import ShareUpdate
 from blazar.api.views.shares import ShareReply, SharesReply, share_reply, shares_reply
-from blazar.domain.errors import NotAuthorized, NotFound, PolicyNotAuthorized
+from blazar.domain.errors import CloudUnavailable, NotAuthorized, NotFound, PolicyNotAuthorized
 from blazar.domain.lease.lease import Lease
 from blazar.domain.lease.share import ShareRight
 from blazar.policies import leases as lease_rules
@@ -25,6 +25,8 @@ from blazar.service.ports import LeasePage, LeaseQuery
 SINCE: Version = (1, 34)
 NAME_AND_DATES = frozenset({"name", "start_date", "end_date", "duration", "before_end_date"})
 """What a project may change of a lease that is shared with it."""
+NOT_UNDERSTOOD = "not_understood"
+"""The code of the error of a manager that does not know a call."""
 
 
 def shares_of(service: Service, caller: Caller) -> SharesInterface:
@@ -36,7 +38,8 @@ def visible_lease(
     request: Request, rule: str, service: Service, authorizer: Authorizer
 ) -> tuple[Lease, ShareRight | None]:
     """Return the lease in the path, and what the caller's project may do with it where it is shared with that
-    one. ``rule`` names what was tried where the token has no project.
+    one: in each version, so that yesterday's programs can work with it. ``rule`` names what was tried where
+    the token has no project.
 
     One that the caller may not see is not found, in the very words for one that is not there.
     Raises NotFound, PolicyNotAuthorized."""
@@ -46,11 +49,22 @@ def visible_lease(
     lease = service.called_by(caller).leases.get(lease_id)
     if authorizer.allows(lease_rules.GET, caller, lease.project_id, lease.user_id):
         return lease, None
-    may_be_shared = request.version >= SINCE and _of_own_project(authorizer, lease_rules.GET_SHARED, caller)
-    right = shares_of(service, caller).get_right(lease.id, str(caller.project_id)) if may_be_shared else None
+    may_be_shared = _of_own_project(authorizer, lease_rules.GET_SHARED, caller)
+    right = _right_of(service, caller, lease_id) if may_be_shared else None
     if right is None:
         raise NotFound(object=str({"lease_id": lease_id}))
     return lease, right
+
+
+def _right_of(service: Service, caller: Caller, lease_id: str) -> ShareRight | None:
+    """Return what the caller's project may do with a lease of another one. Where the manager that answers is
+    of the version before, which knows no shares, that is nothing."""
+    try:
+        return shares_of(service, caller).get_right(lease_id, str(caller.project_id))
+    except CloudUnavailable as failure:
+        if failure.code != NOT_UNDERSTOOD:
+            raise
+        return None
 
 
 def may_change(authorizer: Authorizer, caller: Caller, lease: Lease, right: ShareRight | None) -> bool:

@@ -287,11 +287,12 @@ def lease_view(lease: Lease, caller: Caller, kinds: Kinds) -> LeaseView:
     return cast(LeaseView, shown)  # a kind's own keys are not ours to name
 
 
-def shared_view(shown: Mapping[str, Any], right: ShareRight) -> dict[str, Any]:
+def shared_view(shown: Mapping[str, Any], right: ShareRight, tells_right: bool) -> dict[str, Any]:
     """Return a lease as it is shown to a project that it is shared with: without what points to other things
     of its own project."""
     hidden = {"series_id": None} if "series_id" in shown else {}
-    return {**shown, **hidden, "shared_right": right.value}
+    told = {"shared_right": right.value} if tells_right else {}
+    return {**shown, **hidden, **told}
 
 
 IDS = frozenset({"id", "lease_id", "resource_id"})
