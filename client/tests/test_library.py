@@ -60,7 +60,10 @@ SIGNATURES = {
     "lease.extend": "(lease_id, latest_end, dry_run=False)",
     "lease.list": "(sort_by=None, *, status=None, name=None, project_id=None, id=None, resource_type=None, "
     "starts_after=None, starts_before=None, ends_after=None, ends_before=None, sort=None, limit=None, "
-    "priority=None, series_id=None)",
+    "priority=None, series_id=None, shared=False)",
+    "lease.share": "(lease_id, project_id, right='read')",
+    "lease.unshare": "(lease_id, project_id)",
+    "lease.shares": "(lease_id, sort_by=None)",
     "host.create": "(name, **kwargs)",
     "host.get": "(host_id)",
     "host.update": "(host_id, values)",

@@ -15,7 +15,7 @@ from blazar.api import openapi
 from blazar.api.app import routes
 from blazar.api.authorization import Authorizer
 from blazar.api.health import Health
-from blazar.api.schemas.lists import LeasesQueryBySeries
+from blazar.api.schemas.lists import LeasesQueryShared
 from blazar.domain.errors import MissingParameter
 from blazar.plugins import load_plugins
 from blazar.service.ports.kind import Kind
@@ -163,7 +163,7 @@ def test_query_parameters_have_their_types(document: Any) -> None:
     assert described("/v1/os-hosts/allocations") == filters | paged
     assert described("/v1/os-hosts/{host_id}/allocation") == filters
     assert described("/v1/os-hosts") == described("/v1/floatingips") == paged
-    assert described("/v1/leases").keys() == LeasesQueryBySeries.model_fields.keys()
+    assert described("/v1/leases").keys() == LeasesQueryShared.model_fields.keys()
 
 
 def test_request_bodies_are_described_by_their_models(document: Any) -> None:

@@ -21,7 +21,7 @@ def test_each_kind_on_hosts_brings_the_hosts(tmp_path: Path, plugin: str) -> Non
     assert len(plugins.kinds) == 1
     core = {"leases", "health", "quotas", "services", "capacity", "availability", "explanations", "offers"}
     core |= {"maintenances", "lifetimes", "buffers", "subscriptions", "feeds", "mail", "waitlist", "timeline"}
-    assert set(plugins.interfaces) == core | {"promises", "series", "usage", "hosts", "allocations"}
+    assert set(plugins.interfaces) == core | {"promises", "series", "shares", "usage", "hosts", "allocations"}
     assert {rule.name.split(":")[1] for rule in plugins.policies} == {"oshosts"}
 
 
@@ -47,7 +47,8 @@ def test_an_unknown_kind_is_refused(tmp_path: Path) -> None:
 def test_the_sample_has_the_rules_of_all_installed_kinds() -> None:
     nouns = dict.fromkeys(rule.name.split(":")[1] for rule in list_rules() if ":" in rule.name)
     core = ["leases", "availability", "offers", "waitlist", "maintenances", "subscriptions"]
-    core += ["series", "feeds", "mail", "quotas", "services", "capacity", "timeline", "promises", "usage"]
+    core += ["series", "shares", "feeds", "mail", "quotas", "services", "capacity", "timeline", "promises"]
+    core += ["usage"]
     assert list(nouns) == [*core, "oshosts", "floatingips", "networksegments", "volumetypes"]
 
 

@@ -77,6 +77,25 @@ PUT    /v1/leases/{lease_id}                  absent 401  403  403  404  404  40
 DELETE /v1/leases/{lease_id}                  ours   401  403  403  404  403  204  204  404  404  204  204
 DELETE /v1/leases/{lease_id}                  theirs 401  403  403  404  404  404  404  204  403  204  204
 DELETE /v1/leases/{lease_id}                  absent 401  403  403  404  404  404  404  404  404  404  404
+GET    /v1/leases/{lease_id}                  seen   401  403  403  404  200  200  200  200  200  200  200
+GET    /v1/leases/{lease_id}                  lent   401  403  403  404  200  200  200  200  200  200  200
+PUT    /v1/leases/{lease_id}                  seen   401  403  403  404  403  200  200  403  403  200  200
+PUT    /v1/leases/{lease_id}                  lent   401  403  403  404  403  200  200  200  403  200  200
+DELETE /v1/leases/{lease_id}                  seen   401  403  403  404  403  204  204  403  403  204  204
+DELETE /v1/leases/{lease_id}                  lent   401  403  403  404  403  204  204  403  403  204  204
+GET    /v1/leases/{lease_id}/shares           ours   401  403  403  404  200  200  200  404  404  200  200
+GET    /v1/leases/{lease_id}/shares           theirs 401  403  403  404  404  404  404  200  200  200  200
+GET    /v1/leases/{lease_id}/shares           seen   401  403  403  404  200  200  200  403  403  200  200
+GET    /v1/leases/{lease_id}/shares           lent   401  403  403  404  200  200  200  403  403  200  200
+GET    /v1/leases/{lease_id}/shares           absent 401  403  403  404  404  404  404  404  404  404  404
+PUT    /v1/leases/{lease_id}/shares/{project_id} ours 401 403  403  404  403  200  200  404  404  200  200
+PUT    /v1/leases/{lease_id}/shares/{project_id} theirs 401 403 403 404  404  404  404  200  403  200  200
+PUT    /v1/leases/{lease_id}/shares/{project_id} seen 401 403  403  404  403  200  200  403  403  200  200
+PUT    /v1/leases/{lease_id}/shares/{project_id} lent 401 403  403  404  403  200  200  403  403  200  200
+PUT    /v1/leases/{lease_id}/shares/{project_id} absent 401 403 403 404  404  404  404  404  404  404  404
+DELETE /v1/leases/{lease_id}/shares/{project_id} seen 401 403  403  404  403  204  204  204  403  204  204
+DELETE /v1/leases/{lease_id}/shares/{project_id} lent 401 403  403  404  403  204  204  204  403  204  204
+DELETE /v1/leases/{lease_id}/shares/{project_id} absent 401 403 403 404  404  404  404  404  404  404  404
 
 GET    /v1/offers                             -      401  403  403  403  200  200  200  200  200  200  200
 POST   /v1/offers                             -      401  403  403  403  403  201  201  201  403  201  201
@@ -195,8 +214,9 @@ DELETE /v1/networksegments/{networksegment_id} absent 401  403  403  403  403  4
 """Each row has a route, the object in its path, and the status that each persona is answered with.
 
 A lease that a caller may not see is not there (404); a lease that the caller may see, but not change, is
-forbidden (403). A caller who may see no hosts is not told which there are (403). Every id may be
-that of a project, for only Keystone knows which there are."""
+forbidden (403). The leases ``seen`` and ``lent`` are ours, and shared with the other project: with the
+rights read and change. A caller who may see no hosts is not told which there are (403). Every id may be that
+of a project, for only Keystone knows which there are."""
 
 
 @dataclass(frozen=True)
@@ -225,6 +245,7 @@ OF_OTHERS = "all_projects=1&all=1&detail=1"
 EXACT = ("/v1/series", "/v1/feeds", "/v1/usage", "/v1/networksegments")
 """What has refused unknown parameters from its first version on."""
 SINCE_LATER = (
+    "/v1/leases/{lease_id}/shares",
     "/v1/usage",
     "/v1/capacity",
     "/v1/availability",
@@ -285,6 +306,9 @@ VLAN = {"network_type": "vlan", "physical_network": "physnet1", "segmentation_id
 AWAY = {"hosts": ["compute-01"], "start_date": "2050-02-01 10:00", "end_date": "2050-02-01 11:00"}
 USERS = {"ours": "demo", "theirs": "alt"}
 """Who makes the leases and the offers."""
+SHARED = {"seen": "read", "lent": "change"}
+"""What the other project may do with further leases of ours."""
+SHARE = "/v1/leases/{lease_id}/shares/{project_id}"
 SUBSCRIPTION = {"name": "failures", "events": ["failed"]}
 """A stream, whose events can be read."""
 SHAPE = ["error_message", "error_code", "error_name"]
@@ -316,6 +340,8 @@ class Scene:
         for target in USERS:
             self.make("/v1/leases/{lease_id}", target)
             self.make("/v1/quotas/{project_id}", target)
+        for target in SHARED:
+            self.make("/v1/leases/{lease_id}", target)
         for target in USERS:
             self.make("/v1/offers/{offer_id}", target)
             self.make("/v1/subscriptions/{subscription_id}", target)
@@ -331,6 +357,7 @@ class Scene:
         self.bodies = {
             ("POST", "/v1/leases"): {"name": "another", **LEASE},
             ("PUT", "/v1/leases/{lease_id}"): {"name": "changed"},
+            ("PUT", SHARE): {"right": "change"},
             ("POST", "/v1/offers"): {
                 **OFFER,
                 "start_date": "2050-01-01 16:00",
@@ -368,13 +395,16 @@ class Scene:
 
     def make(self, path: str, target: str) -> None:
         """Make the object of a path."""
-        user, listed = USERS.get(target, "admin"), path.rpartition("/")[0]
+        user, listed = USERS.get(target, "demo" if target in SHARED else "admin"), path.rpartition("/")[0]
+        if path == SHARE:
+            self.expect("PUT", self.share(target), "demo", json={"right": SHARED[target]})
+            return
         if listed == "/v1/quotas":
             self.expect("PUT", f"{listed}/{self.ids['project_id', target]}", json={"limits": {"leases": 99}})
             return
         name = path.partition("{")[2].removesuffix("}")
         body = {
-            "lease_id": {"name": f"{target}: layoffs", **LEASE, "reservations": [RESERVATION]},
+            "lease_id": {"name": f"{target}: layoffs", **dates_of(target), "reservations": [RESERVATION]},
             "offer_id": OFFER,
             "subscription_id": SUBSCRIPTION,
             "feed_id": {},
@@ -395,6 +425,8 @@ class Scene:
             resources = [reservation["resource_id"] for reservation in made["reservations"]]
             ids = {*resources, *(part["id"] for part in parts)}
             self.secrets.setdefault(target, set()).update({made["name"], made["user_id"], *ids})
+            if target in SHARED:
+                self.make(SHARE, target)
 
     def put_back(self, row: Row, answer: requests.Response) -> None:
         """Undo what a request has changed."""
@@ -408,6 +440,10 @@ class Scene:
                 self.make(row.path, row.target)
         elif row.method == "DELETE":
             self.make(row.path, row.target)
+        elif row.path == SHARE and row.target in SHARED:
+            self.make(SHARE, row.target)
+        elif row.path == SHARE:
+            self.expect("DELETE", path)
         elif row.path == "/v1/leases/{lease_id}":
             self.expect("PUT", path, json={"name": f"{row.target}: layoffs"})
         elif row.path == "/v1/series/{series_id}":
@@ -440,10 +476,23 @@ class Scene:
         return self.http.request(method, self.url + path, headers=headers, timeout=30, **more)
 
     def path(self, row: Row) -> str:
+        if row.path == SHARE:
+            return self.share(row.target)
         return row.path.replace(f"{{{row.name}}}", self.id(row))
+
+    def share(self, target: str) -> str:
+        """Return the path of the share of a lease of ours with the other project, or of one of theirs."""
+        project_id = self.ids["project_id", "ours" if target == "theirs" else "theirs"]
+        return f"/v1/leases/{self.ids.get(('lease_id', target), ABSENT)}/shares/{project_id}"
 
     def id(self, row: Row) -> str:
         return self.ids.get((row.name, row.target), ABSENT)
+
+
+def dates_of(target: str) -> Mapping[str, str]:
+    """Return the dates of a lease; those of shared ones are in months of their own."""
+    month = {"seen": "04", "lent": "05"}.get(target, "01")
+    return {name: date.replace("2050-01", f"2050-{month}") for name, date in LEASE.items()}
 
 
 def made_by(body: Any) -> Any:
@@ -517,7 +566,7 @@ def test_matrix(scene: Scene, row: Row, persona: str, user: str | None) -> None:
             version = version_before_pages(row.path)
         answer = scene.send(method, spelling, user, version, json=body)
         assert answer.status_code == expected, (method, spelling, answer.text)
-        require_silence(scene, persona, answer)
+        require_silence(scene, row, persona, answer)
     if expected < 400 and row.method != "GET":
         scene.put_back(row, answer)
         return
@@ -534,13 +583,16 @@ def version_before_pages(path: str) -> microversion.Version:
     return microversion.MAXIMUM if path in SINCE_LATER else microversion.MINIMUM
 
 
-def require_silence(scene: Scene, persona: str, answer: requests.Response) -> None:
-    """The answer has nothing of a lease that the persona may not see, but the id that was sent."""
+def require_silence(scene: Scene, asked: Row, persona: str, answer: requests.Response) -> None:
+    """The answer has nothing of a lease that the persona may not see, but the id that was sent, and who has
+    made the lease that is shown."""
+    own = scene.secrets.get(asked.target, set()) if asked.target in SHARED else set()
     told = f"{answer.headers}{answer.text}"
     shown = [row for row in ROWS if row.method == "GET" and row.path == "/v1/leases/{lease_id}"]
     for row in shown:
         if row.statuses[persona] != 200:
-            secrets = scene.secrets.get(row.target, frozenset())
+            secrets = scene.secrets.get(row.target, set())
+            secrets = secrets - own if row.target != asked.target else secrets
             found = [each for each in secrets if each in told and each not in str(answer.request.url)]
             assert not found, (row.target, answer.text)
 

@@ -11,6 +11,7 @@ from blazarclient.commands.base import ListCommand, Row, ShowCommand
 from blazarclient.commands.lease_filters import add_filters, filters_of
 from blazarclient.v1.match import MATCH, matches_of
 from blazarclient.v1.priority import PRIORITY
+from blazarclient.v1.shares import RIGHT
 from blazarclient.v1.units import UNITS, units_of
 from blazarclient.v1.use import USE, use_of
 
@@ -36,11 +37,17 @@ class ListLeases(ListCommand):
         parser.add_argument(
             "--series", metavar="<series>", help="Only leases of this series, by its ID or name"
         )
+        parser.add_argument(
+            "--shared",
+            action="store_true",
+            help="Show leases of other projects that are shared with yours, in place of your own",
+        )
         _add_order(parser)
         return parser
 
     def default_columns(self, parsed_args: argparse.Namespace) -> tuple[str, ...]:
-        return (*self.columns, "status", "project_id") if parsed_args.long else self.columns
+        longer = (*self.columns, "status", "project_id") if parsed_args.long else self.columns
+        return tuple(dict.fromkeys((*longer, "project_id", RIGHT))) if parsed_args.shared else longer
 
     def rows(self, parsed_args: argparse.Namespace) -> Sequence[Row]:
         has_order = parsed_args.sort is not None or parsed_args.limit is not None
@@ -54,6 +61,7 @@ class ListLeases(ListCommand):
             sort_by=parsed_args.sort_by or (None if has_order else self.default_sort),
             sort=parsed_args.sort,
             limit=parsed_args.limit,
+            shared=parsed_args.shared,
             **filters_of(parsed_args, self.clock, self.zone),
         )
 
@@ -93,8 +101,9 @@ class ShowLease(ShowCommand):
         leases = self.reservation.lease
         lease_id = lookup.lease_id(parsed_args.lease, leases)
         # Without these columns the request is that of all versions.
-        if MATCH in parsed_args.columns:
-            lease = leases.get_since_1_29(lease_id)
+        if not {MATCH, RIGHT}.isdisjoint(parsed_args.columns):
+            get = leases.get_since_1_34 if RIGHT in parsed_args.columns else leases.get_since_1_29
+            lease = get(lease_id)
             told = {UNITS: units_of(lease), USE: use_of(lease), MATCH: matches_of(lease)}
             return self.format_row({**lease, **told}, parsed_args)
         if USE in parsed_args.columns:

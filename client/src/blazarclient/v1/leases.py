@@ -24,6 +24,8 @@ from blazarclient.v1.priority import MICROVERSION as PRIORITIES
 from blazarclient.v1.priority import version_of, with_displacement, with_priority
 from blazarclient.v1.repetition import KEYS, create_lease
 from blazarclient.v1.series import FILTERS
+from blazarclient.v1.shares import MICROVERSION as SHARES
+from blazarclient.v1.shares import list_shares, share_lease, unshare_lease
 from blazarclient.v1.units import MICROVERSION as UNITS
 from blazarclient.v1.use import MICROVERSION as USE
 from blazarclient.wire_time import INPUT_FORMAT, OUTPUT_FORMAT
@@ -159,6 +161,11 @@ class Leases:
         """Return one lease, whose reservations of hosts have `match`, which version 1.29 of the API has, and
         all that `get_since_1_22` returns."""
         return self._lease(self.request_manager.request(f"/leases/{lease_id}", "GET", version=MATCHES)[1])
+
+    def get_since_1_34(self, lease_id: str) -> dict[str, Any]:
+        """Return one lease. One of another project has `shared_right`, which version 1.34 of the API has.
+        It returns all that `get_since_1_29` does."""
+        return self._lease(self.request_manager.request(f"/leases/{lease_id}", "GET", version=SHARES)[1])
 
     def get(self, lease_id: str) -> dict[str, Any]:
         """Return one lease."""
@@ -315,6 +322,21 @@ class Leases:
         query = with_priority(LeaseFilters(**conditions).query(), priority)
         return [*delete_leases(self.request_manager, query, dry_run)]
 
+    def share(self, lease_id: str, project_id: str, right: str = "read") -> dict[str, Any]:
+        """Share a lease with another project, or change what that one may do: see the lease (``read``), or
+        change its name and its dates besides (``change``). Return the share. Version 1.34 of the API can do
+        this."""
+        return share_lease(self.request_manager, lease_id, project_id, right)
+
+    def unshare(self, lease_id: str, project_id: str) -> None:
+        """Share a lease with a project no longer. The caller's own project may be named for a lease that is
+        shared with it."""
+        unshare_lease(self.request_manager, lease_id, project_id)
+
+    def shares(self, lease_id: str, sort_by: str | None = None) -> Rows:
+        """Return the projects that a lease is shared with, each with its `right`."""
+        return sort_rows(list_shares(self.request_manager, lease_id), sort_by)
+
     def update_unchanged(self, lease_id: str, tag: str, **changes: Any) -> dict[str, Any] | str:
         """Change a lease as `update` does, if its ETag is still `tag`, which `get_tagged` has returned.
 
@@ -351,6 +373,7 @@ class Leases:
         limit: int | None = None,
         priority: str | None = None,
         series_id: str | None = None,
+        shared: bool = False,
     ) -> list[dict[str, Any]]:
         """Return the visible leases that meet all conditions, at most `limit` of them.
 
@@ -359,6 +382,9 @@ class Leases:
         client's side. Times are ``YYYY-MM-DD HH:MM`` in UTC. From a service without microversion 1.1, all
         leases are fetched, and selected here; one without version 1.13 is not asked for a `priority`, and
         one without 1.31 not for those of a series.
+
+        With `shared`, the leases of other projects that are shared with the caller's, sorted by
+        ``created_at``: each has `shared_right`. A service without version 1.34 is not asked for them.
         """
         filters = LeaseFilters(
             status,
@@ -372,7 +398,7 @@ class Leases:
             ends_before,
             sort,
         )
-        return self._listed(filters, priority, series_id, limit, sort_by, PAGES)
+        return self._listed(filters, priority, series_id, limit, sort_by, PAGES, shared)
 
     def list_since_1_9(
         self,
@@ -381,10 +407,12 @@ class Leases:
         limit: int | None = None,
         priority: str | None = None,
         series_id: str | None = None,
+        shared: bool = False,
         **conditions: Any,
     ) -> Rows:
         """Return the leases as `list` does, by its conditions, with `claim_by` and `claim_by_date`."""
-        return self._listed(LeaseFilters(**conditions), priority, series_id, limit, sort_by, CLAIMS)
+        filters = LeaseFilters(**conditions)
+        return self._listed(filters, priority, series_id, limit, sort_by, CLAIMS, shared)
 
     def _listed(
         self,
@@ -394,10 +422,13 @@ class Leases:
         limit: int | None,
         sort_by: str | None,
         version: str,
+        shared: bool,
     ) -> Rows:
         query, version = with_priority(filters.query(), priority), PRIORITIES if priority else version
         if series_id is not None:
             query, version = {**query, "series_id": series_id}, FILTERS
+        if shared:
+            query, version = {**query, "shared": "true"}, SHARES
         listed = Listed(self.request_manager, "/leases", "leases", query, limit, version)
         rows = [*listed.rows()]
         return sort_rows(rows if listed.is_filtered else filters.select(rows)[:limit], sort_by)

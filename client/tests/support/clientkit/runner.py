@@ -79,6 +79,7 @@ def commands(recorded: Sequence[RecordedRequest] = (), clock: Clock | None = Non
 # How the standalone command calls what `openstack reservation` calls otherwise.
 _STANDALONE_NAMES = (("lease set", "lease update"), ("host set", "host update"))
 _NOUNS = (
+    "lease share",
     "lease",
     "host property",
     "host",

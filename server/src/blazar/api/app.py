@@ -53,7 +53,7 @@ from blazar.api.schemas.feeds import FeedCreate
 from blazar.api.schemas.leases import CREATE, UPDATE, LeaseCreate, LeaseUpdate
 from blazar.api.schemas.lists import (
     FeedsQuery,
-    LeasesQueryBySeries,
+    LeasesQueryShared,
     LeasesToDelete,
     SeriesQueryByName,
     SeriesToDelete,
@@ -63,12 +63,15 @@ from blazar.api.schemas.maintenances import MaintenanceCreate
 from blazar.api.schemas.offers import OfferCreate
 from blazar.api.schemas.quotas import QuotaUpdate
 from blazar.api.schemas.series import SeriesCreate, SeriesUpdate
+from blazar.api.schemas.shares import ShareUpdate
 from blazar.api.schemas.subscriptions import SubscriptionCreate, SubscriptionUpdate
 from blazar.api.schemas.timeline import TimelineQuery
 from blazar.api.schemas.usage import UsageQuery
 from blazar.api.series import SINCE as SINCE_SERIES
 from blazar.api.series import SeriesActions
 from blazar.api.services import ServiceActions
+from blazar.api.shares import SINCE as SINCE_SHARES
+from blazar.api.shares import ShareActions
 from blazar.api.streams import Streams
 from blazar.api.subscriptions import SubscriptionActions
 from blazar.api.timeline import IF_NONE_MATCH, TimelineActions
@@ -87,6 +90,7 @@ from blazar.api.views.lease_deletions import DeletionsReply
 from blazar.api.views.offers import OfferReply, OffersReply
 from blazar.api.views.promises import PromisesReply
 from blazar.api.views.services import ServicesReply
+from blazar.api.views.shares import ShareReply, SharesReply
 from blazar.api.views.timeline import TimelineReply
 from blazar.api.views.usage import UsageReportReply
 from blazar.api.views.waitlist import WaitlistReply
@@ -121,6 +125,8 @@ PROMISES = TypeAdapter(PromisesReply)
 SUBSCRIPTION = TypeAdapter(subscription_views.SubscriptionReply)
 SUBSCRIPTIONS = TypeAdapter(subscription_views.SubscriptionsReply)
 EVENTS = TypeAdapter(str)
+SHARE = TypeAdapter(ShareReply)
+SHARES = TypeAdapter(SharesReply)
 SERIES = TypeAdapter(series_views.SeriesReply)
 SERIES_PREVIEW = TypeAdapter(series_views.SeriesPreviewReply)
 SERIES_LIST = TypeAdapter(series_views.SeriesListReply)
@@ -147,6 +153,7 @@ def routes(
     ``.json`` behind a path, and HEAD in place of GET, are the same routes."""
     explanations = Explanations(service, authorizer, tells_shortages)
     leases = LeaseActions(service, kinds, authorizer, explanations)
+    shares = ShareActions(service, authorizer)
     quotas = QuotaActions(service, authorizer)
     offers = OfferActions(service, kinds, authorizer, explanations)
     maintenances = MaintenanceActions(service, authorizer)
@@ -162,7 +169,7 @@ def routes(
         Route("GET", "/v1", versions.v1, reply=VERSION, public=True),
         Route("GET", "/healthcheck", HealthActions(health).check, reply=HEALTH, public=True),
 
-        Route("GET",    "/v1/leases", leases.list, reply=LEASES, query=LeasesQueryBySeries,
+        Route("GET",    "/v1/leases", leases.list, reply=LEASES, query=LeasesQueryShared,
               later={(1, 1): leases.find}),
         Route("POST",   "/v1/leases", leases.create, 201, body=LeaseCreate, reply=LEASE,
               bodies=CREATE, dry_run=DRY_RUN, headers=(IDEMPOTENCY_KEY,), tagged=TAGGED),
@@ -170,6 +177,10 @@ def routes(
         Route("PUT",    "/v1/leases/{lease_id}", leases.update, body=LeaseUpdate, reply=LEASE,
               bodies=UPDATE, dry_run=DRY_RUN, headers=(IF_MATCH,), tagged=TAGGED),
         Route("DELETE", "/v1/leases/{lease_id}", leases.delete, 204, headers=(IF_MATCH,)),
+        Route("GET",    "/v1/leases/{lease_id}/shares", shares.list, reply=SHARES, since=SINCE_SHARES),
+        Route("PUT",    "/v1/leases/{lease_id}/shares/{project_id}", shares.update, body=ShareUpdate,
+              reply=SHARE, since=SINCE_SHARES),
+        Route("DELETE", "/v1/leases/{lease_id}/shares/{project_id}", shares.delete, 204, since=SINCE_SHARES),
         Route("DELETE", "/v1/leases", LeaseDeletions(service, authorizer).delete, query=LeasesToDelete,
               reply=DELETIONS, since=SINCE_DELETIONS),
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
+from typing import Protocol
 
 from blazar.api.authorization import Authorizer
 from blazar.api.lists import Listing
@@ -17,8 +18,7 @@ from blazar.domain.errors import InvalidInput, PolicyNotAuthorized
 from blazar.domain.lease.lease import Lease
 from blazar.policies import leases as rules
 from blazar.service.context import Caller
-from blazar.service.interface import LeasesInterface
-from blazar.service.ports import LeasePlace, LeaseQuery
+from blazar.service.ports import LeasePage, LeasePlace, LeaseQuery
 from blazar.service.ports.lease_lists import lease_place
 
 AT_ONCE = 200
@@ -28,6 +28,12 @@ MOST_CALLS = 10
 there, so that no request costs more than this."""
 _MARK = "p_"
 """What a marker begins with that is no lease's id."""
+
+
+class FindsLeases(Protocol):
+    """Where the leases of a list are asked for."""
+
+    def find(self, query: LeaseQuery) -> LeasePage: ...
 
 
 def question(asked: LeasesQuery, project_id: str | None) -> LeaseQuery:
@@ -75,7 +81,7 @@ def project_of(asked: LeaseFilters, authorizer: Authorizer, caller: Caller) -> s
 
 
 def listing(
-    leases: LeasesInterface, query: LeaseQuery, limit: int, is_visible: Callable[[Lease], bool]
+    leases: FindsLeases, query: LeaseQuery, limit: int, is_visible: Callable[[Lease], bool]
 ) -> Listing[Lease]:
     """Return at most ``limit`` leases. There may be fewer although the list goes on."""
 
@@ -104,7 +110,7 @@ def marker_of(query: LeaseQuery, place: LeasePlace) -> str:
 
 
 def place_at(
-    marker: str, query: LeaseQuery, leases: LeasesInterface, is_visible: Callable[[Lease], bool]
+    marker: str, query: LeaseQuery, leases: FindsLeases, is_visible: Callable[[Lease], bool]
 ) -> LeasePlace:
     """Return the place that a marker names: one of a link, or the id of a lease. Raises InvalidInput."""
     if marker.startswith(_MARK):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from blazar.api import preconditions
 from blazar.api.authorization import Authorizer
 from blazar.api.explanations import Explanations
 from blazar.api.idempotency import request_key
 from blazar.api.later_parameters import body_of, later_views
-from blazar.api.lease_lists import listing, place_at, project_of, question, visible_to
+from blazar.api.lease_lists import FindsLeases, listing, place_at, project_of, question, visible_to
 from blazar.api.microversion import Version, newest
 from blazar.api.offers import offers_of
 from blazar.api.paging import in_pages
@@ -25,6 +25,15 @@ from blazar.api.schemas.leases import (
     LeaseUpdateByDuration,
 )
 from blazar.api.schemas.lists import LEASES, LeasesQuery
+from blazar.api.shares import SINCE as SHARED
+from blazar.api.shares import (
+    SharedWithCaller,
+    hiding_limits,
+    require_change,
+    require_name_and_dates,
+    shares_of,
+    visible_lease,
+)
 from blazar.api.views.leases import (
     LeaseView,
     allocated_views,
@@ -35,14 +44,16 @@ from blazar.api.views.leases import (
     lease_reply,
     lease_view,
     regional_views,
+    shared_view,
     used_views,
     waiting_view,
 )
 from blazar.api.waitlist import SINCE as WAITING
 from blazar.api.waitlist import waitlist_of
-from blazar.domain.errors import CloudUnavailable, InvalidInput, NotFound, PolicyNotAuthorized
+from blazar.domain.errors import CloudUnavailable, InvalidInput, PolicyNotAuthorized
 from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.lease.priority import Priority
+from blazar.domain.lease.share import ShareRight
 from blazar.domain.lease.utilization import Utilization
 from blazar.policies import leases as rules
 from blazar.service.commands import ClaimByWish, PriorityWish, ReservationsChange, UpdateLease
@@ -78,6 +89,7 @@ SINCE: Mapping[str, Version] = {
     "claim_by_date": CLAIM_BY,
     "priority": PRIORITY,
     "series_id": SERIES,
+    "shared_right": SHARED,
 }
 """The version that brought each later field of a lease."""
 
@@ -162,8 +174,14 @@ class LeaseActions:
         self._authorizer.require(rules.GET, caller)
         asked = request.exact_query(newest(LEASES, request.version))
         fields = _known_fields(asked, request.version)
-        leases, is_visible = self._leases(caller), visible_to(self._authorizer, caller)
-        query = question(asked, project_of(asked, self._authorizer, caller))
+        leases: FindsLeases = self._leases(caller)
+        is_visible = visible_to(self._authorizer, caller)
+        shared = self._shared_leases(asked, request)
+        if shared is None:
+            query = question(asked, project_of(asked, self._authorizer, caller))
+        else:
+            leases, is_visible = shared, lambda lease: True
+            query = question(asked, asked.project_id)
         if asked.marker is not None:
             query = replace(query, after=place_at(asked.marker, query, leases, is_visible))
 
@@ -175,6 +193,8 @@ class LeaseActions:
             if request.version >= REGIONS:
                 shown["reservations"] = regional_views(lease, shown)
             shown["reservations"] = later_views(lease, shown, request.version, self._kinds)
+            if shared is not None:
+                shown = cast(LeaseView, shared_view(shown, shared.rights[lease.id], True))
             return {name: value for name, value in shown.items() if fields is None or name in fields}
 
         return listing(leases, query, asked.limit, is_visible).answer(request, "leases", view)
@@ -208,30 +228,38 @@ class LeaseActions:
 
     def show(self, request: Request) -> Answer:
         """Show a lease. While it is active, its reservations tell what of them is used (1.22)."""
-        lease = self._visible(request, rules.GET)
-        answer = self._reply(request, lease)
+        lease, right = self._visible(request, rules.GET)
+        answer = self._reply(request, lease, right=right)
         if request.version >= USED and lease.status is LeaseStatus.ACTIVE:
             shown = answer.body["lease"]
             shown["reservations"] = used_views(lease, shown, self._used(lease, request.caller))
         return answer
 
     def update(self, request: Request) -> Answer:
-        """Change a lease; what is not sent stays."""
-        caller, lease = request.caller, self._permitted(request, rules.PUT)
+        """Change a lease; what is not sent stays.
+
+        Of a lease that another project shares for change, the name and the dates may change (1.34)."""
+        caller, (lease, right) = request.caller, self._changeable(request)
         asked = validated(newest(UPDATE, request.version), body_of(request, self._kinds, lease))
+        if right is not None:
+            require_name_and_dates(asked)
         by_duration = {} if asked.duration is None else {"duration": asked.duration}
         wish = self._claim_by(asked, caller, lease.project_id, lease.user_id)
         wish |= self._priority(asked, lease, request)
         members = _members(asked.membership(), lease)
         more = _expected(request) | by_duration | _patience(asked) | wish | members
         command, explained = self._with_latest_end(asked, lease, caller, members), by_duration | members
-        with self._explanations.explained(
-            request, lambda e: e.explain_update(lease.id, command, caller, **explained), is_update=True
+        with (
+            self._explanations.explained(
+                request, lambda e: e.explain_update(lease.id, command, caller, **explained), is_update=True
+            ),
+            hiding_limits(right),
         ):
             if asked.dry_run:
                 shown = self._leases(caller).preview_update(lease.id, command, caller, **more)
-                return self._shown(shown, request)
-            return self._reply(request, self._leases(caller).update(lease.id, command, caller, **more))
+                return self._shown(shown, request, right)
+            changed = self._leases(caller).update(lease.id, command, caller, **more)
+            return self._reply(request, changed, right=right)
 
     def _with_latest_end(
         self,
@@ -249,28 +277,28 @@ class LeaseActions:
 
     def delete(self, request: Request) -> None:
         """Delete a lease, and with it the servers in its reservations."""
-        lease = self._permitted(request, rules.DELETE)
+        lease, _ = self._visible(request, rules.DELETE)
+        if not self._authorizer.allows(rules.DELETE, request.caller, lease.project_id, lease.user_id):
+            raise PolicyNotAuthorized(action=rules.DELETE)
         self._leases(request.caller).delete(lease.id, request.caller, **_expected(request))
 
-    def _permitted(self, request: Request, rule: str) -> Lease:
-        """Return the lease, if it may be seen and ``rule`` allows more. Raises NotFound,
-        PolicyNotAuthorized."""
-        lease = self._visible(request, rule)
-        if not self._authorizer.allows(rule, request.caller, lease.project_id, lease.user_id):
-            raise PolicyNotAuthorized(action=rule)
-        return lease
+    def _changeable(self, request: Request) -> tuple[Lease, ShareRight | None]:
+        """Return the lease, if it may be changed, with the right of the caller's project where it is shared
+        with that one. Raises NotFound, NotAuthorized."""
+        caller = request.caller
+        lease, right = self._visible(request, rules.PUT)
+        require_change(self._authorizer, caller, lease, right)
+        return lease, right
 
-    def _visible(self, request: Request, rule: str) -> Lease:
-        """Return the lease in the path; ``rule`` names what was tried where the token has no project.
+    def _visible(self, request: Request, rule: str) -> tuple[Lease, ShareRight | None]:
+        return visible_lease(request, rule, self._service, self._authorizer)
 
-        One that the caller may not see is not found, in the very words for one that is not there.
-        Raises NotFound, PolicyNotAuthorized."""
-        self._authorizer.require_project(rule, request.caller)
-        lease_id = request.id("lease_id")
-        lease = self._leases(request.caller).get(lease_id)
-        if not self._authorizer.allows(rules.GET, request.caller, lease.project_id, lease.user_id):
-            raise NotFound(object=str({"lease_id": lease_id}))
-        return lease
+    def _shared_leases(self, asked: LeasesQuery, request: Request) -> SharedWithCaller | None:
+        """Return where the leases of others are found, if they are asked for. Raises PolicyNotAuthorized."""
+        if not getattr(asked, "shared", False):
+            return None
+        self._authorizer.require(rules.GET_SHARED, request.caller)
+        return SharedWithCaller(shares_of(self._service, request.caller), str(request.caller.project_id))
 
     def _leases(self, caller: Caller) -> LeasesInterface:
         return self._service.called_by(caller).leases
@@ -315,8 +343,11 @@ class LeaseActions:
         except CloudUnavailable:
             return ()
 
-    def _shown(self, lease: Lease, request: Request) -> Answer:
-        return Answer(200, dry_run_reply(lease, request.caller, self._kinds, _added(lease, request)))
+    def _shown(self, lease: Lease, request: Request, right: ShareRight | None = None) -> Answer:
+        more = _added(lease, request)
+        if right is not None:
+            more = shared_view(more, right, request.version >= SHARED)
+        return Answer(200, dry_run_reply(lease, request.caller, self._kinds, more))
 
     def _shown_displacing(self, found: DisplacingPreview, request: Request) -> Answer:
         def may_see(lease: Lease) -> bool:
@@ -329,7 +360,9 @@ class LeaseActions:
         more = _added(found.lease, request) | {"displaced": displaced_views(known, may_see)}
         return Answer(200, dry_run_reply(found.lease, request.caller, self._kinds, more))
 
-    def _reply(self, request: Request, lease: Lease, status: int = 200) -> Answer:
+    def _reply(
+        self, request: Request, lease: Lease, status: int = 200, right: ShareRight | None = None
+    ) -> Answer:
         headers = {} if request.version < preconditions.SINCE else {"ETag": preconditions.etag(lease)}
         reply = lease_reply(lease, request.caller, self._kinds)
         shown = reply["lease"]
@@ -344,4 +377,6 @@ class LeaseActions:
         if request.version >= WAITING and lease.waiting is not None:
             position = waitlist_of(self._service, request.caller).get_position(lease.id)
             shown["waiting"] = waiting_view(lease, position)
+        if right is not None:
+            reply["lease"] = cast(LeaseView, shared_view(shown, right, request.version >= SHARED))
         return Answer(status, reply, headers)

@@ -191,6 +191,11 @@ class SeriesNotFound(NotFound):
     template = "There is no series {series}."
 
 
+class LeaseShareNotFound(NotFound):
+    code = "lease_share_not_found"
+    template = "Lease {lease} is not shared with project {project}."
+
+
 class FeedNotFound(NotFound):
     """No feed has this id, or this address. What the caller may not see is answered in the same words, and
     so is an address that was revoked."""
@@ -234,6 +239,11 @@ class TooManySubscriptions(Conflict):
 class TooManyFeeds(Conflict):
     code = "too_many_feeds"
     template = "You have {most} calendar feeds of the project already, which is as many as you may have."
+
+
+class TooManyLeaseShares(Conflict):
+    code = "too_many_lease_shares"
+    template = "The lease is shared with {most} projects already, which is as many as it may be shared with."
 
 
 class FeedsDisabled(Conflict):

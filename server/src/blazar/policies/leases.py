@@ -1,4 +1,5 @@
-"""The policies of leases. The target is the lease's own project and user."""
+"""The policies of leases. The target is the lease's own project and user; of a lease that is shared with the
+caller's project, the caller's."""
 
 from __future__ import annotations
 
@@ -14,6 +15,8 @@ GET_BLOCKING = "blazar:leases:get_blocking"
 PUT_LATER_CLAIM_BY = "blazar:leases:put_later_claim_by"
 PUT_HIGH_PRIORITY = "blazar:leases:put_high_priority"
 DISPLACE = "blazar:leases:displace"
+GET_SHARED = "blazar:leases:get_shared"
+PUT_SHARED = "blazar:leases:put_shared"
 
 RULES: tuple[policy.DocumentedRuleDefault, ...] = (
     policy.DocumentedRuleDefault(
@@ -91,6 +94,24 @@ RULES: tuple[policy.DocumentedRuleDefault, ...] = (
         description="Have leases of lower priorities that have not started give way to a new one that does "
         "not fit.",
         operations=[{"path": "/v1/leases", "method": "POST"}],
+        scope_types=base.PROJECT_SCOPE,
+    ),
+    policy.DocumentedRuleDefault(
+        name=GET_SHARED,
+        check_str=base.READER_OR_ADMIN,
+        description="See a lease of another project that is shared with the caller's.",
+        operations=[
+            {"path": "/v1/leases", "method": "GET"},
+            {"path": "/v1/leases/{lease_id}", "method": "GET"},
+        ],
+        scope_types=base.PROJECT_SCOPE,
+    ),
+    policy.DocumentedRuleDefault(
+        name=PUT_SHARED,
+        check_str=base.MEMBER_OR_ADMIN,
+        description="Change the name and the dates of a lease of another project that is shared with the "
+        "caller's for change.",
+        operations=[{"path": "/v1/leases/{lease_id}", "method": "PUT"}],
         scope_types=base.PROJECT_SCOPE,
     ),
 )

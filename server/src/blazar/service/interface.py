@@ -13,6 +13,7 @@ from blazar.domain.feed import Feed
 from blazar.domain.lease.lease import Lease
 from blazar.domain.lease.maintenance import Lifetime, Maintenance
 from blazar.domain.lease.offer import Offer
+from blazar.domain.lease.share import LeaseShare, ShareRight
 from blazar.domain.lease.utilization import Utilization
 from blazar.domain.series import Series
 from blazar.domain.subscription import Subscription
@@ -50,6 +51,7 @@ from blazar.service.promises import Promises
 from blazar.service.quotas import LimitUse, Quota, QuotaList
 from blazar.service.series import SeriesDetails, SeriesPreview
 from blazar.service.services import ServiceState
+from blazar.service.shares import SharedLeases
 from blazar.service.subscriptions import NewSubscription, StreamPage
 from blazar.service.timeline import Timeline, TimelineQuestion
 from blazar.service.utilization import UsageReport, UsageWish
@@ -451,6 +453,31 @@ class SeriesInterface(Protocol):
         ...
 
 
+class SharesInterface(Protocol):
+    def get_right(self, lease_id: str, project_id: str) -> ShareRight | None:
+        """Return what a project may do with a lease that is shared with it; None with any other one."""
+        ...
+
+    def list(self, lease_id: str) -> Sequence[LeaseShare]:
+        """Return the shares of a lease, in the order of the projects' ids: no more than it may have."""
+        ...
+
+    def find_leases(self, query: LeaseQuery, project_id: str) -> SharedLeases:
+        """Return a page of the leases that are asked for and are shared with a project."""
+        ...
+
+    @call_options(once=True)
+    def put(self, lease_id: str, project_id: str, right: ShareRight, caller: Caller) -> LeaseShare:
+        """Share the lease with a project, or change the right of one that it is shared with. Raises NotFound,
+        InvalidInput, TooManyLeaseShares."""
+        ...
+
+    @call_options(once=True)
+    def delete(self, lease_id: str, project_id: str, caller: Caller) -> None:
+        """Withdraw the share. Raises LeaseShareNotFound."""
+        ...
+
+
 class FeedsInterface(Protocol):
     @call_options(repeatable=False, once=True)
     def create(self, command: CreateFeed, caller: Caller) -> Feed:
@@ -591,6 +618,7 @@ INTERFACES: Mapping[str, type] = {
     "buffers": BuffersInterface,
     "subscriptions": SubscriptionsInterface,
     "series": SeriesInterface,
+    "shares": SharesInterface,
     "feeds": FeedsInterface,
     "mail": MailInterface,
     "quotas": QuotasInterface,

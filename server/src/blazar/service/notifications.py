@@ -9,6 +9,7 @@ from typing import Any
 
 from blazar.domain.lease.event import EventType
 from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation
+from blazar.domain.lease.share import LeaseShare
 from blazar.service.documents import lease_document, without_zone
 from blazar.service.ports import UnitOfWork
 from blazar.service.ports.kind import Kinds
@@ -28,6 +29,8 @@ LEASE_MOVED = "lease.moved"
 LEASE_DISPLACED = "lease.displaced"
 LEASE_UNCLAIMED_WARNING = "lease.unclaimed_warning"
 LEASE_UNCLAIMED = "lease.unclaimed"
+LEASE_SHARED = "lease.shared"
+LEASE_UNSHARED = "lease.unshared"
 WARNING_WITHDRAWN = "lease.event.before_end_lease.stop"
 """The warning of the end was given, but the end has moved since: it will be given again."""
 
@@ -83,6 +86,12 @@ def payload(lease: Lease, kinds: Kinds) -> dict[str, Any]:
     zone."""
     document = lease_document(lease, kinds, DATES)
     return {"lease_id": document.pop("id"), **document}
+
+
+def payload_of_share(lease: Lease, share: LeaseShare, kinds: Kinds) -> dict[str, Any]:
+    """Return the payload of a lease, with the project that it is or was shared with, and its right."""
+    told = {"shared_with": share.project_id, "shared_right": share.right.value, "shared_by": share.user_id}
+    return {**payload(lease, kinds), **told}
 
 
 def payload_of_deleted(lease: Lease, kinds: Kinds) -> dict[str, Any]:

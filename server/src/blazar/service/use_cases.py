@@ -48,6 +48,7 @@ from blazar.service.series.create import SeriesCreation
 from blazar.service.series.restore import SeriesRestoration
 from blazar.service.series.store import SeriesStore
 from blazar.service.services import Services
+from blazar.service.shares import Shares
 from blazar.service.subscriptions import Subscriptions, SubscriptionSettings
 from blazar.service.timeline import TimelineUseCases
 from blazar.service.unified_limits import KeystoneLimits
@@ -189,6 +190,7 @@ class UseCases:
                 database, kinds, clock, subscriptions or SubscriptionSettings(), capacity.get
             ),
             "series": self.series,
+            "shares": Shares(database, kinds, clock),
             "feeds": self.feeds,
             "mail": MailChoices(database, clock, mail),
             "services": Services(database, clock),

@@ -37,6 +37,7 @@ from blazar.domain.lease.priority import Priority
 from blazar.service.ports import LeasePage, LeasePlace, LeaseQuery, LeaseSort, ListPage
 
 LEASE = tables.leases.c
+SHARE = tables.lease_shares.c
 
 
 def _listed(table: Table, *omitted: str) -> Select[Any]:
@@ -133,7 +134,7 @@ class ListedLeases:
 
     def _scan(self, query: LeaseQuery, branch: _Branch) -> LeaseScan:
         """Look at the leases of the branch that follow ``query.after``, as far as an answer may need."""
-        order = _order(query.sort)
+        order = _order(query)
         statement = select(*order, _all_of(branch.filters).label("fits")).where(branch.is_in, IS_LEASE)
         statement = statement.order_by(*((c.desc() if query.descending else c.asc()) for c in order))
         window = max(query.limit + 1, query.scan if branch.filters else 0)
@@ -176,6 +177,9 @@ class _Branch:
 def _branches(query: LeaseQuery) -> Sequence[_Branch]:
     """Return what is to be looked at: as little as the indexes of ``tables.leases`` allow."""
     conditions = _conditions(query)
+    if query.shared_with is not None and query.ids is None:
+        filters = [condition for name, condition in conditions.items() if name != "shared_with"]
+        return [_Branch(conditions["shared_with"], filters)]
     if query.ids is not None or query.series_id is not None:  # some hundred leases: no limit is needed
         return [_Branch(_all_of(conditions.values()))]
     indexed = {"project_id"} | _OF_SORT[query.sort]
@@ -206,6 +210,10 @@ def _conditions(query: LeaseQuery) -> Mapping[str, ColumnElement[bool]]:
     asked: dict[str, tuple[object, Callable[[Any], ColumnElement[bool]]]] = {
         "project_id": (query.project_id, lambda value: LEASE.project_id == value),
         "ids": (query.ids, LEASE.id.in_),
+        "shared_with": (
+            query.shared_with,
+            lambda value: and_(SHARE.lease_id == LEASE.id, SHARE.project_id == value),
+        ),
         "series_id": (query.series_id, lambda value: LEASE.series_id == value),
         "name": (query.name, lambda value: LEASE.name == value),
         "statuses": (query.statuses, LEASE.status.in_),
@@ -238,9 +246,11 @@ def _all_of(conditions: Iterable[ColumnElement[bool]]) -> ColumnElement[bool]:
     return and_(true(), *conditions)
 
 
-def _order(sort: LeaseSort) -> Sequence[Column[Any]]:
-    first = LEASE[sort.value]
-    return (first, LEASE.created_at, LEASE.id) if sort is LeaseSort.NAME else (first, LEASE.id)
+def _order(query: LeaseQuery) -> Sequence[Column[Any]]:
+    if query.shared_with is not None:
+        return SHARE.lease_created_at, SHARE.lease_id
+    first = LEASE[query.sort.value]
+    return (first, LEASE.created_at, LEASE.id) if query.sort is LeaseSort.NAME else (first, LEASE.id)
 
 
 def _place(sort: LeaseSort, row: Sequence[Any]) -> tuple[LeasePlace, bool]:
@@ -257,7 +267,7 @@ def _following(query: LeaseQuery) -> Iterator[ColumnElement[bool]]:
     if query.after is None:
         yield true()
         return
-    order, after = _order(query.sort), query.after
+    order, after = _order(query), query.after
     values = (after.text, after.moment, after.id)[-len(order) :]
     for last in reversed(range(len(order))):
         in_common = [column == value for column, value in zip(order[:last], values, strict=False)]

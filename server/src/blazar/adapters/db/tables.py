@@ -109,6 +109,20 @@ leases = _table(
     Index(None, "series_id"),
 )
 
+# Other projects that may see a lease, or change it. When the lease was made stands here besides: lists are
+# sorted by it.
+lease_shares = _table(
+    "lease_shares",
+    Column("lease_id", String(36), ForeignKey("leases.id", ondelete="CASCADE"), primary_key=True),
+    Column("project_id", String(255), primary_key=True),
+    Column("lease_created_at", UtcDateTime, nullable=False),
+    Column("access", String(16), nullable=False),
+    Column("user_id", String(255), nullable=False),
+    _created(),
+    _updated(),
+    Index(None, "project_id", "lease_created_at", "lease_id"),
+)
+
 # The keys that clients have given to the requests that created leases. A key goes with its lease.
 request_keys = _table(
     "request_keys",

@@ -19,6 +19,7 @@ from blazar.adapters.db.quotas import SqlQuotas
 from blazar.adapters.db.reports import SqlReports
 from blazar.adapters.db.resources import SqlResources
 from blazar.adapters.db.series import SqlSeries
+from blazar.adapters.db.shares import SqlShares
 from blazar.adapters.db.subscriptions import SqlSubscriptions
 from blazar.adapters.db.utilizations import SqlUtilizations
 from blazar.adapters.db.waitlist import SqlWaitlist
@@ -42,6 +43,7 @@ class SqlUnitOfWork:
         self.quotas = SqlQuotas(connection)
         self.subscriptions = SqlSubscriptions(connection, self.quotas)
         self.series = SqlSeries(connection)
+        self.shares = SqlShares(connection, self.quotas)
         self.feeds = SqlFeeds(connection, self.quotas)
         self.waitlist = SqlWaitlist(connection, self.quotas)
         self.utilizations = SqlUtilizations(connection)

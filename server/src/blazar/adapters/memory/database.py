@@ -22,6 +22,7 @@ from blazar.adapters.memory.quotas import MemoryQuotas
 from blazar.adapters.memory.reports import MemoryReports
 from blazar.adapters.memory.resources import MemoryResources
 from blazar.adapters.memory.series import MemorySeries
+from blazar.adapters.memory.shares import MemoryShares
 from blazar.adapters.memory.state import State
 from blazar.adapters.memory.subscriptions import MemorySubscriptions
 from blazar.adapters.memory.utilizations import MemoryUtilizations
@@ -49,6 +50,7 @@ class MemoryUnitOfWork:
         self.quotas = MemoryQuotas(state)
         self.subscriptions = MemorySubscriptions(state)
         self.series = MemorySeries(state)
+        self.shares = MemoryShares(state)
         self.feeds = MemoryFeeds(state)
         self.waitlist = MemoryWaitlist(state)
         self.utilizations = MemoryUtilizations(state)

@@ -59,7 +59,15 @@ class MemoryLeases:
         return LeasePage([_without_allocations(found[place]) for place in places], goes_on)
 
     def _asked_for(self, query: LeaseQuery) -> Iterator[Lease]:
-        return (lease for lease in self._state.leases.values() if is_asked_for(lease, query))
+        return (
+            lease
+            for lease in self._state.leases.values()
+            if is_asked_for(lease, query) and self._is_shared(lease, query.shared_with)
+        )
+
+    def _is_shared(self, lease: Lease, project_id: str | None) -> bool:
+        shares = self._state.shares.get(lease.id, ())
+        return project_id is None or project_id in {each.project_id for each in shares}
 
     def add(self, lease: Lease, now: datetime) -> Lease:
         if self.exists(lease.id):
@@ -87,6 +95,7 @@ class MemoryLeases:
         self._unchanged(lease)
         del self._state.leases[lease.id]
         self._state.claims.pop(lease.id, None)
+        self._state.shares.pop(lease.id, None)
         self._state.reconciled.pop(lease.id, None)
         if place := self._state.key_of.pop(lease.id, None):
             del self._state.keys[place]

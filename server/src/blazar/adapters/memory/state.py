@@ -11,6 +11,7 @@ from blazar.domain.feed import CancelledLease, Feed
 from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.lease.maintenance import Maintenance
 from blazar.domain.lease.offer import Offer
+from blazar.domain.lease.share import LeaseShare
 from blazar.domain.lease.utilization import Utilization
 from blazar.domain.mail import MailChoice
 from blazar.domain.quota import Use
@@ -114,6 +115,7 @@ class State:
     maintenances: dict[str, Maintenance] = field(default_factory=dict)
     keys: dict[tuple[str, str], KeptKey] = field(default_factory=dict)  # of requests, by project and name
     key_of: dict[str, tuple[str, str]] = field(default_factory=dict)  # by lease: project and name
+    shares: dict[str, tuple[LeaseShare, ...]] = field(default_factory=dict)  # by lease
     claims: dict[str, LeaseClaim] = field(default_factory=dict)  # by lease
     reconciled: dict[str, datetime] = field(default_factory=dict)  # by lease: compared with the cloud when
     registrations: dict[str, Registration] = field(default_factory=dict)
@@ -171,6 +173,7 @@ class State:
             maintenances=dict(self.maintenances),
             keys=dict(self.keys),
             key_of=dict(self.key_of),
+            shares=dict(self.shares),
             claims=dict(self.claims),
             reconciled=dict(self.reconciled),
             registrations=dict(self.registrations),

@@ -261,6 +261,24 @@ class LeasesQueryBySeries(LeasesQueryByPriority):
     series_id: Annotated[Id, Field(description="Only leases of this series. From 1.31 on.")] = None
 
 
+class LeasesQueryShared(LeasesQueryBySeries):
+    """Which leases to show, in which order, since version 1.34. Several values are separated by commas."""
+
+    shared: Annotated[
+        Flag,
+        Field(
+            description="Leases of other projects that are shared with the caller's, in place of its own; "
+            "sorted by created_at only. From 1.34 on."
+        ),
+    ] = False
+
+    @model_validator(mode="after")
+    def _can_be_sorted(self) -> Self:
+        if self.shared and self.sort[0] is not LeaseSort.CREATED_AT:
+            raise sentence("Malformed parameter sort: shared leases are sorted by created_at only.")
+        return self
+
+
 class LeasesToDelete(LeaseFilters):
     """Which leases to delete: those that meet all filters. Several values are separated by commas."""
 
@@ -290,6 +308,7 @@ LEASES: Mapping[Version, type[LeasesQuery]] = {
     (1, 1): LeasesQuery,
     (1, 13): LeasesQueryByPriority,
     (1, 31): LeasesQueryBySeries,
+    (1, 34): LeasesQueryShared,
 }
 SERIES: Mapping[Version, type[SeriesQuery]] = {(1, 27): SeriesQuery, (1, 31): SeriesQueryByName}
 """The queries, by the version that brought them."""

@@ -12,6 +12,7 @@ from blazar.api.lists import PageLink
 from blazar.api.views.dates import stamp, wire_date
 from blazar.domain.lease.displacement import DisplacedLease
 from blazar.domain.lease.lease import Lease, Reservation
+from blazar.domain.lease.share import ShareRight
 from blazar.domain.lease.unclaimed import released_from
 from blazar.domain.lease.utilization import Utilization, units_of
 from blazar.domain.time import MINUTE
@@ -174,6 +175,15 @@ class LeaseView(TypedDict):
             ),
         ]
     ]
+    shared_right: NotRequired[
+        Annotated[
+            str,
+            Field(
+                description="Since 1.34, of a lease of another project: what the caller's may do with it, "
+                "`read` or `change`."
+            ),
+        ]
+    ]
 
 
 class LeaseReply(TypedDict):
@@ -275,6 +285,14 @@ def lease_view(lease: Lease, caller: Caller, kinds: Kinds) -> LeaseView:
     document = lease_document(lease, kinds, DATES)
     shown = document if caller.is_admin else {**document, "trust_id": None}
     return cast(LeaseView, shown)  # a kind's own keys are not ours to name
+
+
+def shared_view(shown: Mapping[str, Any], right: ShareRight, tells_right: bool) -> dict[str, Any]:
+    """Return a lease as it is shown to a project that it is shared with: without what points to other things
+    of its own project."""
+    hidden = {"series_id": None} if "series_id" in shown else {}
+    told = {"shared_right": right.value} if tells_right else {}
+    return {**shown, **hidden, **told}
 
 
 IDS = frozenset({"id", "lease_id", "resource_id"})

@@ -79,6 +79,7 @@ from blazar.service.ports.maintenances import MaintenanceRepository
 from blazar.service.ports.offers import OfferRepository
 from blazar.service.ports.quotas import QuotaRepository
 from blazar.service.ports.series import SeriesRepository
+from blazar.service.ports.shares import ShareRepository
 from blazar.service.ports.subscriptions import (
     FailedAttempt,
     KeptMessage,
@@ -173,6 +174,7 @@ __all__ = [
     "Server",
     "ServerDetails",
     "ServerGroup",
+    "ShareRepository",
     "ShelvedImage",
     "StandingClaim",
     "Storage",

@@ -21,6 +21,7 @@ from blazar.service.ports.maintenances import MaintenanceRepository
 from blazar.service.ports.offers import OfferRepository
 from blazar.service.ports.quotas import QuotaRepository
 from blazar.service.ports.series import SeriesRepository
+from blazar.service.ports.shares import ShareRepository
 from blazar.service.ports.subscriptions import SubscriptionRepository
 from blazar.service.ports.utilizations import UtilizationRepository
 from blazar.service.ports.waitlist import WaitlistRepository
@@ -633,6 +634,8 @@ class UnitOfWork(Protocol):
     def subscriptions(self) -> SubscriptionRepository: ...
     @property
     def series(self) -> SeriesRepository: ...
+    @property
+    def shares(self) -> ShareRepository: ...
     @property
     def feeds(self) -> FeedRepository: ...
     @property

@@ -69,6 +69,8 @@ class LeaseQuery:
     resource_type: str | None = None
     priority: Priority | None = None
     series_id: str | None = None
+    shared_with: str | None = None
+    """Only leases that are shared with this project. They are sorted by created_at only."""
     scan: int = LONGEST_SCAN
 
 

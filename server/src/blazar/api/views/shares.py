@@ -1,0 +1,50 @@
+"""The view of a share of a lease in answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from blazar.api.views.dates import stamp
+from blazar.domain.lease.share import LeaseShare, ShareRight
+
+
+class ShareView(TypedDict):
+    """What another project may do with a lease."""
+
+    lease_id: Annotated[str, Field(description="UUID of the lease.")]
+    project_id: Annotated[str, Field(description="The project that it is shared with.")]
+    right: Annotated[ShareRight, Field(description="What that project may do.")]
+    user_id: Annotated[str, Field(description="Who has shared it, or has changed the right last.")]
+    created_at: Annotated[str | None, Field(description="Since when it is shared, in UTC.")]
+    updated_at: Annotated[str | None, Field(description="When the right was changed, in UTC; null if never.")]
+
+
+class ShareReply(TypedDict):
+    share: Annotated[ShareView, Field(description="The share.")]
+
+
+class SharesReply(TypedDict):
+    shares: Annotated[list[ShareView], Field(description="The shares of the lease, by project.")]
+
+
+def share_reply(share: LeaseShare) -> ShareReply:
+    return {"share": _view(share)}
+
+
+def shares_reply(shares: Iterable[LeaseShare]) -> SharesReply:
+    return {"shares": [_view(each) for each in shares]}
+
+
+def _view(share: LeaseShare) -> ShareView:
+    return {
+        "lease_id": share.lease_id,
+        "project_id": share.project_id,
+        "right": share.right,
+        "user_id": share.user_id,
+        "created_at": stamp(share.created_at),
+        "updated_at": stamp(share.updated_at),
+    }
