@@ -103,3 +103,36 @@ def test_images_are_found_by_a_property(demo: Any, cloud: Cloud) -> None:
     (found,) = demo.ok("GET", "/image/v2/images?made_for=r1")["images"]
     assert (found["name"], found["status"]) == ("mine", "active")
     assert demo.ok("GET", "/image/v2/images?made_for=r2")["images"] == []
+
+
+def images_of(who: Any, server: Any) -> Any:
+    wanted = f"/image/v2/images?image_type=snapshot&instance_uuid={server['id']}"
+    return [each["name"] for each in who.ok("GET", wanted)["images"]]
+
+
+def test_the_image_is_of_who_has_the_server_shelved(admin: Any, demo: Any, cloud: Cloud) -> None:
+    mine, theirs = demo.boot(cloud, name="mine"), demo.boot(cloud, name="theirs")
+    act(demo, mine, {"shelve": None})
+    act(admin, theirs, {"shelve": None})
+    assert images_of(demo, mine) == ["mine-shelved"]
+    assert images_of(demo, theirs) == []
+    (image,) = admin.ok("GET", f"/image/v2/images?instance_uuid={theirs['id']}")["images"]
+    assert (image["name"], image["owner"], image["visibility"]) == (
+        "theirs-shelved",
+        cloud.project_id("admin"),
+        "shared",
+    )
+
+
+@pytest.mark.parametrize("way", ["deleted", "unshelved"])
+def test_users_leave_the_images_of_others(admin: Any, demo: Any, cloud: Cloud, way: str) -> None:
+    mine, theirs = demo.boot(cloud), demo.boot(cloud)
+    act(demo, mine, {"shelve": None})
+    act(admin, theirs, {"shelve": None})
+    for server in (mine, theirs):
+        if way == "deleted":
+            demo.call("DELETE", f"/compute/v2.1/servers/{server['id']}")
+        else:
+            assert act(demo, server, {"unshelve": None}).status == 202
+    assert images_of(admin, mine) == []
+    assert len(images_of(admin, theirs)) == 1

@@ -7,7 +7,7 @@ import pytest
 
 from blazar.domain.errors import CloudRefused
 from blazar.kinds.server.marks import SERVER
-from blazar.service.ports import ServerDetails
+from blazar.service.ports import SHELVED_SUFFIX, ServerDetails
 
 from .places import Place, label, until
 
@@ -125,6 +125,53 @@ def test_an_image_is_found_by_its_property(place: Place) -> None:
         lambda: {i.status for i in place.cloud.images.images_with("blazar_reservation", name)} == {"active"},
     )
     assert place.cloud.images.images_with("blazar_reservation", label()) == []
+
+
+def marked(place: Place, server_id: str) -> list[str]:
+    return [each.id for each in place.cloud.images.marked_shelved() if each.server_id == server_id]
+
+
+def test_the_image_of_a_shelved_server_is_marked_and_outlives_it(place: Place) -> None:
+    compute, images = place.cloud.compute, place.cloud.images
+    name = label()
+    server_id = place.boot_hinted(name, place.add_flavor(), {})
+    settled(place, server_id, "ACTIVE")
+    compute.shelve_server(server_id)
+    assert marked(place, server_id) == []
+    for _ in range(2):
+        images.mark_shelved(server_id)
+    settled(place, server_id, "SHELVED_OFFLOADED")
+    (image_id,) = marked(place, server_id)
+    found = images.image(image_id)
+    assert found is not None
+    assert found.name.endswith(SHELVED_SUFFIX)
+    assert not compute.is_server_gone(server_id)
+    # Nova removes the image with the user's rights, which do not suffice.
+    place.cloud.as_user(place.token).compute.delete_server(server_id)
+    until("the server gone", lambda: compute.is_server_gone(server_id))
+    assert marked(place, server_id) == [image_id]
+    for _ in range(2):
+        images.delete_image(image_id)
+    assert marked(place, server_id) == []
+
+
+def test_no_other_image_of_a_server_is_marked(place: Place) -> None:
+    name = label()
+    server = place.boot(name, place.add_flavor(), place.hosts[0])
+    place.cloud.compute.create_image(server.id, f"{name}-image", {"blazar_reservation": name})
+    until("the image", lambda: place.cloud.images.images_with("blazar_reservation", name))
+    place.cloud.images.mark_shelved(server.id)
+    place.cloud.images.mark_shelved(NOWHERE)
+    assert marked(place, server.id) == []
+
+
+def test_only_an_administrator_learns_that_a_server_is_gone(place: Place) -> None:
+    server = place.boot(label(), place.add_flavor(), place.hosts[0])
+    assert place.cloud.compute.is_server_gone(NOWHERE)
+    theirs = place.cloud.as_user(place.other_token).compute
+    for server_id in (server.id, NOWHERE):
+        with pytest.raises(CloudRefused):
+            theirs.is_server_gone(server_id)
 
 
 def test_metadata_come_and_go(place: Place) -> None:

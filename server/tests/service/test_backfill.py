@@ -155,11 +155,11 @@ def test_one_that_cannot_be_shelved_is_deleted_at_last(world):
 
     world.cloud.before = refuse
     seconds = [0.0]
-    shelving, compute = Shelving(REFUSED, lambda: seconds[0]), world.cloud.compute
-    servers = compute.bounded_servers_on(HERE)
-    assert [each.id for each in shelving.make_way(servers, HERE, compute)] == [WEB]
+    shelving = Shelving(REFUSED, lambda: seconds[0])
+    servers = world.cloud.compute.bounded_servers_on(HERE)
+    assert [each.id for each in shelving.make_way(servers, HERE, world.cloud)] == [WEB]
     seconds[0] = PATIENCE
-    assert shelving.make_way(servers, HERE, compute) == []
+    assert shelving.make_way(servers, HERE, world.cloud) == []
 
 
 @pytest.mark.parametrize("how", ["deleted lease", "other host", "resized", "its own answer", "malformed"])

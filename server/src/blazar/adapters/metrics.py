@@ -115,6 +115,7 @@ class PrometheusMetrics:
         )
         self._mails = counter("mailed_events", "Events that need not be told by mail any more", "outcome")
         self._mails_waiting = gauge("mail_events", "Events that wait to be told by mail")
+        self._images = counter("shelved_images_removed", "Images of shelved servers, which are gone, removed")
         self._streams = gauge("streams", "Clients that wait for events now", "livesum")
         gauge("build_info", "Always 1; the label is of interest", "livemax", "version").labels(VERSION).set(1)
 
@@ -228,6 +229,9 @@ class PrometheusMetrics:
 
     def streams_open(self, number: int) -> None:
         self._streams.set(number)
+
+    def images_removed(self, number: int) -> None:
+        self._images.inc(number)
 
 
 class _HealthCollector(Collector):

@@ -49,6 +49,7 @@ from blazar.engine.relay import Relay
 from blazar.engine.reporting import Reporting
 from blazar.engine.sampling import SamplingDuty
 from blazar.engine.start_soon import StartSoon
+from blazar.engine.sweeping import Sweeping
 from blazar.engine.threads import Background
 from blazar.engine.upkeep import Upkeep
 from blazar.engine.webhooks import Webhooks
@@ -67,6 +68,7 @@ from blazar.service.offer_expiry import OfferExpiry
 from blazar.service.ports import MOST_FORGOTTEN, Announcements, Clock, Cloud, Database, Notifier
 from blazar.service.ports.kind import Dependencies, pools_of
 from blazar.service.reconciliation import Reconciliation, ReconciliationSettings
+from blazar.service.shelved_images import ShelvedImages
 from blazar.service.short_requests import ShortRequests
 from blazar.service.tracing import NO_TRACING, Tracing
 from blazar.service.turns import Turns
@@ -173,6 +175,7 @@ class Manager:
             *(Reporting(each, dependencies, metrics) for each in filters if each.reports),
             *self._drift_check(conf, dependencies, plugins, clock, metrics),
             *self._sampling(conf, dependencies),
+            *self._sweeping(conf, dependencies, metrics),
             Announcing(database, clock, "blazar-manager", socket.gethostname(), VERSION, self._load),
         )
         self.use_cases = UseCases(
@@ -231,6 +234,15 @@ class Manager:
         if not interval:
             return ()
         return (SamplingDuty(dependencies.database, Sampling(dependencies), dependencies.clock, interval),)
+
+    def _sweeping(
+        self, conf: cfg.ConfigOpts, dependencies: Dependencies, metrics: Metrics
+    ) -> Sequence[Sweeping]:
+        interval = timedelta(seconds=conf.nova.shelved_images_seconds)
+        if not interval or not (conf.nova.end_preemptibles or conf.nova.backfill):
+            return ()
+        images = ShelvedImages(dependencies.cloud, metrics)
+        return (Sweeping(dependencies.database, images, dependencies.clock, interval),)
 
     def _load(self) -> Load:
         return Load(self.loop.events_under_way(), self._calendars.plans_waiting(), self.loop.lateness())

@@ -51,4 +51,12 @@ OPTIONS = (
         help="How many seconds the end of such a server lies before the next lease of its host, at the "
         "least: as long as shelving takes.",
     ),
+    cfg.IntOpt(
+        "shelved_images_seconds",
+        default=3600,
+        min=0,
+        help="How often, in seconds, managers remove the images that Nova made of servers which the service "
+        "had shelved and which are gone; one manager does it at a time. 0 for never. Done where "
+        "end_preemptibles or backfill is set.",
+    ),
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from blazar.kinds.deletions import Deletions, being_deleted
 from blazar.kinds.for_each import Results, for_each
 from blazar.kinds.shelving import Shelving, being_shelved
-from blazar.service.ports import Compute, MakesWay, Server
+from blazar.service.ports import Cloud, MakesWay, Server
 from blazar.service.ports.steps import RunSteps, one_after_another
 
 PREEMPTED = "blazar_preempted"
@@ -39,25 +39,26 @@ class Preemptibles:
         self._shelving = Shelving(PREEMPTED)
 
     def leave(
-        self, hosts: Iterable[str], compute: Compute, run_steps: RunSteps = one_after_another
+        self, hosts: Iterable[str], cloud: Cloud, run_steps: RunSteps = one_after_another
     ) -> Results[str, Leaving]:
         """Have those on the hosts leave, and return by host those that are there."""
 
         def leave(host: str) -> Leaving:
-            found = compute.preemptible_servers_on(host)
+            found = cloud.compute.preemptible_servers_on(host)
             to_shelve = found[MakesWay.SHELVED]
-            shelved = self._shelving.make_way(to_shelve, host, compute)
+            shelved = self._shelving.make_way(to_shelve, host, cloud)
             deleted = [*found[MakesWay.DELETED], *(each for each in to_shelve if each not in shelved)]
-            self._deletions.ask(deleted, compute)
+            self._deletions.ask(deleted, cloud.compute)
             return Leaving(deleted, shelved)
 
         return for_each(list(hosts) if self._make_way else [], leave, run_steps)
 
-    def shelved_on(self, host: str, compute: Compute) -> Sequence[Server]:
+    def shelved_on(self, host: str, cloud: Cloud) -> Sequence[Server]:
         """Have those on the host leave that are shelved, and return those to wait for."""
         if not self._make_way:
             return ()
-        return self._shelving.make_way(compute.preemptible_servers_on(host)[MakesWay.SHELVED], host, compute)
+        servers = cloud.compute.preemptible_servers_on(host)[MakesWay.SHELVED]
+        return self._shelving.make_way(servers, host, cloud)
 
 
 def making_way(leaving: Iterable[Leaving]) -> Sequence[str]:

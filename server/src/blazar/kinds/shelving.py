@@ -10,9 +10,9 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from blazar.domain.errors import CloudRefused
+from blazar.domain.errors import CloudRefused, CloudUnavailable
 from blazar.kinds.deletions import first_names
-from blazar.service.ports import Compute, Server
+from blazar.service.ports import Cloud, Compute, Server
 
 LOG = logging.getLogger(__name__)
 REFUSED = "blazar_lease_error"
@@ -27,16 +27,35 @@ PATIENCE = 900.0
 """Seconds after which a server is deleted that Nova cannot shelve: its host is promised to a lease."""
 
 
-def shelve(server_id: str, status: str, compute: Compute) -> None:
+def shelve(server_id: str, status: str, cloud: Cloud) -> None:
     """Ask for the next step by which a server leaves its host, where its status allows one. Nova refuses that
     as long as it is at another one, so a refusal is no error: it is asked again."""
     try:
         if status == SHELVED:
-            compute.offload_server(server_id)
+            cloud.compute.offload_server(server_id)
         elif status in TO_SHELVE:
-            compute.shelve_server(server_id)
+            cloud.compute.shelve_server(server_id)
     except CloudRefused as refusal:
         LOG.debug("Server %s is not shelved yet: %s", server_id, refusal.message)
+    if status in TO_SHELVE:
+        mark_image(server_id, cloud)
+
+
+def mark_image(server_id: str, cloud: Cloud) -> None:
+    """Mark the image that Nova makes of a server which the service itself had shelved, so that it is removed
+    when the server is gone.
+
+    Nova has the image's entry in Glance before it answers, also while it refuses to shelve once more: so what
+    a crash has left unmarked is marked when it is asked again. Glance may be away: a lease does not wait for
+    it, and an image without the mark stays."""
+    try:
+        cloud.images.mark_shelved(server_id)
+    except (CloudRefused, CloudUnavailable) as failure:
+        LOG.warning(
+            "The image of server %s is not marked, and stays when the server is gone: %s",
+            server_id,
+            failure.message,
+        )
 
 
 class Shelving:
@@ -50,15 +69,15 @@ class Shelving:
         """Since when, by the id of the server; the oldest first."""
         self._lock = threading.Lock()
 
-    def make_way(self, servers: Sequence[Server], host: str, compute: Compute) -> Sequence[Server]:
+    def make_way(self, servers: Sequence[Server], host: str, cloud: Cloud) -> Sequence[Server]:
         """Ask for the next step of each, on this host. Return those to wait for: the others are those that
         Nova could not shelve for too long, or cannot shelve at all."""
         waiting: list[Server] = []
         for server in servers:
             is_leaving = server.status in TO_SHELVE | NOT_YET | {SHELVED} and not server.is_being_deleted
             if is_leaving and self._seconds(server) < PATIENCE:
-                shelve(server.id, server.status, compute)
-                self._tell(server, host, compute)
+                shelve(server.id, server.status, cloud)
+                self._tell(server, host, cloud.compute)
                 waiting.append(server)
         return waiting
 

@@ -88,6 +88,9 @@ class Metrics(Protocol):
     def streams_open(self, number: int) -> None:
         """So many clients wait for events at this process of blazar-api now."""
 
+    def images_removed(self, number: int) -> None:
+        """So many images of shelved servers were removed, for the servers are gone."""
+
 
 class NoMetrics:
     """The Metrics where no metrics are wanted."""
@@ -141,6 +144,8 @@ class NoMetrics:
     def mails_waiting(self, number: int) -> None: ...
 
     def streams_open(self, number: int) -> None: ...
+
+    def images_removed(self, number: int) -> None: ...
 
 
 NO_METRICS = NoMetrics()

@@ -1,17 +1,22 @@
 """Nova's HTTP route of server actions."""
 
-import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from blazar_sandbox import fields
+from blazar_sandbox.api.compute.server_images import (
+    SHELVED,
+    forget_shelved_images,
+    keep_shelved_image,
+    put_image,
+    snapshot_of,
+)
 from blazar_sandbox.api.compute.servers import found, must_be_unlocked
 from blazar_sandbox.compute.model import Pending, Server, Status
 from blazar_sandbox.compute.scheduler import BootRequest
 from blazar_sandbox.errors import bad_request, conflict, forbidden
 from blazar_sandbox.fields import Json
-from blazar_sandbox.image.state import Image
 from blazar_sandbox.wsgi.request import Request
 from blazar_sandbox.wsgi.response import Response
 
@@ -74,30 +79,11 @@ def _create_image(request: Request, row: Server, detail: Any) -> Response:
     """Create an image of a server in the server's project."""
     _must_be(row, "createImage", Status.ACTIVE, Status.SHUTOFF, Status.PAUSED, Status.SUSPENDED)
     body: Json = detail if isinstance(detail, dict) else {}
-    now, image_id = request.cloud.clock.now(), str(uuid.uuid4())
     properties = {
-        "image_type": "snapshot",
-        "instance_uuid": row.id,
-        "base_image_ref": row.image_id,
-        "user_id": request.caller.user.id,
+        **snapshot_of(request, row),
         **fields.string_map(body, "metadata"),
     }
-    request.cloud.images.put(
-        Image(
-            id=image_id,
-            name=fields.string(body, "name"),
-            owner=row.project_id,
-            created_at=now,
-            updated_at=now,
-            status="active",
-            visibility="private",
-            disk_format="qcow2",
-            container_format="bare",
-            size=row.flavor.disk << 20,
-            min_disk=row.flavor.disk,
-            properties=properties,
-        )
-    )
+    image_id = put_image(request, row, fields.string(body, "name"), row.project_id, properties)
     headers = (("Location", f"{request.origin}/image/v2/images/{image_id}"),)
     return Response(202, {"image_id": image_id} if request.version >= (2, 45) else None, headers)
 
@@ -120,6 +106,8 @@ def _shelve(request: Request, row: Server, _detail: Any) -> Response:
     must_be_unlocked(request, row)
     _must_be_idle(row, "shelve", *_TO_SHELVE)
     request.cloud.compute.servers.shelve(row)
+    if row.image_id:
+        keep_shelved_image(request, row)
     return Response(202)
 
 
@@ -143,7 +131,7 @@ def _unshelve(request: Request, row: Server, detail: Any) -> Response:
     if is_older:
         body = {}
     must_be_unlocked(request, row)
-    _must_be_idle(row, "unshelve", Status.SHELVED, Status.SHELVED_OFFLOADED)
+    _must_be_idle(row, "unshelve", *SHELVED)
     host = fields.string_or_none(body, "host")
     if host is not None:
         request.caller.must_be_admin("os_compute_api:os-shelve:unshelve_to_host")
@@ -165,6 +153,7 @@ def _unshelve(request: Request, row: Server, detail: Any) -> Response:
         server_id=row.id,
     )
     servers.servers.unshelve(row, boot)
+    forget_shelved_images(request, row)
     return Response(202)
 
 

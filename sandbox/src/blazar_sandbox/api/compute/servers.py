@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from blazar_sandbox import fields
 from blazar_sandbox.api.compute.paging import page
+from blazar_sandbox.api.compute.server_images import forget_shelved_images
 from blazar_sandbox.api.compute.server_render import addresses, detail, summary
 from blazar_sandbox.compute.model import Server, Status
 from blazar_sandbox.errors import bad_request, conflict, forbidden, not_found
@@ -162,6 +163,7 @@ def delete(request: Request) -> Response:
     row = _changeable(request)
     must_be_unlocked(request, row)
     request.cloud.compute.servers.delete(row)
+    forget_shelved_images(request, row)
     return Response(204)
 
 

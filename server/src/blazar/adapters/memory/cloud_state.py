@@ -82,6 +82,10 @@ class MadeImage:
     properties: Mapping[str, str]
     project_id: str | None
     """None of the service's."""
+    server_id: str = ""
+    """The server that was shelved when Nova made it; empty where it was asked for."""
+    is_marked: bool = False
+    is_protected: bool = False
 
 
 @dataclass
@@ -128,6 +132,8 @@ class CloudState:
     """Those that all may boot from, by id."""
     made_images: list[MadeImage] = field(default_factory=list)
     """Those that were asked for with properties; they are in ``images`` as well."""
+    shelved_images: list[MadeImage] = field(default_factory=list)
+    """Those of servers that were shelved."""
     images: list[str] = field(default_factory=list)
     snapshots_by: list[str | None] = field(default_factory=list)
     """Who made the images; None is the service."""

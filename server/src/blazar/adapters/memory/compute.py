@@ -7,10 +7,11 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
-from blazar.adapters.memory.cloud_state import Called, CloudState, MadeImage, Task
+from blazar.adapters.memory.cloud_state import Actor, Called, CloudState, MadeImage, Task
 from blazar.domain.errors import CloudRefused, CloudUnavailable, MultipleHostsFound
 from blazar.service.ports import (
     LEASE_HINT,
+    SHELVED_SUFFIX,
     Aggregate,
     ChangedServer,
     ChangedServers,
@@ -214,8 +215,17 @@ class MemoryCompute:
             tags=frozenset(state.tags.get(server_id, ())),
         )
 
+    def is_server_gone(self, server_id: str) -> bool:
+        self._called("is_server_gone")
+        return server_id not in self._state.servers
+
     def shelve_server(self, server_id: str) -> None:
-        if (server := self._acted_on("shelve_server", server_id, *TO_SHELVE)) is not None:
+        actor = self._called("shelve_server")
+        with self._state.lock:
+            server = self._changeable(actor, "shelve_server", server_id, *TO_SHELVE)
+            if server is None:
+                return
+            self._keep_image(server, actor)
             if self._state.without_offload:
                 self._begin("shelving", replace(server, status="SHELVED"))
             else:
@@ -273,6 +283,14 @@ class MemoryCompute:
             self._state.snapshots_by.append(actor.user_id if actor else None)
             self._begin("image_uploading", server)
 
+    def _keep_image(self, server: Server, actor: Actor | None) -> None:
+        """Make the image of a server that is shelved, in the project of who had it shelved."""
+        state = self._state
+        image = Image(f"image-{state.next_id()}", f"{server.name}{SHELVED_SUFFIX}", "active")
+        properties = {"image_type": "snapshot", "instance_uuid": server.id}
+        owner = actor.project_id if actor else None
+        state.shelved_images.append(MadeImage(image, properties, owner, server.id))
+
     def set_server_metadata(self, server_id: str, key: str, value: str) -> None:
         self._called("set_server_metadata")
         if server_id in self._state.servers:
@@ -285,9 +303,12 @@ class MemoryCompute:
     def _acted_on(self, call: str, server_id: str, *allowed: str) -> Server | None:
         actor = self._called(call)
         with self._state.lock:
-            if actor is not None:
-                self._refuse_locked(server_id)
-            return self._in_state(server_id, call, *allowed)
+            return self._changeable(actor, call, server_id, *allowed)
+
+    def _changeable(self, actor: Actor | None, call: str, server_id: str, *allowed: str) -> Server | None:
+        if actor is not None:
+            self._refuse_locked(server_id)
+        return self._in_state(server_id, call, *allowed)
 
     def _refuse_locked(self, server_id: str) -> None:
         if server_id in self._state.locked:

@@ -1,11 +1,13 @@
-"""Glance in memory: the images that were asked for with properties."""
+"""Glance in memory: images that were asked for with properties, and those of servers that were shelved."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from blazar.adapters.memory.cloud_state import Called, CloudState
-from blazar.service.ports import Image
+from blazar.domain.errors import CloudRefused
+from blazar.service.ports import Image, ShelvedImage
 
 
 class MemoryImages:
@@ -20,7 +22,7 @@ class MemoryImages:
         known = self._state.public_images.get(image_id)
         made = (
             made.image
-            for made in self._state.made_images
+            for made in (*self._state.made_images, *self._state.shelved_images)
             if made.image.id == image_id and (actor is None or made.project_id == actor.project_id)
         )
         return known or next(made, None)
@@ -29,6 +31,31 @@ class MemoryImages:
         actor = self._called("images_with")
         return [
             made.image
-            for made in self._state.made_images
+            for made in (*self._state.made_images, *self._state.shelved_images)
             if made.properties.get(name) == value and (actor is None or made.project_id == actor.project_id)
         ]
+
+    def mark_shelved(self, server_id: str) -> None:
+        self._called("mark_shelved")
+        with self._state.lock:
+            self._state.shelved_images[:] = [
+                replace(made, is_marked=True)
+                if (made.server_id, made.project_id) == (server_id, None)
+                else made
+                for made in self._state.shelved_images
+            ]
+
+    def marked_shelved(self) -> Iterator[ShelvedImage]:
+        self._called("marked_shelved")
+        marked = [made for made in self._state.shelved_images if made.is_marked and not made.is_protected]
+        yield from (ShelvedImage(made.image.id, made.server_id) for made in marked)
+
+    def delete_image(self, image_id: str) -> None:
+        self._called("delete_image")
+        with self._state.lock:
+            if any(made.image.id == image_id and made.is_protected for made in self._state.shelved_images):
+                reason = f"Image {image_id} is protected and cannot be deleted. (HTTP 403)"
+                raise CloudRefused(service="Glance", reason=reason)
+            self._state.shelved_images[:] = [
+                made for made in self._state.shelved_images if made.image.id != image_id
+            ]

@@ -62,7 +62,7 @@ class OpenStackCloud:
 
     @property
     def images(self) -> GlanceImages:
-        return GlanceImages(self.glance)
+        return GlanceImages(self.session, self.glance, self.region)
 
     @property
     def storage(self) -> CinderStorage:

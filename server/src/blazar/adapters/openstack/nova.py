@@ -224,6 +224,14 @@ class NovaCompute:
         found = _one(self._api.find(_server_path(server_id), WITH_SIZES, is_secret=True), "server")
         return None if found is None else _details(found)
 
+    def is_server_gone(self, server_id: str) -> bool:
+        if self.server(server_id) is not None:
+            return False
+        # Without the rights of an administrator Nova says the same of the servers of others as of none. To
+        # list those of all projects it refuses then.
+        listed = self._api.get("/servers", all_tenants="1", uuid=server_id)["servers"]
+        return all(each["id"] != server_id for each in listed)
+
     def shelve_server(self, server_id: str) -> None:
         self._act(server_id, {"shelve": None})
 

@@ -6,7 +6,7 @@ import copy
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -35,6 +35,7 @@ Find = Callable[[], Adapter]
 what it found."""
 NOT_GOOD = (ks_exceptions.Unauthorized, ks_exceptions.Forbidden, ks_exceptions.NotFound)
 """Keystone's answers to credentials that are not, or no longer, good for what they are used for."""
+JSON_PATCH = {"Content-Type": "application/openstack-images-v2.1-json-patch"}
 RETRY_LATER = frozenset({401, 408, 413, 429, 500, 502, 503, 504})
 SecondsLeft = Callable[[], float]
 _SECONDS_LEFT: ContextVar[SecondsLeft | None] = ContextVar("seconds_left", default=None)
@@ -217,6 +218,11 @@ class ServiceApi:
     ) -> Any | None:
         return self._call("PUT", path, version, json=body, absent=absent)
 
+    def patch_image(self, path: str, steps: Sequence[Mapping[str, Any]]) -> Any | None:
+        """Change an image by a JSON patch, whose type Glance wants to be told. Return None where it is
+        gone."""
+        return self._call("PATCH", path, None, json=steps, absent=(404,), headers=JSON_PATCH)
+
     def delete(self, path: str, version: str | None = None, absent: tuple[int, ...] = (404,)) -> bool:
         """Return whether the service did it; false for an answer whose status is in ``absent``."""
         return self._call("DELETE", path, version, absent=absent) is not None
@@ -274,7 +280,7 @@ class ServiceApi:
         """Return the service's answer, whatever its status. Raises CloudUnavailable, CloudRefused where there
         is none."""
         with self._failures(), self._tracing.step(f"{self._name} {method}", {"url.path": path}) as span:
-            headers = dict(span.headers)
+            headers = {**kwargs.pop("headers", {}), **span.headers}
             if request_id := log_context.request_id():
                 headers["X-OpenStack-Request-ID"] = request_id
             # Found here and not before: a service that is away when we start is asked again later, as at any

@@ -92,7 +92,7 @@ class HostActuator:
 
         def occupied(host: str) -> str | None:
             is_ours = host in aggregate.hosts or wanted[host].bound
-            return None if is_ours else self._occupied(compute, host, freepool)
+            return None if is_ours else self._occupied(cloud, host, freepool)
 
         def busy(host: str) -> str | None:
             return None if self._emptied(compute, host) else _deleting(host)
@@ -187,25 +187,26 @@ class HostActuator:
             if a.resource_id in work.resources
         }
 
-    def _occupied(self, compute: Compute, host: str, freepool: Aggregate) -> str | None:
+    def _occupied(self, cloud: Cloud, host: str, freepool: Aggregate) -> str | None:
         """Return why the host cannot be taken yet; None where it is empty. Its servers are deleted where it
         is in the freepool; elsewhere an operator has put it to use, and has to decide."""
         if host in freepool.hosts:
-            return self._making_way(compute, host)
-        if compute.servers_on(host):
+            return self._making_way(cloud, host)
+        if cloud.compute.servers_on(host):
             return f"host {host} is not in the aggregate {freepool.name} and has servers"
         return None
 
-    def _making_way(self, compute: Compute, host: str) -> str | None:
+    def _making_way(self, cloud: Cloud, host: str) -> str | None:
         """Have the servers on a host of the freepool leave; None where there is none. Those with a known end
         are shelved, and preemptible ones whose flavor says so; others are deleted."""
+        compute = cloud.compute
         servers = compute.servers_on(host)
         if not servers:
             return None
         bounded = compute.bounded_servers_on(host) if self._settings.backfill else ()
         leaving = [
-            *self._bounded.make_way(bounded, host, compute),
-            *self._preemptibles.shelved_on(host, compute),
+            *self._bounded.make_way(bounded, host, cloud),
+            *self._preemptibles.shelved_on(host, cloud),
         ]
         shelved = {each.id for each in leaving}
         self._deletions.ask([each for each in servers if each.id not in shelved], compute)

@@ -83,7 +83,7 @@ class Arrival:
             if host not in aggregate.hosts:
                 # Schedulers hear of it some moments after Nova has answered.
                 return _waiting(f"host {host} is being kept for server {server.name}", known)
-            preempted = self._preemptibles.leave([host], cloud.compute).require()
+            preempted = self._preemptibles.leave([host], cloud).require()
             if waiting := making_way(preempted.values()):
                 return _waiting(waiting[0], known)
             return self._unshelve(work, cloud, asked, server, host, known)

@@ -17,6 +17,7 @@ from blazar.kinds.aggregates import existing_aggregate
 from blazar.kinds.server.arrival import LOOK_AFTER, OFFLOADED, ON_A_HOST, SHELVED
 from blazar.kinds.server.marks import RESERVATION, other_reservation, owner_of
 from blazar.kinds.server.schema import ServerParameters, Step
+from blazar.kinds.shelving import mark_image
 from blazar.service.ports import Aggregate, Cloud, Image, ServerDetails
 from blazar.service.ports.kind import Work
 
@@ -178,6 +179,8 @@ class Departure:
                 cloud.compute.offload_server(server.id)
             case Step.SHELVE:
                 compute.shelve_server(server.id)
+                if user is cloud:
+                    mark_image(server.id, cloud)
             case Step.STOP:
                 compute.stop_server(server.id)
             case Step.DELETE:

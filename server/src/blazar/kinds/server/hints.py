@@ -133,7 +133,7 @@ def _leave(server: ServerDetails, reason: str, cloud: Cloud) -> None:
     if REFUSED not in server.metadata:
         answer(server.id, reason, cloud)
     if server.task_state is None:
-        shelve(server.id, server.status, cloud.compute)
+        shelve(server.id, server.status, cloud)
 
 
 def _is_expected(server: ServerDetails, cloud: Cloud) -> bool:

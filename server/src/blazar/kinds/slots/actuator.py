@@ -138,7 +138,7 @@ class SlotActuator:
         served = _served(wanted, aggregate, work, cloud)
         serving = {service_name(work, a.resource_id) for a in work.reservation.allocations if a.bound}
         arriving = [host for host in wanted if host not in serving]
-        preempted = self._preemptibles.leave(arriving, cloud.compute, work.run_steps)
+        preempted = self._preemptibles.leave(arriving, cloud, work.run_steps)
         in_the_way = {host: leaving for host, leaving in preempted.done.items() if leaving}
         return _Arrived(
             {*served.missing, *preempted.missing, *in_the_way},

@@ -6,6 +6,7 @@ the cloud. One contract suite holds all implementations of a port to the same be
 
 from blazar.service.ports.cloud import (
     LEASE_HINT,
+    SHELVED_SUFFIX,
     Aggregate,
     ChangedServer,
     ChangedServers,
@@ -28,6 +29,7 @@ from blazar.service.ports.cloud import (
     Server,
     ServerDetails,
     ServerGroup,
+    ShelvedImage,
     Storage,
     Subnet,
     UnifiedLimits,
@@ -99,6 +101,7 @@ __all__ = [
     "LONGEST_MAIL_DELAY",
     "LONGEST_TEXT",
     "MOST_FORGOTTEN",
+    "SHELVED_SUFFIX",
     "Aggregate",
     "Announcements",
     "CallRepository",
@@ -170,6 +173,7 @@ __all__ = [
     "Server",
     "ServerDetails",
     "ServerGroup",
+    "ShelvedImage",
     "StandingClaim",
     "Storage",
     "Subnet",

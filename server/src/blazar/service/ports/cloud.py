@@ -3,7 +3,7 @@ objects."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -158,6 +158,18 @@ class Image:
     status: str
 
 
+SHELVED_SUFFIX = "-shelved"
+"""What the name of an image ends with that Nova makes of a server that is shelved."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShelvedImage:
+    """An image that Nova made when the service had a server shelved."""
+
+    id: str
+    server_id: str
+
+
 @dataclass(frozen=True, slots=True)
 class ServerGroup:
     """A Nova server group; ``policy`` is affinity, anti-affinity or one of their soft kinds."""
@@ -249,6 +261,12 @@ class Compute(Protocol):
 
     def server(self, server_id: str) -> ServerDetails | None:
         """Return a server; None where there is none that these credentials may see."""
+        ...
+
+    def is_server_gone(self, server_id: str) -> bool:
+        """Return whether there is no such server any more, of any project. Raises CloudUnavailable where its
+        cell does not answer, CloudRefused where these credentials may not see the servers of all projects: a
+        server that is not seen may then be there. For administrators."""
         ...
 
     # The following ask Nova for something, which it does later: ``server`` tells when. A server that is gone
@@ -567,6 +585,22 @@ class Images(Protocol):
 
     def images_with(self, name: str, value: str) -> Sequence[Image]:
         """Return the images that these credentials may see and whose property of this name has the value."""
+        ...
+
+    def mark_shelved(self, server_id: str) -> None:
+        """Mark the images that Nova made when the service's own user had this server shelved, as made so in
+        this region. A server that boots from a volume has none. It may be repeated."""
+        ...
+
+    def marked_shelved(self) -> Iterator[ShelvedImage]:
+        """Yield the images that ``mark_shelved`` has marked in this region and that still are the service's,
+        but no protected ones. Two pages of them are in memory at a time, and those that were yielded may be
+        deleted."""
+        ...
+
+    def delete_image(self, image_id: str) -> None:
+        """Delete an image; one that is gone is no error. Raises CloudRefused where it is protected or in
+        use."""
         ...
 
 
