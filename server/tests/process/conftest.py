@@ -18,7 +18,7 @@ import yaml
 from free_ports import free_port
 
 PROGRAM = Path(sys.executable).parent / "blazar-standalone"
-PATIENCE = 60
+PATIENCE = 180
 
 
 class Standalone:
@@ -125,7 +125,7 @@ def _login(auth: dict[str, str]) -> dict[str, Any]:
     return {"auth": {"identity": identity, "scope": {"project": project}}}
 
 
-def eventually(condition: Callable[[], Any], patience: float = 60) -> Any:
+def eventually(condition: Callable[[], Any], patience: float = PATIENCE) -> Any:
     """The first true value of ``condition``, asked again and again for ``patience`` seconds."""
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
