@@ -42,6 +42,7 @@ def fresh_environment() -> Iterator[MutableMapping[str, str]]:
         "../user/feeds.md",
         "../user/mail.md",
         "../user/series.md",
+        "../user/sharing.md",
         "../user/kinds/server.md",
         "../user/kinds/network.md",
         "../user/kinds/volume.md",

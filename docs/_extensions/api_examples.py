@@ -89,6 +89,9 @@ STORY: tuple[tuple[str, str, Any], ...] = (
     ("GET", "/v1/leases", None),
     ("GET", "/v1/leases/{lease_id}", None),
     ("PUT", "/v1/leases/{lease_id}", {"end_date": "2030-01-02 18:00"}),
+    ("PUT", "/v1/leases/{lease_id}/shares/{project_id}", {"right": "change"}),
+    ("GET", "/v1/leases/{lease_id}/shares", None),
+    ("DELETE", "/v1/leases/{lease_id}/shares/{project_id}", None),
     (
         "POST",
         "/v1/availability",
@@ -224,6 +227,8 @@ STORY: tuple[tuple[str, str, Any], ...] = (
 """Method, path and body of each request, in an order in which all of them succeed."""
 SINCE = {
     "/v1/capacity": "1.2",
+    "/v1/leases/{lease_id}/shares": "1.34",
+    "/v1/leases/{lease_id}/shares/{project_id}": "1.34",
     "/v1/availability": "1.3",
     "/v1/offers": "1.4",
     "/v1/offers/{offer_id}": "1.4",

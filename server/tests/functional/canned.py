@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from blazar.domain.errors import NotFound
 from blazar.domain.lease.event import Event, EventType
 from blazar.domain.lease.lease import BEGINNING, Lease, Reservation
+from blazar.domain.lease.share import ShareRight
 from blazar.domain.resource import Allocation, Pool, Registration, database_order
 from blazar.domain.time import Interval
 from blazar.kinds.floatingip.commands import RegisterFloatingIP
@@ -121,6 +122,8 @@ class Canned:
     callers: list[Caller | None] = field(default_factory=list)
     caller: Caller | None = None
     failure: Exception | None = None
+    share: ShareRight | Exception | None = None
+    """What every other project may do with the lease, or what the question fails with."""
     stored: Sequence[Lease] = (LEASE,)
     hosts: Sequence[Registration] = (HOST,)
     floatingips: Sequence[Registration] = (FLOATING_IP,)
@@ -146,6 +149,7 @@ class Canned:
             "floatingips": CannedFloatingIPs(self),
             "allocations": CannedAllocations(self),
             "quotas": self.quotas,
+            "shares": CannedShares(self),
         }[name]
 
     def called_by(self, caller: Caller) -> Canned:
@@ -159,6 +163,16 @@ class Canned:
             self.commands.append(command)
         if self.failure is not None:
             raise self.failure
+
+
+@dataclass
+class CannedShares:
+    service: Canned
+
+    def get_right(self, lease_id: str, project_id: str) -> ShareRight | None:
+        if isinstance(self.service.share, Exception):
+            raise self.service.share
+        return self.service.share
 
 
 @dataclass

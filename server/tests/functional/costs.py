@@ -32,6 +32,7 @@ from blazar.conf.manager import SHIPPED
 from blazar.domain.lease.change import new_events
 from blazar.domain.lease.event import Event, EventStatus
 from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation, ReservationStatus
+from blazar.domain.lease.share import LeaseShare, ShareRight
 from blazar.domain.resource import Allocation, Pool
 from blazar.domain.subscription import LeaseEvent
 from blazar.domain.time import Interval
@@ -45,7 +46,7 @@ from blazar.rpc.proxy import remote_service
 from blazar.service.calendars import Calendars
 from blazar.service.enabled_kinds import require_kinds
 from blazar.service.events import Events
-from blazar.service.ports import Match
+from blazar.service.ports import Match, UnitOfWork
 from blazar_sandbox.cloud import Cloud
 from blazar_sandbox.server import SandboxServer
 
@@ -66,6 +67,7 @@ MEMBERS = {"OpenStack-API-Version": "reservation 1.12"}
 FEEDS = {"OpenStack-API-Version": "reservation 1.17"}
 DELETIONS = {"OpenStack-API-Version": "reservation 1.18"}
 SERIES = {"OpenStack-API-Version": "reservation 1.27"}
+SHARES = {"OpenStack-API-Version": "reservation 1.34"}
 SEGMENTS = {"OpenStack-API-Version": "reservation 1.28"}
 
 
@@ -217,9 +219,15 @@ class Site:
         self.send("POST", "/v1/networksegments", "admin", headers=SEGMENTS, json=body)
         over = [self._stored(each, -turn) for turn in range(1, self.size.over + 1) for each in hosts[:8]]
         ahead = [self._stored(each, turn) for turn in range(1, self.size.ahead + 1) for each in hosts]
-        self.database.transact(lambda uow: [uow.leases.add(each, NOW) for each in over + ahead])
+        self.database.transact(lambda uow: [self._share(uow, each) for each in over + ahead])
         self.clock.moment += BETWEEN
         self.other_manager.load(Pool("host"))
+
+    def _share(self, uow: UnitOfWork, lease: Lease) -> None:
+        """Store a lease, and share it with another project."""
+        stored = uow.leases.add(lease, NOW)
+        other = LeaseShare(lease.id, self.cloud.cloud.project_id("alt"), ShareRight.READ, lease.user_id)
+        uow.shares.add(other, stored, NOW)
 
     def left(self, lease_id: str) -> tuple[LeaseStatus, Sequence[Allocation]]:
         """Return the status of a lease, and what it has: nothing where it is over, as ``_stored`` says."""
@@ -297,6 +305,7 @@ def operations(site: Site) -> Iterator[tuple[str, Tally]]:
         yield from life(site, name, asked)
     yield from _deleted(site)
     yield from _recurring(site)
+    yield from _shared(site)
     yield from _reading(site)
     yield from _streamed(site)
     yield from _refused(site)
@@ -372,6 +381,29 @@ def life(site: Site, name: str, asked: Mapping[str, Any]) -> Iterator[tuple[str,
         site.work()
     yield f"end: {name}", tally
     assert site.left(lease["id"]) == (LeaseStatus.TERMINATED, ())
+
+
+def _shared(site: Site) -> Iterator[tuple[str, Tally]]:
+    """Share a lease with a project with which as many are shared as there are, and have it read there."""
+    lease = site.create(HOST, start=timedelta(days=21))
+    path, other = f"/v1/leases/{lease['id']}", site.cloud.cloud.project_id("alt")
+    site.send("GET", path.rpartition("/")[0], "alt")  # its token is known then
+    share, page = f"{path}/shares/{other}", {"shared": "true", "sort": "created_at:desc", "limit": "10"}
+    for name, user, method, of, more in [
+        ("share: put", "demo", "PUT", share, {"json": {"right": "change"}}),
+        ("share: list", "demo", "GET", f"{path}/shares", {}),
+        ("share: show the lease", "alt", "GET", path, {}),
+        ("share: change the lease", "alt", "PUT", path, {"json": {"name": "ours"}}),
+        ("share: list of a page", "alt", "GET", "/v1/leases", {"params": page}),
+        ("share: delete", "demo", "DELETE", share, {}),
+    ]:
+        with site.counted() as tally:
+            site.send(method, of, user, headers=SHARES, **more)
+        yield name, tally
+    with site.counted() as tally:
+        assert site.ask("GET", path, "alt", headers=SHARES).status_code == 404
+    yield "show: of another project", tally
+    site.send("DELETE", path)
 
 
 def _reading(site: Site) -> Iterator[tuple[str, Tally]]:

@@ -8,8 +8,12 @@ from typing import Any
 
 import pytest
 
+from blazar.domain.errors import CloudUnavailable
 from blazar.domain.lease.share import MOST_SHARES
+from blazar.rpc.codec import not_understood
 
+from .canned import LEASE_ID, Canned
+from .conftest import Send
 from .sandboxed import Sandboxed
 from .wishes import HOST
 
@@ -155,7 +159,7 @@ def test_its_name_and_dates_may_be_changed_with_the_right_to(at: Sandboxed, alt:
     lease = make(at)
     path = f"/v1/leases/{lease['id']}"
     share(at, lease, alt)
-    assert "put_shared" in refusal(ask(at, "PUT", path, "alt", json={"name": "x"}), 403)
+    assert "read only" in refusal(ask(at, "PUT", path, "alt", json={"name": "x"}), 403)
     changed = share(at, lease, alt, "change")
     assert changed["right"] == "change"
     assert changed["updated_at"]
@@ -290,3 +294,13 @@ def test_the_list_of_the_version_before_knows_no_shares(at: Sandboxed) -> None:
 @pytest.mark.parametrize("sort", ["start_date", "end_date:desc", "name"])
 def test_the_list_of_shared_leases_has_one_order(at: Sandboxed, sort: str) -> None:
     assert "created_at" in refusal(ask(at, "GET", f"/v1/leases?shared=true&sort={sort}", "alt"), 400)
+
+
+def test_a_manager_of_the_version_before_knows_no_share(service: Canned, send: Send) -> None:
+    """What is asked of it is as if there were none; one that does not answer is told as such."""
+    service.share = not_understood("the call shares.get_right")
+    for method in ("GET", "PUT", "DELETE"):
+        assert send(method, f"/v1/leases/{LEASE_ID}", "stranger", body=b"{}").status_code == 404
+    service.share = CloudUnavailable(service="database", reason="it is away")
+    assert send("GET", f"/v1/leases/{LEASE_ID}", "stranger").status_code == 503
+    assert send("GET", f"/v1/leases/{LEASE_ID}", "reader").status_code == 200

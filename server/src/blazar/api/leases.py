@@ -23,7 +23,7 @@ from blazar.api.shares import SINCE as SHARED
 from blazar.api.shares import (
     SharedWithCaller,
     hiding_limits,
-    may_change,
+    require_change,
     require_name_and_dates,
     shares_of,
     visible_lease,
@@ -264,11 +264,10 @@ class LeaseActions:
 
     def _changeable(self, request: Request) -> tuple[Lease, ShareRight | None]:
         """Return the lease, if it may be changed, with the right of the caller's project where it is shared
-        with that one. Raises NotFound, PolicyNotAuthorized."""
+        with that one. Raises NotFound, NotAuthorized."""
         caller = request.caller
         lease, right = self._visible(request, rules.PUT)
-        if not may_change(self._authorizer, caller, lease, right):
-            raise PolicyNotAuthorized(action=rules.PUT if right is None else rules.PUT_SHARED)
+        require_change(self._authorizer, caller, lease, right)
         return lease, right
 
     def _visible(self, request: Request, rule: str) -> tuple[Lease, ShareRight | None]:

@@ -67,11 +67,16 @@ def _right_of(service: Service, caller: Caller, lease_id: str) -> ShareRight | N
         return None
 
 
-def may_change(authorizer: Authorizer, caller: Caller, lease: Lease, right: ShareRight | None) -> bool:
-    """Return whether the caller, whose project may do this with a lease of another one, may change it."""
-    if right is None:
-        return authorizer.allows(lease_rules.PUT, caller, lease.project_id, lease.user_id)
-    return right is ShareRight.CHANGE and _of_own_project(authorizer, lease_rules.PUT_SHARED, caller)
+def require_change(authorizer: Authorizer, caller: Caller, lease: Lease, right: ShareRight | None) -> None:
+    """Refuse a change by a caller who may see the lease: by its project, or with the right of a share.
+    Raises NotAuthorized."""
+    if right is ShareRight.READ:
+        raise NotAuthorized("The lease is another project's, and shared with yours to be read only.")
+    rule, project_id, user_id = lease_rules.PUT, lease.project_id, lease.user_id
+    if right is ShareRight.CHANGE:
+        rule, project_id, user_id = lease_rules.PUT_SHARED, str(caller.project_id), caller.user_id
+    if not authorizer.allows(rule, caller, project_id, user_id):
+        raise PolicyNotAuthorized(action=rule)
 
 
 def require_name_and_dates(asked: BaseModel) -> None:
