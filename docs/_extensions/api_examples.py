@@ -31,11 +31,14 @@ from blazar.service.ports import Subnet, VolumeType
 NOW = datetime(2030, 1, 1, 8, 0, tzinfo=UTC)
 TOKEN, USER, PROJECT = "token", "4b7e1d90a2c54f38", "9d2c5e6f01a84b73"
 ROLES = "admin,member,reader"
+OTHER_PROJECT = "7f0e3b15d8a94c62"
 
 MORE_KINDS = ("storage.volume.plugin", "network.plugin")
 """Kinds with routes of their own that are not enabled by default."""
 WAITS = "/v1/leases?waits"
 """A second create, which is not the example of its operation."""
+SHARE = "/v1/leases/{lease_id}/shares/{project_id}"
+"""A lease, and a project that is not its own."""
 OF_A_PROJECT = "/v1/leases?project_id={project_id}&dry_run=true"
 """The leases of a project, as what is deleted: the same path without filters is of the first version."""
 STORY: tuple[tuple[str, str, Any], ...] = (
@@ -89,9 +92,9 @@ STORY: tuple[tuple[str, str, Any], ...] = (
     ("GET", "/v1/leases", None),
     ("GET", "/v1/leases/{lease_id}", None),
     ("PUT", "/v1/leases/{lease_id}", {"end_date": "2030-01-02 18:00"}),
-    ("PUT", "/v1/leases/{lease_id}/shares/{project_id}", {"right": "change"}),
+    ("PUT", SHARE, {"right": "change"}),
     ("GET", "/v1/leases/{lease_id}/shares", None),
-    ("DELETE", "/v1/leases/{lease_id}/shares/{project_id}", None),
+    ("DELETE", SHARE, None),
     (
         "POST",
         "/v1/availability",
@@ -228,7 +231,7 @@ STORY: tuple[tuple[str, str, Any], ...] = (
 SINCE = {
     "/v1/capacity": "1.2",
     "/v1/leases/{lease_id}/shares": "1.34",
-    "/v1/leases/{lease_id}/shares/{project_id}": "1.34",
+    SHARE: "1.34",
     "/v1/availability": "1.3",
     "/v1/offers": "1.4",
     "/v1/offers/{offer_id}": "1.4",
@@ -309,7 +312,7 @@ def _service() -> Iterator[WSGIApplication]:
 
 
 def _example(service: WSGIApplication, ids: dict[str, str], method: str, path: str, body: Any) -> Example:
-    place = path.format(**ids)
+    place = path.format(**ids | ({"project_id": OTHER_PROJECT} if path == SHARE else {}))
     request = Request.blank(place, method=method, base_url="https://reservation.example.org")
     request.headers.update(
         {
