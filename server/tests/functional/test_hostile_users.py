@@ -123,7 +123,7 @@ class Service:
         self.validators: dict[str, Any] = {}
 
     def send(self, method: str, path: str, user: str, **more: Any) -> requests.Response:
-        headers = more.pop("headers", {})
+        headers = dict(more.pop("headers", {}))
         if user != "stranger":
             headers["X-Auth-Token"] = self.at.token(user)
         return self._http.request(method, self._url + path, headers=headers, timeout=60, **more)
@@ -306,16 +306,22 @@ class Users(RuleBasedStateMachine):
         self.attempt("GET", "/v1/os-hosts/allocations", user, params={"lease_id": lease_id})
 
     @rule(
-        user=st.sampled_from(USERS),
+        data=st.data(),
+        user=st.sampled_from((None, None, None, *USERS)),
         number=st.integers(0, 30),
-        other=st.sampled_from(("demo", "alt", "alt", "nope")),
-        right=st.sampled_from(("read", "change", "change", "use", None)),
+        right=st.sampled_from(("read", "read", "change", "change", "use", None)),
         then=st.sampled_from(("keep", "keep", "end", "give back")),
     )
-    def share(self, user: str, number: int, other: str, right: str | None, then: str) -> None:
-        """Share a lease with a project, have that one look at it and change it, and end the share."""
+    def share(self, data: st.DataObject, user: str | None, number: int, right: str | None, then: str) -> None:
+        """Share a lease with another project, have that one look at it and change it, and end the share. The
+        user is of the lease's own project where none is named."""
+        if not self.service.leases():
+            self.reserve(data, ["demo", "alt"])
         lease_id, parts = self.lease(number)
-        project_id, newest = self.service.project_ids.get(other, other), {"headers": SHARES}
+        demo, alt = (self.service.project_ids[name] for name in ("demo", "alt"))
+        is_demos = any(each.id == lease_id and each.project_id == demo for each in self.service.leases())
+        user, project_id = user or ("demo" if is_demos else "alt"), alt if is_demos else demo
+        newest = {"headers": SHARES}
         route, names = "/v1/leases/{lease_id}/shares/{project_id}", (lease_id, project_id)
         self.attempt("PUT", route, user, *names, json={"right": right}, **newest)
         for each in ("demo", "alt", "viewer"):
