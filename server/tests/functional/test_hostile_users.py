@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -21,6 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 
 from blazar.domain.calendar.calendar import Calendar
 from blazar.domain.lease.lease import Lease, LeaseStatus
+from blazar.domain.lease.share import ShareRight
 from blazar.domain.planning.demand import PlanRequest
 from blazar.domain.planning.plan import Plan, Shortage
 from blazar.domain.planning.planner import Allowance, plan
@@ -53,6 +54,7 @@ MICROVERSIONS = (
     "reservation x",
     "\xb9",
 )
+SHARES = {"OpenStack-API-Version": "reservation 1.34"}
 PLACEHOLDER = re.compile("{[a-z_]+}")
 TRANSIENT = {LeaseStatus.CREATING, LeaseStatus.DELETING}
 GONE = 30.0
@@ -94,6 +96,11 @@ class Stored:
     leases: Mapping[str, Promise]
     resources: Mapping[str, tuple[str, Mapping[str, str], bool]]
     private: Mapping[str, bool]
+    shares: Mapping[tuple[str, str], ShareRight]
+    """By lease and project."""
+
+    def shared_with(self, project_id: str) -> Mapping[str, ShareRight]:
+        return {lease_id: right for (lease_id, other), right in self.shares.items() if other == project_id}
 
     def of_others(self, project_id: str) -> Mapping[str, Promise]:
         return {key: lease for key, lease in self.leases.items() if lease.project_id != project_id}
@@ -116,7 +123,7 @@ class Service:
         self.validators: dict[str, Any] = {}
 
     def send(self, method: str, path: str, user: str, **more: Any) -> requests.Response:
-        headers = more.pop("headers", {})
+        headers = dict(more.pop("headers", {}))
         if user != "stranger":
             headers["X-Auth-Token"] = self.at.token(user)
         return self._http.request(method, self._url + path, headers=headers, timeout=60, **more)
@@ -140,7 +147,13 @@ class Service:
                 for each in uow.resources.list(pool)
             }
             records = uow.resources.private_properties("physical:host")
-            return Stored(leases, resources, {name: record.private for name, record in records.items()})
+            shares = [share for lease_id in leases for share in uow.shares.of_lease(lease_id)]
+            return Stored(
+                leases,
+                resources,
+                {name: record.private for name, record in records.items()},
+                {(each.lease_id, each.project_id): each.right for each in shares},
+            )
 
     def leases(self) -> list[Lease]:
         with self.at.database.read() as uow:
@@ -292,6 +305,35 @@ class Users(RuleBasedStateMachine):
         self.attempt("GET", "/v1/floatingips", user)
         self.attempt("GET", "/v1/os-hosts/allocations", user, params={"lease_id": lease_id})
 
+    @rule(
+        data=st.data(),
+        user=st.sampled_from((None, None, None, *USERS)),
+        number=st.integers(0, 30),
+        right=st.sampled_from(("read", "read", "change", "change", "use", None)),
+        then=st.sampled_from(("keep", "keep", "end", "give back")),
+    )
+    def share(self, data: st.DataObject, user: str | None, number: int, right: str | None, then: str) -> None:
+        """Share a lease with another project, have that one look at it and change it, and end the share. The
+        user is of the lease's own project where none is named."""
+        if not self.service.leases():
+            self.reserve(data, ["demo", "alt"])
+        lease_id, parts = self.lease(number)
+        demo, alt = (self.service.project_ids[name] for name in ("demo", "alt"))
+        is_demos = any(each.id == lease_id and each.project_id == demo for each in self.service.leases())
+        user, project_id = user or ("demo" if is_demos else "alt"), alt if is_demos else demo
+        newest = {"headers": SHARES}
+        route, names = "/v1/leases/{lease_id}/shares/{project_id}", (lease_id, project_id)
+        self.attempt("PUT", route, user, *names, json={"right": right}, **newest)
+        for each in ("demo", "alt", "viewer"):
+            self.attempt("GET", "/v1/leases", each, params={"shared": "true"}, **newest)
+            self.attempt("GET", "/v1/leases/{lease_id}", each, lease_id)
+            self.attempt("GET", "/v1/leases/{lease_id}/shares", each, lease_id, **newest)
+            for body in ({"name": f"of {each}: shared"}, {"reservations": [{"id": id_} for id_ in parts]}):
+                self.attempt("PUT", "/v1/leases/{lease_id}", each, lease_id, json=body, **newest)
+        if then != "keep":
+            ending = user if then == "end" else "alt"
+            self.attempt("DELETE", route, ending, *names, **newest)
+
     # what operators do, and others try
 
     @rule(data=st.data(), user=st.sampled_from(OPERATORS), number=st.integers(0, 5))
@@ -362,9 +404,11 @@ class Users(RuleBasedStateMachine):
 
     # the rules
 
-    def attempt(self, method: str, route: str, user: str, name: str = "", **more: Any) -> requests.Response:
+    def attempt(self, method: str, route: str, user: str, *names: str, **more: Any) -> requests.Response:
         """Send a request, and require what holds for all of them."""
-        path = route if not name else route.replace(route[route.index("{") : route.index("}") + 1], name)
+        path = route
+        for name in names:
+            path = path.replace(path[path.index("{") : path.index("}") + 1], name)
         before = self.service.stored()
         answer = self.service.send(method, path, user, **more)
         after = self.service.stored()
@@ -380,18 +424,37 @@ class Users(RuleBasedStateMachine):
                 assert 0 < len(answer.json()["error_message"]) < LONGEST_SENTENCE, told
         elif user != "admin":
             project_id = self.service.project_ids[PROJECTS[user]] if user in PROJECTS else ""
-            assert after.of_others(project_id) == before.of_others(project_id), told
+            self.require_shared(before, after, project_id, told)
             assert (after.resources, after.private) == (before.resources, before.private), told
         if user != "admin":
-            self.require_discretion(answer, user, f"{path} {more}")
+            project_id = self.service.project_ids[PROJECTS[user]] if user in PROJECTS else ""
+            shared = {*before.shared_with(project_id), *after.shared_with(project_id)}
+            self.require_discretion(answer, user, f"{path} {more}", shared)
         self.service.require_enough()
         return answer
 
-    def require_discretion(self, answer: requests.Response, user: str, sent: str) -> None:
-        """The answer has no name and no id of another project's leases, but those that the user sent."""
+    def require_shared(self, before: Stored, after: Stored, project_id: str, told: object) -> None:
+        """Of the leases of other projects, only the name and the dates of those that are shared for change
+        have changed; of their shares, only the project's own is gone."""
+        rights, then = before.shared_with(project_id), after.of_others(project_id)
+        assert then.keys() == before.of_others(project_id).keys(), told
+        for lease_id, lease in before.of_others(project_id).items():
+            now = then[lease_id]
+            may_change = rights.get(lease_id) is ShareRight.CHANGE
+            assert now == lease or (may_change and now.reservations == lease.reservations), told
+        for key in before.shares.keys() | after.shares.keys():
+            is_changed = before.shares.get(key) is not after.shares.get(key)
+            given_back = key[1] == project_id and key not in after.shares
+            assert key[0] not in then or not is_changed or given_back, told
+
+    def require_discretion(
+        self, answer: requests.Response, user: str, sent: str, shared: Collection[str]
+    ) -> None:
+        """The answer has no name and no id of another project's leases, but those that the user sent, and
+        those that are shared with the user's project."""
         project_id = self.service.project_ids[PROJECTS[user]] if user in PROJECTS else ""
         for lease in self.service.leases():
-            if lease.project_id != project_id:
+            if lease.project_id != project_id and lease.id not in shared:
                 secrets = [lease.id, *(r.id for r in lease.reservations), *(e.id for e in lease.events)]
                 found = [each for each in secrets if each in answer.text and each not in sent]
                 assert not found, (user, answer.text)
