@@ -157,8 +157,11 @@ def test_keeps_a_failure_beside_what_the_operator_says(
     assert not found.resource.reservable
     with database.read() as u:
         assert [r.id for r in u.resources.failed(Pool("host"))] == ["9", "10"]
+        listed = {r.id: r for r in u.resources.page(Pool("host"), 10)}
         (occupied,) = [r for r, _ in u.resources.occupancy(Pool("host"), ["9"])]
     assert not occupied.resource.reservable
+    assert {id_: each.failure for id_, each in listed.items()} == {"8": None, "9": failure, "10": failure}
+    assert listed["9"] == replace(found, traits=frozenset(), inventory={})
     database.transact(lambda u: u.resources.save(replace(found, failure=None), LATER))
     with database.read() as u:
         assert [r.id for r in u.resources.failed(Pool("host"))] == ["10"]

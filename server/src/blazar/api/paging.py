@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from operator import itemgetter
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -16,10 +17,16 @@ def in_pages(
 
     A manager of the version before knows no pages: it answers with all items, in any order, of which those
     that were on the pages before are left out."""
+    last_key = None if last is None else key(last)
     while True:
         answer = ask(last)
-        found = [item for item in answer if last is None or key(item) > key(last)]
-        yield found
+        keys = [key(item) for item in answer]
+        if last_key is None or (keys and min(keys) > last_key):
+            found = answer
+        else:
+            found = [item for item, its in zip(answer, keys, strict=True) if its > last_key]
         if len(answer) != limit or not found:
+            yield found
             return
-        last = max(found, key=key)
+        last_key, last = max(zip(keys, answer, strict=True), key=itemgetter(0))
+        yield found

@@ -120,7 +120,7 @@ def make_engine(
         @event.listens_for(engine, "do_connect")
         def on_do_connect(dialect: Dialect, _record: Any, words: Any, options: Any) -> Any:
             try:
-                return dialect.connect(*words, **options)
+                return _connect_mysql(dialect, *words, **options)
             except OSError as unreadable:
                 # PyMySQL reads the files of TLS before it connects, and tells what happens as it is. What the
                 # network does it tells as an error of the database.
@@ -160,6 +160,14 @@ def for_reading(engine: Engine) -> Engine:
 def for_writing(engine: Engine) -> Engine:
     """Return the same pool, with transactions that may write."""
     return engine.execution_options(**{WRITES: True})
+
+
+def _connect_mysql(dialect: Dialect, *words: Any, **options: Any) -> Any:
+    if dialect.driver != "pymysql":
+        return dialect.connect(*words, **options)
+    from blazar.adapters.db.mysql_rows import RowsConnection  # its driver is there only where MySQL is
+
+    return RowsConnection(*words, **options)
 
 
 def _family(dialect: str) -> str:

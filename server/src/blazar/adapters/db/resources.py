@@ -119,7 +119,7 @@ class SqlResources:
         return [row.id for row in self._page(IDS, pool, limit, after)]
 
     def page(self, pool: Pool, limit: int, after: str | None = None) -> Sequence[Registration]:
-        return [rows.to_listed(row) for row in self._page(LISTED, pool, limit, after)]
+        return rows.to_listed(self._page(LISTED, pool, limit, after))
 
     def add(self, registration: Registration, now: datetime) -> Registration:
         stored = added_registration(registration, now)

@@ -74,7 +74,13 @@ def registrations_where(*conditions: ColumnElement[bool]) -> Select[Any]:
 
 def listed_registrations() -> Select[Any]:
     """Select resources as ``rows.to_listed`` expects them, without what no list shows."""
-    return select(*_registration_columns({"digits", "traits", "inventory"}))
+    r = tables.resources.c
+    moments = (r.created_at, r.updated_at, r.failed_at, r.back_at)
+    texts = (type_coerce(each, Text()).label(each.name) for each in (r.facts, r.capabilities))
+    raw = (_raw(each).label(each.name) for each in moments)
+    return select(
+        r.id, r.pool, r.name, *texts, r.reservable, r.generation, *raw, r.failure_reason, r.cloud_id
+    )
 
 
 def _registration_columns(omitted: AbstractSet[str]) -> Sequence[ColumnElement[Any]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+STAMP = len("2026-11-20 14:58:06")
+
 
 def wire_date(moment: datetime) -> str:
     """Of leases, events and allocations: ``2050-01-01T10:00:00.000000``; clients parse exactly this."""
@@ -12,7 +14,10 @@ def wire_date(moment: datetime) -> str:
 
 def stamp(moment: datetime | None) -> str | None:
     """created_at and updated_at: ``2026-11-20 14:58:06``; clients refuse a fraction of a second."""
-    return None if moment is None else _in_utc(moment).isoformat(" ", "seconds")
+    if moment is None:
+        return None
+    # To the second, and without a zone.
+    return (str(moment) if not moment.utcoffset() else str(_in_utc(moment)))[:STAMP]
 
 
 def stamp_with_t(moment: datetime | None) -> str | None:

@@ -46,7 +46,7 @@ from blazar.service.pages import ResourcePage
 
 REGIONS: Version = (1, 26)
 """The version of the API that brought the regions of hosts."""
-PAGE = 200
+PAGE = 500
 """Hosts that are asked of a manager at once: some hundred kilobytes in one message of the broker."""
 ALLOCATIONS_PAGE = 1000
 """Allocations that are asked of a manager at once."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Annotated, Any, NotRequired
 
@@ -13,7 +13,7 @@ from blazar.api.lists import PageLink
 from blazar.api.views.dates import stamp, stamp_with_t, wire_date
 from blazar.api.views.maintenances import ImpactView
 from blazar.domain.lease.maintenance import Lifetime
-from blazar.domain.resource import PropertyValue, Registration
+from blazar.domain.resource import Registration
 from blazar.kinds.registered_hosts.pool import REGION
 from blazar.kinds.registered_hosts.views import PropertyView, ResourceAllocations
 from blazar.service.ports import PropertyRecord
@@ -30,6 +30,8 @@ FACTS = (
     "availability_zone",
 )
 """What the cloud tells about a host, in the order of the answer."""
+NO_FACTS: Mapping[str, None] = dict.fromkeys((*FACTS, "status", "trust_id"))
+"""What a host is shown with of which nothing is known."""
 
 
 @with_config(ConfigDict(extra="allow"))
@@ -172,17 +174,18 @@ def host_reply(host: Registration) -> HostReply:
 
 def host_view(host: Registration) -> HostView:
     """The built-in fields win over a property of the same name, should an old database hold one."""
-    facts: dict[str, PropertyValue] = {name: host.facts.get(name) for name in FACTS}
-    view: dict[str, Any] = {
-        "id": host.id,
-        **facts,
-        "status": None,
-        "trust_id": None,
-        "reservable": host.can_be_reserved,
-        "created_at": stamp(host.created_at),
-        "updated_at": stamp(host.updated_at),
-    }
-    return {**view, **host.capabilities, **view}  # type: ignore[typeddict-item]  # the operator's own keys are not ours to name
+    view: dict[str, Any] = {"id": host.id, **NO_FACTS}
+    facts = host.facts
+    for name in FACTS:
+        if name in facts:
+            view[name] = facts[name]
+    view["reservable"] = host.can_be_reserved
+    view["created_at"] = stamp(host.created_at)
+    view["updated_at"] = stamp(host.updated_at)
+    for name, text in host.capabilities.items():
+        if name not in view:
+            view[name] = text
+    return view  # type: ignore[return-value]  # the operator's own keys are not ours to name
 
 
 def lasting_view(host: Registration, lifetime: Lifetime, is_buffer: bool) -> HostView:
