@@ -36,7 +36,7 @@ def switch_threads_often() -> None:
 
 
 def spare_from_collection() -> None:
-    """Leave all that is loaded now, such as the calendars, out of collections of garbage.
+    """Leave all that is loaded now, such as modules and calendars, out of collections of garbage.
 
     Python looks through all objects from time to time, to find those that only refer to one another. With
     100,000 allocations that stops all threads for a quarter of a second. What is loaded here is freed

@@ -13,7 +13,7 @@ from wsgiref.types import WSGIApplication
 from blazar.bootstrap.api import build_remote_api
 from blazar.bootstrap.tracing import build_tracing
 from blazar.cmd.api import NAME, ApiWorker
-from blazar.cmd.process import configured, one_sentence
+from blazar.cmd.process import configured, one_sentence, spare_from_collection
 
 EXIT_CODE = 22 if "uwsgi" in sys.modules else 3
 """By these codes uWSGI and gunicorn know that no other worker would start either, and end."""
@@ -28,3 +28,4 @@ def _build() -> WSGIApplication:
 
 with one_sentence(NAME, EXIT_CODE):
     application = _build()
+spare_from_collection()
