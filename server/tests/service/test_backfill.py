@@ -128,6 +128,8 @@ def test_a_lease_that_starts_on_its_host_before_it_was_found(world):
     assert web(world).status == AWAY, "it is shelved, where others are deleted"
     assert "other" not in world.cloud.state.servers
     assert told(world) == {"blazar_lease_error": f"host {HERE} is needed by a lease that starts"}
+    calls = world.cloud.calls
+    assert calls.index("set_server_metadata") < calls.index("shelve_server"), "Nova refuses it afterwards"
 
 
 def test_a_start_waits_until_a_slow_cloud_has_shelved_it(world):

@@ -76,8 +76,8 @@ class Shelving:
         for server in servers:
             is_leaving = server.status in TO_SHELVE | NOT_YET | {SHELVED} and not server.is_being_deleted
             if is_leaving and self._seconds(server) < PATIENCE:
-                shelve(server.id, server.status, cloud)
                 self._tell(server, host, cloud.compute)
+                shelve(server.id, server.status, cloud)
                 waiting.append(server)
         return waiting
 
@@ -90,7 +90,7 @@ class Shelving:
             return now - self._asked.setdefault(server.id, now)
 
     def _tell(self, server: Server, host: str, compute: Compute) -> None:
-        """Write the reason into its metadata, once."""
+        """Write the reason into its metadata, once: before it is shelved, for then Nova refuses that."""
         reason = f"host {host} is needed by a lease that starts"
         if server.metadata.get(self._reason_key) != reason:
             try:
