@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from blazar_lab import bootstrap, configuration, environment, infrastructure, reservation, services
@@ -170,7 +171,8 @@ def _wait_for_nova_workers(settings: Settings, supervisor: Supervisor) -> None:
     checker = services.HealthChecker(settings, supervisor)
     if not all(health.healthy for health in checker.check(names)):
         with step(f"conductor, scheduler and {settings.computes} computes work"):
-            supervisor.wait(names, checker.working(names), seconds=240)
+            worker = partial(services.nova_worker, settings)
+            supervisor.wait(names, checker.working(names), seconds=240, daemon=worker)
     if checker.unmapped():
         bootstrap.map_computes(settings)
 

@@ -41,7 +41,7 @@ def write(settings: Settings) -> None:
     _write(settings, "placement/placement.conf", _placement(settings))
     _write(settings, "glance/glance-api.conf", _glance(settings))
     _write(settings, "neutron/neutron.conf", _neutron(settings))
-    _write(settings, "nova/nova.conf", _nova(settings))
+    _write(settings, "nova/nova.conf", {**_nova(settings), **_nova_databases(settings)})
     for name, rules in policies(settings).items():
         settings.folder("etc", name, "policy.yaml").write_text(rules)
     for number in range(1, settings.computes + 1):
@@ -211,8 +211,6 @@ def _nova(settings: Settings) -> Groups:
             "service_down_time": 60,
         },
         "api": {"auth_strategy": "keystone"},
-        "api_database": _database(settings, "nova_api"),
-        "database": _database(settings, "nova_cell1"),
         "notifications": {"notification_format": "versioned"},
         "oslo_messaging_notifications": {"driver": "messagingv2"},
         "scheduler": {"workers": 1},
@@ -246,9 +244,17 @@ def _nova(settings: Settings) -> Groups:
     }
 
 
+def _nova_databases(settings: Settings) -> Groups:
+    return {"api_database": _database(settings, "nova_api"), "database": _database(settings, "nova_cell1")}
+
+
 def _compute(settings: Settings, number: int) -> Groups:
+    """Return the whole configuration of a nova-compute, which may not know the databases."""
+    nova = _nova(settings)
+    own = {"host": f"host{number}", "state_path": str(settings.folder("data", f"compute{number}"))}
     return {
-        "DEFAULT": {"host": f"host{number}", "state_path": str(settings.folder("data", f"compute{number}"))},
+        **nova,
+        "DEFAULT": {**nova["DEFAULT"], **own},
         "oslo_concurrency": {"lock_path": str(settings.folder("run", f"locks{number}"))},
     }
 

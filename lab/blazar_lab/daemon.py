@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from blazar_lab.console import LabError
+from blazar_lab.console import LabError, say
 from blazar_lab.settings import HOST
 
 TERMINATION_SECONDS = 15.0
@@ -101,7 +101,7 @@ class Supervisor:
         child.returncode = 0
         found = process(child.pid)
         if found is None:
-            raise LabError(f"{daemon.name} ended at once: {self.last_log_line(daemon.name)}")
+            raise LabError(f"{daemon.name} ended at its start: {self.last_log_line(daemon.name)}")
         self._record(daemon.name).write_text(json.dumps({"pid": child.pid, "started": found.started}))
         return True
 
@@ -121,15 +121,26 @@ class Supervisor:
             self._record(name).unlink(missing_ok=True)
         return list(stopping)
 
-    def wait(self, names: Iterable[str], ready: Callable[[str], bool], seconds: float) -> None:
-        """Wait until all daemons are ready; fail early when one of them has ended."""
+    def wait(
+        self,
+        names: Iterable[str],
+        ready: Callable[[str], bool],
+        seconds: float,
+        daemon: Callable[[str], Daemon] | None = None,
+    ) -> None:
+        """Wait until all are ready. One that has ended is started again once, if ``daemon`` tells how."""
         missing = set(names)
+        again: set[str] = set()
         deadline = time.monotonic() + seconds
         while missing:
             missing = {name for name in missing if not ready(name)}
             for name in missing:
                 if not self.running(name):
-                    raise LabError(f"{name} ended at its start: {self.last_log_line(name)}")
+                    if daemon is None or name in again:
+                        raise LabError(f"{name} ended at its start: {self.last_log_line(name)}")
+                    again.add(name)
+                    say(f"{name} ended at its start, and is started again: {self.last_log_line(name)}")
+                    self.start(daemon(name))
             if missing and time.monotonic() > deadline:
                 name = sorted(missing)[0]
                 raise LabError(f"{name} was not ready after {seconds:.0f} s: {self.last_log_line(name)}")

@@ -67,16 +67,15 @@ NATIVE_THREADS = {"OS_NOVA_DISABLE_EVENTLET_PATCHING": "true"}
 def nova_worker(settings: Settings, name: str) -> Daemon:
     """Return nova-conductor, nova-scheduler, or a nova-compute, whose name ends in its number."""
     program = name.rstrip("0123456789")
-    files = ["nova.conf"]
+    file = "nova.conf"
     environment = NATIVE_THREADS
     if program == "nova-compute":
         number = int(name.removeprefix(program))
-        files.append(f"compute{number}.conf")
+        file = f"compute{number}.conf"
         vcpus, memory, disk = SIZES[(number - 1) % len(SIZES)]
         size = {"LAB_VCPUS": str(vcpus), "LAB_MEMORY_MB": str(memory), "LAB_DISK_GB": str(disk)}
         environment = {**environment, **size}
-    arguments = [f"--config-file={settings.folder('etc', 'nova', file)}" for file in files]
-    command = (str(settings.venv / "bin" / program), *arguments)
+    command = (str(settings.venv / "bin" / program), f"--config-file={settings.folder('etc', 'nova', file)}")
     return Daemon(name, command, environment=environment)
 
 
