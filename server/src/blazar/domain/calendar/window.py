@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from blazar.domain.calendar.arrays import Ints
+from blazar.domain.calendar.arrays import Ints, sorted_order
 from blazar.domain.calendar.columns import ResourceColumns
 from blazar.domain.calendar.occupancy import Occupancy
 from blazar.domain.requirement.language import Mask
@@ -44,6 +44,8 @@ class Window:
         self._occupancy = occupancy
         self._rows = rows[~whole]
         self._indexes = indexes[~whole]
+        self.has_parts = len(self._rows) > 0
+        """Whether any allocation of no more than a part overlaps."""
         self.overlapping: Ints = rows
         """The rows of the allocations that overlap."""
         self.rows = len(rows)
@@ -107,11 +109,12 @@ class _Sweep:
         self._swept = np.flatnonzero((last_start >= first_end)[indexes])
         swept = indexes[self._swept].astype(np.int64)
         # One number that sorts by index, then time, then ends before starts.
-        coming = (swept << 40) | ((starts[self._swept] - start) << 1) | 1
-        going = (swept << 40) | ((ends[self._swept] - start) << 1)
+        bits = (end - start).bit_length() + 1
+        coming = (swept << bits) | ((starts[self._swept] - start) << 1) | 1
+        going = (swept << bits) | ((ends[self._swept] - start) << 1)
         moments = np.concatenate((coming, going))
-        self._order = np.argsort(moments)
-        in_order = moments[self._order] >> 40
+        self._order = sorted_order(moments)
+        in_order = moments[self._order] >> bits
         self._groups = np.flatnonzero(np.diff(in_order, prepend=-1))
         self._group_indexes = in_order[self._groups]
 

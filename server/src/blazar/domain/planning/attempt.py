@@ -46,7 +46,10 @@ class Attempt:
         self._effort = effort
         budget.spend(of_array(window.size + window.rows))
         self.capacity = Capacity(calendar.columns, window, candidates)
-        self._cautious = Capacity(calendar.columns, window, candidates, cautious=True)
+        self._cautious: Capacity | None = None
+        """None where it says what the other one does."""
+        if window.has_parts and not all(candidate.is_whole for candidate in candidates):
+            self._cautious = Capacity(calendar.columns, window, candidates, cautious=True)
         indexes = map(calendar.index_of, request.contended)
         contended = [index for index in indexes if index is not None]
         self._preference = Preference(request.order, calendar.rank, request.seed, contended)
@@ -58,6 +61,8 @@ class Attempt:
 
         Raises CutShort where the budget or the effort is spent before all ways are tried."""
         if any(candidate.unknown or candidate.least > candidate.most for candidate in self.candidates):
+            return None
+        if len(self.candidates) == 1 and not self.is_possible():
             return None
         if (choices := self._plentiful()) is not None:
             return choices
@@ -76,7 +81,7 @@ class Attempt:
         [candidate] = self.candidates
         if candidate.unknown or candidate.least > candidate.most:
             return False
-        capacities = (self.capacity,) if candidate.is_whole else (self._cautious, self.capacity)
+        capacities = [each for each in (self._cautious, self.capacity) if each is not None]
         self._budget.spend(of_array(self.capacity.size, len(capacities)))
         return any(is_enough(candidate, each.alone(0)) for each in capacities)
 
@@ -90,9 +95,7 @@ class Attempt:
     def _plentiful(self) -> list[Choice] | None:
         """Return the maximum of every demand where there is plenty: as if all allocations of the window were
         there at the same time. That is the usual case, so planning usually is fast."""
-        if any(candidate.held for candidate in self.candidates) or all(
-            candidate.is_whole for candidate in self.candidates
-        ):
+        if self._cautious is None or any(candidate.held for candidate in self.candidates):
             return None
         exact, self.capacity = self.capacity, self._cautious
         choices = self._in_turn(range(len(self.candidates)), self._needed, to_maximum=True)

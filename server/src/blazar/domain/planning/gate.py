@@ -24,7 +24,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from blazar.domain.calendar.arrays import Ints
+from blazar.domain.calendar.arrays import Ints, sorted_order
 from blazar.domain.calendar.snapshot import CalendarSnapshot
 from blazar.domain.calendar.window import Window
 from blazar.domain.lazy import lazy
@@ -74,10 +74,10 @@ class FreeCounts:
 
     def __init__(self, classes: Ints, indexes: Ints, lows: Ints, highs: Ints) -> None:
         self._sizes: Ints = np.bincount(classes[classes >= 0])
-        # One number holds index and time, and sorts by both.
-        lows, highs = lows | indexes << _BITS, highs | indexes << _BITS
-        order = np.argsort(lows)
-        lows, reach = lows[order], np.maximum.accumulate(highs[order])
+        order = _order(indexes, lows)
+        indexes = indexes[order] << _BITS
+        # One number holds index and time: what is reached on one index is less than anything on the next.
+        lows, reach = lows[order] | indexes, np.maximum.accumulate(highs[order] | indexes)
         is_first = np.ones(len(lows), bool)
         is_first[1:] = lows[1:] > reach[:-1]
         is_last = np.ones(len(lows), bool)
@@ -92,6 +92,13 @@ class FreeCounts:
         ruled_out = np.searchsorted(self._begins, keys, "right") - np.searchsorted(self._ends, keys, "right")
         free: Ints = self._sizes[:, None] - ruled_out
         return free
+
+
+def _order(indexes: Ints, moments: Ints) -> Ints:
+    """Return the order by index, then moment."""
+    since: Ints = moments - moments.min(initial=_TIME)
+    bits = int(since.max(initial=0)).bit_length()
+    return sorted_order(since | indexes << bits)
 
 
 def _by_class(moments: Ints, classes: Ints) -> Ints:
