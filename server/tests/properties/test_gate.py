@@ -34,7 +34,7 @@ def passing(calendar: CalendarSnapshot, request: PlanRequest, starts: list[int])
     rows = calendar.occupancy.overlapping(epoch(request.interval.start) - cleaning, FAR, ignore)
     ahead = Ahead(calendar, rows, request.interval.duration // timedelta(seconds=1), cleaning)
     passes = np.ones(len(starts), bool)
-    for each in gates(ahead, candidates, calendar.window_of(FAR, FAR + 1), Budget()):
+    for each in gates(ahead, candidates, Budget()):
         passes &= each.passes_wholes(moments) & each.passes_parts(moments)
     return [hour for hour, let_through in zip(starts, passes.tolist(), strict=True) if let_through]
 

@@ -11,7 +11,7 @@ from hypothesis import event, given, settings
 from blazar.domain.planning.budget import Budget
 from blazar.domain.planning.demand import Demand, Grouping, PlanRequest
 from blazar.domain.planning.plan import Cause, Plan, Shortage
-from blazar.domain.planning.planner import Allowance, is_possible, plan, with_first_fit
+from blazar.domain.planning.planner import Allowance, candidates_for, is_possible, plan, with_first_fit
 from blazar.domain.resource import Allocation
 
 from .worlds import HOUR, LAST_HOUR, START, BruteForce, World, hours, is_within_capacity, worlds
@@ -91,7 +91,10 @@ def check_generations(world: World, made: Plan) -> None:
 def test_a_request_is_planned_soundly_or_does_not_fit(world: World) -> None:
     outcome = outcome_of(world)
     event(f"{len(world.request.demands)} demands: {type(outcome).__name__}")
-    assert is_possible(world.calendar.snapshot(), world.request, Budget()) == isinstance(outcome, Plan)
+    snapshot = world.calendar.snapshot()
+    candidates = candidates_for(snapshot, world.request, Budget())
+    possible = is_possible(snapshot, world.request, candidates, Budget())
+    assert possible == isinstance(outcome, Plan)
     if isinstance(outcome, Plan):
         check(world, outcome)
     else:
@@ -120,7 +123,10 @@ def test_whole_resources_are_shared_out_as_promised(world: World) -> None:
 @settings(max_examples=examples(600), deadline=None)
 def test_one_demand_gets_all_it_can_and_keeps_all_it_can(world: World) -> None:
     outcome = outcome_of(world)
-    assert is_possible(world.calendar.snapshot(), world.request, Budget()) == isinstance(outcome, Plan)
+    snapshot = world.calendar.snapshot()
+    candidates = candidates_for(snapshot, world.request, Budget())
+    possible = is_possible(snapshot, world.request, candidates, Budget())
+    assert possible == isinstance(outcome, Plan)
     if not isinstance(outcome, Plan):
         return
     (demand,) = world.request.demands

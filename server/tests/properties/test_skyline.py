@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from blazar.domain.calendar.arrays import Ints, sorted_order
 from blazar.domain.calendar.calendar import Calendar
 from blazar.domain.planning.budget import Budget, of_array
-from blazar.domain.planning.candidate import candidate_for
-from blazar.domain.planning.capacity import MANY_UNITS, Capacity
+from blazar.domain.planning.candidate import MANY_UNITS, candidate_for
+from blazar.domain.planning.capacity import Capacity
 from blazar.domain.planning.demand import Demand
 from blazar.domain.planning.skyline import Skyline, without_gaps
 from blazar.domain.requirement.language import ANYTHING, Requirement, parse

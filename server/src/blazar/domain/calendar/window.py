@@ -70,6 +70,8 @@ class Window:
         An allocation that ends at t is gone when another one starts at t. Example: 3 VCPUs from 8 to 10 and 4
         from 9 to 12 make a peak of 7; 3 from 8 to 10 and 4 from 10 to 12 make one of 4. The array must not be
         written to."""
+        if not self.has_parts:
+            return self.total(resource_class)
         if resource_class not in self._peaks:
             if self._sweep is None:
                 starts, ends = self._occupancy.start[self._rows], self._occupancy.end[self._rows]

@@ -11,18 +11,24 @@ quotas, take part in the same way: they refuse a plan, and tell the next start t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from blazar.domain.calendar.snapshot import CalendarSnapshot
 from blazar.domain.planning.blocking import Blocking, blocking
 from blazar.domain.planning.budget import Budget, CutShort
-from blazar.domain.planning.candidate import candidate_for
+from blazar.domain.planning.candidate import Candidate
 from blazar.domain.planning.demand import PlanRequest
 from blazar.domain.planning.first_fit import find_first_fit
 from blazar.domain.planning.plan import Cause, PlanOutline, Shortage
-from blazar.domain.planning.planner import Allowance, is_possible, outline, outline_if_it_fits
+from blazar.domain.planning.planner import (
+    Allowance,
+    candidates_for,
+    is_possible,
+    outline,
+    outline_if_it_fits,
+)
 from blazar.domain.resource import Pool
 from blazar.domain.time import MINUTE, Interval
 
@@ -115,10 +121,11 @@ class AvailabilitySearch:
         for a year."""
         interval = next(iter(requests.values())).interval
         fewest, most = shortest // MINUTE, interval.duration // MINUTE
-        if fewest >= most or not self._fits(requests, fewest):
+        candidates = {pool: self._candidates(pool, each) for pool, each in requests.items()}
+        if fewest >= most or not self._fits(requests, candidates, fewest):
             return None
         # Rules may read all that a plan has, which takes long where that are thousands of resources.
-        longest = _last(fewest, most, lambda minutes: self._fits(requests, minutes))
+        longest = _last(fewest, most, lambda minutes: self._fits(requests, candidates, minutes))
         best = self._for(requests, longest, rules)
         if best is not None or longest == fewest:
             return best
@@ -158,10 +165,13 @@ class AvailabilitySearch:
     def _for(self, requests: Requests, minutes: int, rules: Rules) -> PlanOutline | None:
         return self.fitting({pool: lasting(request, minutes) for pool, request in requests.items()}, rules)
 
-    def _fits(self, requests: Requests, minutes: int) -> bool:
+    def _candidates(self, pool: Pool, request: PlanRequest) -> Sequence[Candidate]:
+        return candidates_for(self._snapshot(pool), request, self._budget)
+
+    def _fits(self, requests: Requests, candidates: Mapping[Pool, Sequence[Candidate]], minutes: int) -> bool:
         try:
             return all(
-                is_possible(self._snapshot(pool), lasting(request, minutes), self._budget)
+                is_possible(self._snapshot(pool), lasting(request, minutes), candidates[pool], self._budget)
                 for pool, request in requests.items()
             )
         except CutShort:
@@ -184,9 +194,8 @@ class AvailabilitySearch:
         return PlanOutline.joined(plans), pool
 
     def _later(self, pool: Pool, request: PlanRequest, latest: datetime | None) -> datetime | None:
-        snapshot = self._snapshot(pool)
-        candidates = [candidate_for(snapshot, demand, self._budget) for demand in request.demands]
-        fit = find_first_fit(snapshot, request, candidates, self._budget, PROBES, latest)
+        candidates = self._candidates(pool, request)
+        fit = find_first_fit(self._snapshot(pool), request, candidates, self._budget, PROBES, latest)
         self.is_exact = self.is_exact and fit.is_exact
         return fit.start
 

@@ -6,17 +6,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from blazar.domain.calendar.columns import amounts_of
+from blazar.domain.calendar.arrays import Ints
+from blazar.domain.calendar.columns import ResourceColumns, amounts_of
 from blazar.domain.calendar.snapshot import CalendarSnapshot
+from blazar.domain.lazy import lazy
 from blazar.domain.planning.budget import Budget
 from blazar.domain.planning.demand import Demand, Grouping
 from blazar.domain.requirement.language import Mask
 
 Choice = dict[int, int]
 """Slots by index."""
+MANY_UNITS = 2**40
+"""How many units of an empty usage one resource takes."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Candidate:
     """A demand, and where it could be served if nothing else were there."""
 
@@ -30,6 +34,7 @@ class Candidate:
     """The slots that it must get, because of ``keep_current`` and ``must_include``."""
     unknown: tuple[str, ...]
     """Ids that it must get and that the calendar does not know."""
+    columns: ResourceColumns
 
     @property
     def is_whole(self) -> bool:
@@ -45,6 +50,23 @@ class Candidate:
         """Return the most units that it may get."""
         whole_together = self.is_whole and self.demand.grouping is Grouping.TOGETHER
         return min(self.demand.maximum, 1) if whole_together else self.demand.maximum
+
+    @lazy
+    def units(self) -> Ints:
+        """Return the capacity of each resource without any allocation; don't write to it.
+
+        The cost is a pass over the pool for each resource class, once for all windows."""
+        eligible = self.matching & self.columns.reservable
+        kept = [index for index in self.held if self.demand.keep_current and not eligible[index]]
+        eligible[[index for index in kept if self.matching[index]]] = True
+        units = np.where(eligible, 1 if self.is_whole else MANY_UNITS, 0)
+        for resource_class, n in self.amounts:
+            np.minimum(units, np.maximum(self.columns.capacity(resource_class), 0) // n, out=units)
+        for index in kept:
+            units[index] = min(units[index], self.held[index])
+        if self.demand.grouping is Grouping.APART:
+            np.minimum(units, 1, out=units)
+        return units
 
 
 def candidate_for(calendar: CalendarSnapshot, demand: Demand, budget: Budget) -> Candidate:
@@ -70,7 +92,7 @@ def candidate_for(calendar: CalendarSnapshot, demand: Demand, budget: Budget) ->
         if (index := calendar.index_of(name)) is not None:
             needed.setdefault(index, 1)
     unknown = tuple(dict.fromkeys(name for name in must if name not in calendar))
-    return Candidate(demand, amounts_of(demand.usage), matching, held, needed, unknown)
+    return Candidate(demand, amounts_of(demand.usage), matching, held, needed, unknown, calendar.columns)
 
 
 def suitable(calendar: CalendarSnapshot, demand: Demand, budget: Budget) -> Mask:

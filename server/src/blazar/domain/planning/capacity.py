@@ -11,11 +11,7 @@ from blazar.domain.calendar.arrays import MOST, Ints
 from blazar.domain.calendar.columns import ResourceColumns
 from blazar.domain.calendar.window import Window
 from blazar.domain.planning.candidate import Candidate, Choice
-from blazar.domain.planning.demand import Grouping
 from blazar.domain.requirement.language import Mask
-
-MANY_UNITS = 2**40
-"""How many units of an empty usage one resource takes."""
 
 
 class Capacity:
@@ -125,19 +121,15 @@ class Capacity:
         return self._sums
 
     def _count(self, candidate: Candidate) -> Ints:
-        eligible = candidate.matching & self._columns.reservable
-        kept = [index for index in candidate.held if candidate.demand.keep_current and not eligible[index]]
-        eligible[[index for index in kept if candidate.matching[index]]] = True
+        units, window = candidate.units.copy(), self._window
         if candidate.is_whole:
-            units = (eligible & ~self._window.occupied).astype(np.int64)
-        else:
-            units = np.where(eligible & ~self._window.taken, MANY_UNITS, 0)
+            units[window.occupied] = 0
+            return units
+        units[window.taken] = 0
+        if window.has_parts:
+            shared = np.flatnonzero(window.occupied & (units > 0))
             for resource_class, n in candidate.amounts:
-                np.minimum(units, self.left(resource_class) // n, out=units)
-        for index in kept:
-            units[index] = min(units[index], candidate.held[index])
-        if candidate.demand.grouping is Grouping.APART:
-            np.minimum(units, 1, out=units)
+                units[shared] = np.minimum(units[shared], self.left(resource_class)[shared] // n)
         return units
 
 

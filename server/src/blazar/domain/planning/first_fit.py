@@ -81,8 +81,9 @@ def find_first_fit(
     fits = _fits(calendar, request, candidates, calendar.window_of(_FAR, _FAR + 1), budget, EFFORT)
     if not fits:
         return FirstFit(None, is_exact=fits is not None)
-    scan, is_exact = _Scan(calendar, request, candidates, budget), True
-    for number, start in enumerate(scan.starts(_LAST_MOMENT if latest is None else epoch(latest))):
+    last = _LAST_MOMENT if latest is None else epoch(latest)
+    scan, is_exact = _Scan(calendar, request, candidates, budget, last), True
+    for number, start in enumerate(scan.starts()):
         if number == probes:
             return FirstFit(None, is_exact=False)
         fits = _fits(calendar, request, candidates, scan.window(start), budget, PROBE_EFFORT)
@@ -118,7 +119,9 @@ class _Scan:
         request: PlanRequest,
         candidates: Sequence[Candidate],
         budget: Budget,
+        latest: int,
     ) -> None:
+        """No start is after ``latest``."""
         self._calendar = calendar
         self._budget = budget
         self._candidates = candidates
@@ -126,7 +129,9 @@ class _Scan:
         self._cleaning = seconds(request.cleaning)
         self._start = epoch(request.interval.start)
         self._duration = epoch(request.interval.end) - self._start
-        rows = calendar.occupancy.overlapping(self._start - self._cleaning, _FAR, self._ignore)
+        self._last = min(latest, _LAST_MOMENT - self._duration)
+        until = self._last + self._duration + self._cleaning
+        rows = calendar.occupancy.overlapping(self._start - self._cleaning, until, self._ignore)
         budget.spend(of_array(len(rows)) + of_array(calendar.columns.size, len(candidates)))
         suitable = np.logical_or.reduce([candidate.matching for candidate in candidates])
         rows = rows[suitable[calendar.occupancy.index[rows]]]
@@ -137,9 +142,9 @@ class _Scan:
         margin = self._cleaning
         return self._calendar.window_of(start - margin, start + self._duration + margin, self._ignore)
 
-    def starts(self, latest: int) -> Iterator[int]:
-        """Yield the starts up to ``latest`` that may suit."""
-        starts, length, tried = self._ends(latest), _FIRST_LOOK, 0
+    def starts(self) -> Iterator[int]:
+        """Yield the starts that may suit."""
+        starts, length, tried = self._ends(), _FIRST_LOOK, 0
         while len(starts):
             some, starts, length = starts[:length], starts[length:], 4 * length
             some = self._with_wholes(some)
@@ -166,8 +171,7 @@ class _Scan:
 
     @lazy
     def _gates(self) -> Sequence[Gate]:
-        empty = self._calendar.window_of(_FAR, _FAR + 1)
-        return gates(self._ahead, self._candidates, empty, self._budget)
+        return gates(self._ahead, self._candidates, self._budget)
 
     @lazy
     def _needed(self) -> list[tuple[int, FreeCounts]]:
@@ -180,9 +184,8 @@ class _Scan:
         among = np.ones(len(self._ahead.rows), bool) if candidate.is_whole else self._ahead.whole
         return len(candidate.needed), self._ahead.free(classes, among, self._budget)
 
-    def _ends(self, latest: int) -> Ints:
+    def _ends(self) -> Ints:
         """Return the minutes at which allocations are over."""
-        last = min(latest, _LAST_MOMENT - self._duration)
         self._budget.spend(of_array(len(self._ahead.rows), _PASSES))
         ends = -(-self._ahead.highs // 60) * 60
-        return different(ends[(ends > self._start) & (ends <= last)])
+        return different(ends[(ends > self._start) & (ends <= self._last)])

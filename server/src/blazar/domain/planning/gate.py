@@ -26,11 +26,9 @@ import numpy as np
 
 from blazar.domain.calendar.arrays import Ints, sorted_order
 from blazar.domain.calendar.snapshot import CalendarSnapshot
-from blazar.domain.calendar.window import Window
 from blazar.domain.lazy import lazy
 from blazar.domain.planning.budget import Budget, of_array
 from blazar.domain.planning.candidate import Candidate
-from blazar.domain.planning.capacity import Capacity
 from blazar.domain.planning.demand import Grouping
 from blazar.domain.requirement.language import Mask
 
@@ -109,10 +107,7 @@ def _by_class(moments: Ints, classes: Ints) -> Ints:
 class Gate:
     """What lets through the starts that may suit all candidates."""
 
-    def __init__(
-        self, ahead: Ahead, candidates: Sequence[Candidate], alone: Sequence[Ints], budget: Budget
-    ) -> None:
-        """``alone`` tells for each candidate how many units fit on each resource without any allocation."""
+    def __init__(self, ahead: Ahead, candidates: Sequence[Candidate], budget: Budget) -> None:
         self._ahead = ahead
         self._budget = budget
         self._candidates = candidates
@@ -120,9 +115,8 @@ class Gate:
         self._parts = [number for number, each in enumerate(candidates) if not each.is_whole]
         self._taking = sum(candidates[number].least for number in self._wholes)
         budget.spend(of_array(ahead.calendar.columns.size, 8 * len(candidates)))
-        both = list(zip(candidates, alone, strict=True))
-        units = [_counted(*each) for each in both]
-        beside = [self._beside(*each) for each in both]
+        units = [_counted(each, each.units) for each in candidates]
+        beside = [self._beside(each) for each in candidates]
         self._classes, firsts = _classes([*units, *beside])
         self._units = [each[firsts] for each in units]
         self._beside_others = [each[firsts] for each in beside]
@@ -191,31 +185,28 @@ class Gate:
     def _counts(self, classes: Ints, among: Mask) -> FreeCounts:
         return self._ahead.free(classes, among, self._budget)
 
-    def _beside(self, candidate: Candidate, alone: Ints) -> Ints:
+    def _beside(self, candidate: Candidate) -> Ints:
         """Return by index what counts, at the most, where an allocation of a part is in the way."""
         if candidate.is_whole:
-            return _counted(candidate, alone)
+            return _counted(candidate, candidate.units)
         ahead, columns = self._ahead, self._ahead.calendar.columns
         indexes, rows = ahead.index[~ahead.whole], ahead.rows[~ahead.whole]
         self._budget.spend(of_array(len(rows), 4 * len(candidate.amounts)))
-        left = alone[indexes]
+        left = candidate.units[indexes]
         for name, n in candidate.amounts:
             over = columns.capacity(name)[indexes] - ahead.calendar.occupancy.amounts(name, rows)
             np.minimum(left, np.maximum(over, 0) // n, out=left)
-        most = np.zeros(len(alone), np.int64)
+        most = np.zeros(columns.size, np.int64)
         np.maximum.at(most, indexes, left)
         return _counted(candidate, most)
 
 
-def gates(ahead: Ahead, candidates: Sequence[Candidate], window: Window, budget: Budget) -> Sequence[Gate]:
-    """Return what each start must pass: one gate for all candidates together, where their classes are few.
-    ``window`` is one without allocations."""
-    empty = Capacity(ahead.calendar.columns, window, candidates)
-    alone = [empty.alone(number) for number in range(len(candidates))]
-    together = Gate(ahead, candidates, alone, budget)
+def gates(ahead: Ahead, candidates: Sequence[Candidate], budget: Budget) -> Sequence[Gate]:
+    """Return what each start must pass: one gate for all candidates together, where their classes are few."""
+    together = Gate(ahead, candidates, budget)
     if together.classes <= MOST_CLASSES or len(candidates) == 1:
         return [together]
-    return [Gate(ahead, [each], [units], budget) for each, units in zip(candidates, alone, strict=True)]
+    return [Gate(ahead, [each], budget) for each in candidates]
 
 
 def _counted(candidate: Candidate, units: Ints) -> Ints:

@@ -83,7 +83,8 @@ def outline(calendar: CalendarSnapshot, request: PlanRequest, allowance: Allowan
     if not request.demands:
         return _outline(calendar, request.interval, (), ())
     try:
-        attempt = _attempt(calendar, request, allowance.decision)
+        candidates = candidates_for(calendar, request, allowance.decision)
+        attempt = _attempt(calendar, request, candidates, allowance.decision)
     except CutShort:
         return undecided(request)
     cut_short = False
@@ -112,18 +113,23 @@ def outline_if_it_fits(
     """Do as ``plan_if_it_fits`` does, without writing the plan down."""
     if not request.demands:
         return _outline(calendar, request.interval, (), ())
-    attempt = _attempt(calendar, request, budget)
+    candidates = candidates_for(calendar, request, budget)
+    attempt = _attempt(calendar, request, candidates, budget)
     choices = attempt.choices()
     return None if choices is None else _outline(calendar, request.interval, attempt.candidates, choices)
 
 
-def is_possible(calendar: CalendarSnapshot, request: PlanRequest, budget: Budget) -> bool:
-    """Return whether ``plan_if_it_fits`` finds a plan; one demand alone is not planned for it."""
-    return not request.demands or _attempt(calendar, request, budget).is_possible()
+def is_possible(
+    calendar: CalendarSnapshot, request: PlanRequest, candidates: Sequence[Candidate], budget: Budget
+) -> bool:
+    """Return whether ``plan_if_it_fits`` finds a plan; one demand alone is not planned for it. The candidates
+    are those of the demands, whose interval does not matter."""
+    return not candidates or _attempt(calendar, request, candidates, budget).is_possible()
 
 
-def _attempt(calendar: CalendarSnapshot, request: PlanRequest, budget: Budget) -> Attempt:
-    candidates = _candidates(calendar, request, budget)
+def _attempt(
+    calendar: CalendarSnapshot, request: PlanRequest, candidates: Sequence[Candidate], budget: Budget
+) -> Attempt:
     window = calendar.window(request.interval, request.cleaning, request.replaced, held_by(calendar, request))
     return Attempt(calendar, request, candidates, window, budget)
 
@@ -133,7 +139,7 @@ def with_first_fit(
 ) -> Shortage:
     """Return the shortage of ``request`` with its first possible start."""
     try:
-        candidates = _candidates(calendar, request, allowance.first_fit)
+        candidates = candidates_for(calendar, request, allowance.first_fit)
         return replace(shortage, first_fit=first_fit(calendar, request, candidates, allowance.first_fit))
     except CutShort:
         return replace(shortage, first_fit_cut_short=True)
@@ -153,7 +159,8 @@ def held_by(calendar: CalendarSnapshot, request: PlanRequest) -> dict[int, Inter
     return held
 
 
-def _candidates(calendar: CalendarSnapshot, request: PlanRequest, budget: Budget) -> list[Candidate]:
+def candidates_for(calendar: CalendarSnapshot, request: PlanRequest, budget: Budget) -> list[Candidate]:
+    """Return what could serve each demand. Raises CutShort."""
     return [candidate_for(calendar, demand, budget) for demand in request.demands]
 
 
@@ -166,7 +173,7 @@ def as_assigned(
         index = calendar.index_of(each.resource_id)
         assert index is not None  # noqa: S101 - it was assigned on this calendar
         choices.setdefault(each.reservation_id, {})[index] = each.slots
-    candidates = _candidates(calendar, request, budget)
+    candidates = candidates_for(calendar, request, budget)
     chosen = [choices.get(each.demand.reservation_id, {}) for each in candidates]
     return _plan(calendar, request.interval, candidates, chosen)
 

@@ -38,8 +38,7 @@ from blazar.domain.calendar.arrays import MOST, Ints, sorted_order
 from blazar.domain.calendar.snapshot import CalendarSnapshot
 from blazar.domain.lazy import lazy
 from blazar.domain.planning.budget import Budget, of_array
-from blazar.domain.planning.candidate import Candidate
-from blazar.domain.planning.capacity import MANY_UNITS
+from blazar.domain.planning.candidate import MANY_UNITS, Candidate
 from blazar.domain.planning.steps import TimeAxis
 from blazar.domain.requirement.language import Mask
 from blazar.domain.resource import BUFFER_ID
