@@ -135,9 +135,9 @@ def test_each_number_of_the_comparison_is_right() -> None:
     assert reconciliation.FEW == 10
     assert f"`[manager] drift_check_seconds` | {known['manager', 'drift_check_seconds']} |" in text
     assert "at most twenty requests a second" in text
-    assert drift.PACE == 1 / 20
+    assert drift.DriftCheck.pace == 1 / 20
     assert "anew after ten minutes" in text
-    assert drift.PAUSE == 600
+    assert drift.DriftCheck.first_pause == drift.DriftCheck.longest_pause == 600
     assert "a hundred at the most" in text
     assert drift.MOST_LINES == 100
     assert "expires thirty days after" in text

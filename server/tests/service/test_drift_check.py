@@ -11,8 +11,8 @@ import pytest
 
 from blazar.adapters.metrics import PrometheusMetrics
 from blazar.domain.errors import CloudUnavailable
-from blazar.engine import drift
-from blazar.engine.drift import PAUSE, DriftCheck
+from blazar.engine import cloud_duty
+from blazar.engine.drift import DriftCheck
 from blazar.service.metrics import NoMetrics
 
 from .compared import Compared
@@ -62,7 +62,7 @@ def lose_provider(world: Compared, host: str = "host1") -> None:
 def test_one_manager_looks_in_each_interval(world: Compared) -> None:
     one, two = Manager(world), Manager(world)
     for manager in (one, two, one, two):
-        assert 0 < manager.check.round() <= drift.LONGEST_WAIT
+        assert 0 < manager.check.round() <= cloud_duty.LONGEST_WAIT
     assert (one.looks, two.looks) == (1, 0)
     world.advance(minutes=23 * 60)
     two.check.round()
@@ -106,7 +106,7 @@ def test_what_failed_is_begun_anew_by_any_manager_after_a_rest(world: Compared) 
 
     one, two = Manager(world), Manager(world)
     world.cloud.before = fail
-    assert one.check.round() == PAUSE
+    assert one.check.round() == DriftCheck.first_pause
     assert one.metrics.drift == []
     world.cloud.before = lambda _: None
     two.check.round()
@@ -135,7 +135,7 @@ def test_a_manager_that_has_lost_the_duty_stops(world: Compared) -> None:
 
     def sleep(call: str) -> None:
         world.cloud.before = lambda _: None
-        world.clock.pause(drift.HELD.total_seconds() + 1)
+        world.clock.pause(cloud_duty.HELD.total_seconds() + 1)
         two.check.round()
 
     world.cloud.before = sleep
@@ -160,7 +160,7 @@ def test_requests_are_paced(world: Compared) -> None:
     world.cloud.calls.clear()
     began = world.clock.now()
     Manager(world).check.round()
-    assert world.clock.now() - began >= drift.PACE * len(world.cloud.calls) * timedelta(seconds=1)
+    assert world.clock.now() - began >= DriftCheck.pace * len(world.cloud.calls) * timedelta(seconds=1)
     assert world.cloud.calls
 
 

@@ -11,7 +11,7 @@ from blazar.adapters.memory.cloud import MemoryCloud
 from blazar.adapters.memory.cloud_state import MadeImage
 from blazar.domain.errors import ClaimLost, CloudRefused, CloudUnavailable
 from blazar.domain.lease.lease import LeaseStatus
-from blazar.engine.sweeping import FIRST_PAUSE, LONGEST_PAUSE, Sweeping
+from blazar.engine.sweeping import Sweeping
 from blazar.kinds.preemptibles import PREEMPTED
 from blazar.kinds.shelving import Shelving
 from blazar.kinds.slots import SlotSettings
@@ -233,15 +233,16 @@ def test_a_glance_that_fails_is_asked_again_after_longer_and_longer(world, image
 
     world.cloud.before = away
     pauses = [duty.round() for _ in range(9)]
-    assert pauses[:3] == [FIRST_PAUSE, 2 * FIRST_PAUSE, 4 * FIRST_PAUSE]
-    assert pauses[-1] == LONGEST_PAUSE
-    assert "Images of shelved servers cannot be looked for" in caplog.text
+    first = Sweeping.first_pause
+    assert pauses[:3] == [first, 2 * first, 4 * first]
+    assert pauses[-1] == Sweeping.longest_pause
+    assert "The removal of images of shelved servers failed, and is begun anew later: Glance" in caplog.text
     world.cloud.before = lambda call: None
     duty.round()
     assert left(world.cloud) == []
     world.cloud.before = away
     world.clock.pause(3601)
-    assert duty.round() == FIRST_PAUSE, "it has worked meanwhile"
+    assert duty.round() == Sweeping.first_pause, "it has worked meanwhile"
 
 
 def test_a_manager_that_loses_the_duty_goes_on_with_nothing(world, images):

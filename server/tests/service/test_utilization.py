@@ -13,8 +13,7 @@ from blazar.domain.errors import CloudUnavailable, InvalidInput
 from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.lease.utilization import Utilization
 from blazar.domain.time import MINUTE
-from blazar.engine import sampling as engine
-from blazar.engine.sampling import PAUSE, SamplingDuty
+from blazar.engine.sampling import SamplingDuty
 from blazar.service.commands import (
     NOW,
     ClaimByWish,
@@ -394,7 +393,7 @@ def test_while_the_database_is_away_there_is_a_pause() -> None:
         raise CloudUnavailable(service="database", reason="it is away")
 
     world.cloud.before = lambda _: setattr(world.database, "step", lambda: away_when_asked(""))
-    assert one.round() == PAUSE
+    assert one.round() == SamplingDuty.first_pause
     world.database.step = lambda: None
     world.cloud.before = lambda _: None
     assert one.round() == 60
@@ -404,12 +403,12 @@ def test_while_the_database_is_away_there_is_a_pause() -> None:
 def test_a_long_look_holds_the_duty_and_ends_when_it_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
     lease = started(world, whole_hosts(), whole_hosts(), whole_hosts(), minutes=600)
-    monkeypatch.setattr(engine, "PACE", 200.0)
+    monkeypatch.setattr(SamplingDuty, "pace", 200.0)
     duty(world).round()
     assert len(known(world, lease)) == 3
     world.advance(minutes=30)
     before = known(world, lease)
-    monkeypatch.setattr(engine, "PACE", 400.0)
+    monkeypatch.setattr(SamplingDuty, "pace", 400.0)
     duty(world).round()
     assert known(world, lease) == before
 
