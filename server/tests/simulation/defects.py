@@ -301,7 +301,7 @@ DEFECTS: Mapping[str, Defect] = {
         "a lease that waits has nothing", MemoryLeases, "add", _with_a_start, seed=11
     ),
     "nothing is promoted": Defect(
-        "the first in line waits for what is not there", Waitlist, "_promote", _never_promoted, seed=54
+        "the first in line waits for what is not there", Waitlist, "_promote", _never_promoted, seed=179
     ),
     "plans know nothing of maintenances": Defect(
         "nothing is given that is taken away", MemoryResources, "occupancy", _without_maintenances
