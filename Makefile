@@ -20,9 +20,8 @@ ATTACKS := $(addprefix server/tests/functional/test_,schemathesis.py hostile_use
 FAULTS := ha/test_mixed_versions.py $(filter-out ha/test_mixed_versions.py,$(wildcard ha/test_*.py))
 NEWEST = PYTHON="$$(.ci/newest-python)" VENV=.venv-newest
 TYPESCRIPT := 7.0.2
-GUIDE := deploy/tests/test_guide.py
 SIMULATED := server/tests/simulation
-API := server/tests/functional client/tests/test_documents.py
+SERVED := $(addprefix server/tests/,contract functional process) sandbox/tests $(addprefix client/tests/test_,documents.py with_the_service.py)
 QUICK := $(addprefix server/tests/,service properties unit)
 SOURCES := server/src client/src nova-filter/src sandbox/src docs/examples/licence-kind/src
 
@@ -45,8 +44,8 @@ test: $(INSTALLED) ## Run the tests that need nothing but Python; those of the s
 test-quick: $(INSTALLED) ## Run the tests that take less than half a minute in all, while you write code
 	BLAZAR_TEST_EFFORT=quick $(PYTEST) -q -n 3 -m "not servers and not lab" $(QUICK)
 
-test-newest: ## Run make test on the newest Python that is here, with few random examples and without the API's own tests
-	BLAZAR_TEST_EFFORT=quick $(MAKE) test $(NEWEST) LEFT_OUT="$(API)"
+test-newest: ## Run on the newest Python that is here what of make test starts no service, with few random examples
+	BLAZAR_TEST_EFFORT=quick $(MAKE) test $(NEWEST) LEFT_OUT="$(SERVED)"
 
 install-newest:
 	$(MAKE) .venv-newest/.installed $(NEWEST)
@@ -54,10 +53,10 @@ install-newest:
 test-thorough: $(INSTALLED) ## Run the long forms of all suites, for two hours or so, before a release; needs the lab
 	BLAZAR_TEST_EFFORT=thorough $(PYTEST) -n auto --dist worksteal -m "not servers" $(SIMULATED) server/tests/properties server/tests/service
 	BLAZAR_TEST_EFFORT=thorough $(PYTEST) -n auto --dist loadfile $(ATTACKS)
-	$(PYTEST) -n auto $(GUIDE)
 	BLAZAR_TEST_EFFORT=quick $(MAKE) test $(NEWEST)
+	BLAZAR_TEST_EFFORT=thorough $(MAKE) test-compat
 	$(MAKE) test-simulation SIMULATION_SECONDS=1800
-	$(MAKE) test-ha HA_SECONDS=300
+	BLAZAR_TEST_EFFORT=thorough $(MAKE) test-ha HA_SECONDS=300
 	$(BIN)/python lab/suite.py --thorough
 
 test-simulation: $(INSTALLED) ## Find planted defects, simulate the service with new seeds (SIMULATION_SECONDS=60), or repeat one (SEED=123)
@@ -72,7 +71,7 @@ test-page: $(INSTALLED) ## Run the tests of the calendar page in a browser; need
 	! command -v npx >/dev/null || npx --yes -p typescript@$(TYPESCRIPT) tsc -p page/jsconfig.json
 
 test-compat: $(INSTALLED) ## Run what needs the package index: client 4.6, Heat, Horizon, python-chi, libcloud; the wheels
-	$(PYTEST) -n 6 --dist worksteal client/compat deploy/tests --ignore $(GUIDE)
+	$(PYTEST) -n 6 --dist loadgroup client/compat deploy/tests
 
 lab: ## Run a real OpenStack with the service in it on this machine (NCOMPUTE=4 LAB_INFRA=auto LAB_DIR=var/lab)
 	@$(NEW_ENOUGH)

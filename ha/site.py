@@ -26,6 +26,11 @@ from .sandbox import PASSWORD, Sandbox
 
 RABBITMQ = os.environ.get("BLAZAR_TEST_RABBITMQ", "rabbit://guest:guest@127.0.0.1:5672/")
 USERS = ("demo", "alt")
+ON_EACH_SERVER = pytest.mark.parametrize(
+    "server",
+    ["blazar-api", *(pytest.param(name, marks=pytest.mark.thorough) for name in ("gunicorn", "uwsgi"))],
+)
+"""The servers that the API is documented on."""
 CLAIM = 5
 """Seconds that a claim holds in these tests; the default in production is three times as long."""
 

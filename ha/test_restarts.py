@@ -13,7 +13,7 @@ import requests
 
 from .conftest import Show
 from .programs import Program, eventually, new_folder
-from .site import Site, site
+from .site import ON_EACH_SERVER, Site, site
 
 
 class Poller(threading.Thread):
@@ -48,7 +48,7 @@ def at() -> object:
         yield built
 
 
-@pytest.mark.parametrize("server", ["blazar-api", "gunicorn", "uwsgi"])
+@ON_EACH_SERVER
 def test_the_api_is_reloaded_and_drained(server: str, at: Site, show: Show) -> None:
     at.apis[0].kill()
     api = at.apis[0] = at.api(0, int(at.urls[0].rsplit(":", 1)[1]), server)

@@ -21,7 +21,7 @@ from free_ports import free_port
 
 from .conftest import Show
 from .programs import HOST, Program, eventually, new_folder
-from .site import Site, site
+from .site import ON_EACH_SERVER, Site, site
 
 NGINX_CONF = Path(__file__).parent.parent / "docs" / "operator" / "nginx.conf"
 SILENT = TRICKLING = 100
@@ -102,7 +102,7 @@ def slow_clients(url: str, begun: bytes) -> Iterator[None]:
             connection.close()
 
 
-@pytest.mark.parametrize("server", ["blazar-api", "gunicorn", "uwsgi"])
+@ON_EACH_SERVER
 def test_slow_clients_hold_up_no_neighbour(server: str, at: Site, show: Show) -> None:
     serve(at, server)
     token = at.user("demo").headers["X-Auth-Token"]
@@ -187,7 +187,7 @@ def memory(server: Program) -> int:
     return sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * page for pid in server.processes())
 
 
-@pytest.mark.parametrize("server", ["blazar-api", "gunicorn", "uwsgi"])
+@ON_EACH_SERVER
 def test_huge_requests_fill_no_memory_and_hold_up_no_neighbour(server: str, at: Site, show: Show) -> None:
     program = serve(at, server)
     token = at.user("demo").headers["X-Auth-Token"]

@@ -6,8 +6,9 @@ contract      the contract suite of the cloud ports, unchanged, on the lab
 stories       what users and operators see, with several workers side by side
 disturbances  stories that stop processes, servers and APIs, one after another
 
-Contract and stories run at the same time where the lab has enough computes for both. --thorough adds the
-disturbances that differ from another one only in what is stopped, and how.
+Contract and stories run at the same time where the lab has enough computes for both. --thorough adds what
+takes long: stories beside one that shows the same of another kind, and disturbances that differ from another
+one only in what is stopped, and how.
 """
 
 from __future__ import annotations
@@ -57,14 +58,15 @@ def stories(hosts: Sequence[str]) -> Part:
     return Part("stories", [*parallel, "-m", "not alone", "lab/tests"], {workers.HOSTS: ",".join(hosts)})
 
 
-def disturbances(hosts: Sequence[str], thorough: bool) -> Part:
-    marked = "alone" if thorough else "alone and not thorough"
-    return Part("disturbances", ["-m", marked, "lab/tests"], {workers.HOSTS: ",".join(hosts)})
+def disturbances(hosts: Sequence[str]) -> Part:
+    return Part("disturbances", ["-m", "alone", "lab/tests"], {workers.HOSTS: ",".join(hosts)})
 
 
 def main(arguments: Sequence[str]) -> int:
     options = parsed(arguments)
     settings = Settings.load()
+    if options.thorough:
+        os.environ["BLAZAR_TEST_EFFORT"] = "thorough"
     os.environ |= {"OS_CLIENT_CONFIG_FILE": str(settings.clouds_yaml), "OS_CLOUD": "lab-admin"}
     if message := unhealthy(LabProcesses(settings).unhealthy if settings.record_path.exists() else None):
         return refused(message)
@@ -72,7 +74,7 @@ def main(arguments: Sequence[str]) -> int:
         if message := occupancy.refusal(occupancy.found(admin)):
             return refused(message)
         before = leftovers.snapshot(admin)
-        results = run_all(settings, admin, options.parts or list(PARTS), options.thorough)
+        results = run_all(settings, admin, options.parts or list(PARTS))
         left = leftovers.after(admin, before)
     for name, result in results.items():
         print(f"{name:<13} {result}")
@@ -87,7 +89,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--thorough", action="store_true", help="add the long disturbances")
+    parser.add_argument("--thorough", action="store_true", help="add what takes long")
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="all of them by default")
     return parser.parse_args(arguments)
 
@@ -103,7 +105,7 @@ def refused(message: str) -> int:
     return 2
 
 
-def run_all(settings: Settings, admin: Connection, wanted: Sequence[str], thorough: bool) -> dict[str, str]:
+def run_all(settings: Settings, admin: Connection, wanted: Sequence[str]) -> dict[str, str]:
     """Run the wanted parts; return the result of each in a few words."""
     hosts = workers.all_hosts(settings.computes)
     results: dict[str, str] = {}
@@ -119,7 +121,7 @@ def run_all(settings: Settings, admin: Connection, wanted: Sequence[str], thorou
         if "stories" in wanted:
             results["stories"] = run(stories(hosts), settings)
     if "disturbances" in wanted:
-        results["disturbances"] = run(disturbances(hosts[:HOSTS_OF_DISTURBANCES], thorough), settings)
+        results["disturbances"] = run(disturbances(hosts[:HOSTS_OF_DISTURBANCES]), settings)
     return results
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import subprocess
 import sys
@@ -22,6 +21,9 @@ from clientkit.samples import add_default_answers  # noqa: E402
 from clientkit.service import Service, running_service  # noqa: E402
 from environments import NEW, OLD, Environment, build_all  # noqa: E402
 
+TOGETHER = {f"test_{name}" for name in "chi formats heat horizon libcloud library prometheus".split()}
+"""The files whose tests look at what is made or run once for all of them."""
+
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Build the environments beside the first tests, in the process that has the workers."""
@@ -30,16 +32,12 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let each worker begin with a session, which waits for full minutes while the environments are built.
-
-    xdist gives each worker a block of the list."""
-    sessions = [item for item in items if item.path.name == "test_sessions.py"]
-    others = [item for item in items if item not in sessions]
-    count = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
-    size = math.ceil(len(others) / count)
-    items[:] = [
-        item for n in range(count) for item in (*sessions[n::count], *others[n * size : (n + 1) * size])
-    ]
+    """Begin with the sessions, which wait for full minutes while the environments are built; and leave files
+    whose tests belong together to one of pytest's workers."""
+    items.sort(key=lambda item: item.path.name != "test_sessions.py")
+    for item in items:
+        if item.path.stem in TOGETHER:
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 @dataclass(frozen=True)

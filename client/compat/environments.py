@@ -16,6 +16,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from effort import EFFORT
+
 ROOT = Path(__file__).parents[2]
 CLIENT = ROOT / "client"
 BASE = ROOT / "var" / "compat"
@@ -78,6 +80,8 @@ LIBCLOUD = Environment("libcloud", ("apache-libcloud==3.9.1",))
 UPSTREAM = {
     release: Environment(f"upstream-{release}", (f"blazar=={release}.0.0", "PyMySQL")) for release in (17, 18)
 }
+LONG = (UPSTREAM[17],)
+"""Only what is marked ``thorough`` needs these."""
 ENVIRONMENTS = (OLD, NEW, HORIZON, HEAT, CHI, LIBCLOUD, *UPSTREAM.values())
 
 
@@ -85,7 +89,7 @@ def build_all() -> None:
     """Begin to build all environments at once: most of the time of each is waiting for the package index.
 
     A failure is left to the test that needs the environment: it tries again, and fails with the reason."""
-    for environment in ENVIRONMENTS:
+    for environment in ENVIRONMENTS if EFFORT == "thorough" else {*ENVIRONMENTS} - {*LONG}:
         threading.Thread(target=_build, args=[environment], name=environment.name).start()
 
 

@@ -51,6 +51,7 @@ def test_the_calendar_gets_its_hosts(ours: str) -> None:
     assert len(json.loads(ours)["calendar"]["resources"]) == len(json.loads(ours)["hosts"]["listed"])
 
 
+@pytest.mark.thorough
 def test_horizon_shows_the_same_through_the_library_of_4_6(ours: str, run_program: RunProgram) -> None:
     theirs = run_program(HORIZON, "horizon_pages.py", PYTHONPATH=str(old_library())).splitlines()[-1]
     assert json.loads(normalize(ours)) == json.loads(normalize(theirs))

@@ -28,6 +28,10 @@ from blazar.upstream import tables
 BIN = Path(sys.executable).parent
 SERVER = os.environ.get("BLAZAR_TEST_MARIADB", "mariadb://root@127.0.0.1/mysql")
 POSTGRESQL = os.environ.get("BLAZAR_TEST_POSTGRESQL", "postgresql://postgres@127.0.0.1/postgres")
+RELEASES = pytest.mark.parametrize(
+    "release",
+    [release if release == 18 else pytest.param(release, marks=pytest.mark.thorough) for release in UPSTREAM],
+)
 STATUSES = {
     "PENDING": "PENDING",
     "STARTING": "STARTING",
@@ -98,13 +102,13 @@ def on_postgresql() -> Iterator[URL]:
     on_server(f"DROP DATABASE {name}", POSTGRESQL)
 
 
-@pytest.mark.parametrize("release", UPSTREAM)
+@RELEASES
 def test_a_database_of_upstream(databases: Databases, release: int) -> None:
     databases.upgrade_upstream(UPSTREAM[release])
     is_taken_over(databases)
 
 
-@pytest.mark.parametrize("release", UPSTREAM)
+@RELEASES
 def test_a_database_of_upstream_on_postgresql(databases: Databases, on_postgresql: URL, release: int) -> None:
     """Upstream's own migrations do not run there any more, so its tables are copied from MariaDB."""
     databases.upgrade_upstream(UPSTREAM[release])
@@ -181,7 +185,7 @@ def fill(rows: UpstreamRows) -> dict[str, str]:
     return leases
 
 
-@pytest.mark.parametrize("release", UPSTREAM)
+@RELEASES
 def test_the_tables_are_those_of_upstream(databases: Databases, release: int) -> None:
     """Other tests make upstream's tables by themselves."""
     databases.upgrade_upstream(UPSTREAM[release])

@@ -14,7 +14,11 @@ from clientkit.service import running_service
 from environments import OLD, ROOT
 
 KINDS = "docs/user/kinds"
-PAGES = ["README.md", f"{KINDS}/instance.md", f"{KINDS}/flavor.md", f"{KINDS}/floatingip.md"]
+PAGES = [
+    "README.md",
+    f"{KINDS}/floatingip.md",
+    *(pytest.param(f"{KINDS}/{kind}.md", marks=pytest.mark.thorough) for kind in ("instance", "flavor")),
+]
 MARK = "--- end of command ---"
 
 

@@ -15,6 +15,8 @@ from blazar_sandbox.server import SandboxServer
 from .page import NOT_RUN, PAGE, SETTINGS, UNITS, Block, blocks
 from .site import ADMIN, DIALECTS, HOST, USER, Site
 
+pytestmark = pytest.mark.thorough
+
 BROKER = "As root, on a RabbitMQ node"
 ON_SERVICE = ("As root, on the service's machine", "On the service's machine")
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from pathlib import Path
 
+import pytest
 from files.containerfile import DEPLOY, IMAGES, TARGETS
 from free_ports import free_port
 from process.conftest import eventually
@@ -133,6 +134,7 @@ def test_the_build_sees_sources_only() -> None:
         assert not may_be_seen(secret)
 
 
+@pytest.mark.thorough
 def test_the_images_have_their_programs_drivers_and_checks(tmp_path: Path) -> None:
     """One test, for the build takes half a minute. The images of the service differ in the program that they
     begin with."""

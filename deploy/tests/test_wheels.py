@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable
 from email.message import Message
 from email.parser import Parser
 from pathlib import Path
@@ -33,14 +34,39 @@ PROGRAMS = (
 )
 
 
-@pytest.fixture(scope="module")
-def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+MadeOnce = Callable[[str, Callable[[Path], None]], Path]
+
+
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> MadeOnce:
+    """Return a function that gives a folder of this name, which the first of pytest's workers has filled."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if hasattr(request.config, "workerinput") else base
+
+    def folder(name: str, fill: Callable[[Path], None]) -> Path:
+        folder, filled = shared / name, shared / f"{name}.filled"
+        with (shared / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not filled.exists():
+                folder.mkdir(exist_ok=True)
+                fill(folder)
+                filled.touch()
+        return folder
+
+    return folder
+
+
+@pytest.fixture(scope="session")
+def wheels(made_once: MadeOnce) -> dict[str, Path]:
     """The wheel of each distribution, by its folder."""
-    built = tmp_path_factory.mktemp("wheels")
-    subprocess.run([*PIP, "wheel", "--no-deps", "-w", built, *(ROOT / each for each in PACKAGES)], check=True)
+
+    def build(folder: Path) -> None:
+        sources = [ROOT / each for each in PACKAGES]
+        subprocess.run([*PIP, "wheel", "--no-deps", "-w", folder, *sources], check=True)
+
     found = {
         each: name
-        for name in built.iterdir()
+        for name in made_once("wheels", build).iterdir()
         for each in PACKAGES
         if f"{PACKAGES[each]}/__init__.py" in files(name)
     }
@@ -48,14 +74,24 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return found
 
 
-@pytest.fixture(scope="module")
-def environment(wheels: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+@pytest.fixture(scope="session")
+def environment(wheels: dict[str, Path], made_once: MadeOnce) -> Path:
     """The programs of an environment that has server and client, and no extra."""
-    folder = tmp_path_factory.mktemp("environment") / "venv"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
-    pip = [*PIP, "--python", folder / "bin/python", "install", "--no-compile", "-c", ROOT / "constraints.txt"]
-    subprocess.run([*pip, wheels["server"], wheels["client"]], check=True)
-    yield folder / "bin"
+
+    def install(folder: Path) -> None:
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+        pip = [
+            *PIP,
+            "--python",
+            folder / "bin/python",
+            "install",
+            "--no-compile",
+            "-c",
+            ROOT / "constraints.txt",
+        ]
+        subprocess.run([*pip, wheels["server"], wheels["client"]], check=True)
+
+    return made_once("environment", install) / "bin"
 
 
 def files(wheel: Path) -> set[str]:

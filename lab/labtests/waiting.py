@@ -8,10 +8,9 @@ from typing import TypeVar
 
 MINUTE = 60
 INTERVAL = 0.3
-SOON = 60
+SOON = 180
 """Seconds for what happens at once on a machine of one's own, and later where much runs beside it."""
-ACTIVE_SECONDS = SOON
-END_SECONDS = 90
+ACTIVE_SECONDS = END_SECONDS = SOON
 
 T = TypeVar("T")
 

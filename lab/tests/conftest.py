@@ -27,7 +27,6 @@ CLEAN_SECONDS = 120
 def pytest_configure(config: pytest.Config) -> None:
     for marker in (
         "alone: no other story can run at the same time, most often because it stops or fails something",
-        "thorough: left out of short runs",
         "minutes(number): waits for so many full minutes",
         "any_address: takes any free floating IP, so that other stories must not have any",
     ):

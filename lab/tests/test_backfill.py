@@ -46,6 +46,7 @@ def host_of(admin: Connection, server: Any) -> str | None:
     return str(found) if found else None
 
 
+@pytest.mark.thorough
 @pytest.mark.minutes(5)
 def test_a_server_runs_on_a_promised_host_until_its_end_and_the_lease_gets_all_of_it(
     hosts: dict[str, str],

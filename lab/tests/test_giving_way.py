@@ -90,6 +90,7 @@ def test_hosts_that_are_taken_away_are_left_before(
         assert operator.call("DELETE", f"/maintenances/{maintenance}", version="1.8").status == 204
 
 
+@pytest.mark.thorough
 @pytest.mark.minutes(3)
 def test_what_is_not_used_in_time_is_released(
     hosts: dict[str, str], demo: Connection, boot: Callable[..., Any], name: str

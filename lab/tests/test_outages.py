@@ -33,6 +33,7 @@ def post(service: Reservations, name: str, start: int | str, end: int, propertie
     return str(answer.body["lease"]["id"])
 
 
+@pytest.mark.thorough
 @pytest.mark.minutes(2)
 def test_a_frozen_compute_delays_its_own_lease_only(
     hosts: dict[str, str],

@@ -123,7 +123,7 @@ def test_as_many_servers_as_reserved_and_only_for_the_project(
 
 
 @pytest.mark.minutes(1)
-@pytest.mark.parametrize("affinity", [True, False])
+@pytest.mark.parametrize("affinity", [pytest.param(True, marks=pytest.mark.thorough), False])
 def test_servers_run_together_or_apart(
     affinity: bool, hosts: dict[str, str], user: User, admin: Connection, name: str
 ) -> None:
@@ -163,6 +163,7 @@ def test_kinds_share_a_host_until_it_is_full_but_not_with_a_host_reservation(
         assert answer.message.startswith("Not enough hosts available: 1 host matches")
 
 
+@pytest.mark.thorough
 @pytest.mark.minutes(1)
 def test_back_to_back_on_one_host(hosts: dict[str, str], demo: Connection, name: str) -> None:
     here = f'["==", "$hypervisor_hostname", "{next(iter(hosts))}"]'
@@ -321,6 +322,7 @@ def test_preemptible_servers_make_way_for_reserved_ones(
     assert host not in {host_of(admin, each.id) for each in again}
 
 
+@pytest.mark.thorough
 @pytest.mark.minutes(1)
 def test_a_preemptible_server_is_shelved_where_its_flavor_says_so_and_its_user_brings_it_back(
     hosts: dict[str, str],

@@ -32,6 +32,7 @@ def trusts(admin: Connection, connection: Connection) -> set[str]:
     return {trust["id"] for trust in answer.json()["trusts"] if trust["trustor_user_id"] == user}
 
 
+@pytest.mark.thorough
 @pytest.mark.minutes(1)
 def test_two_leases_with_the_same_end_save_their_servers(
     hosts: dict[str, str],

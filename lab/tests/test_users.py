@@ -32,6 +32,7 @@ def remove(admin: Connection, name: str) -> None:
     keystone.delete_user(keystone.find_user(name, ignore_missing=False))
 
 
+@pytest.mark.thorough
 @pytest.mark.minutes(1)
 def test_the_lease_of_a_deleted_user_ends_and_is_deleted(
     hosts: dict[str, str], admin: Connection, guest: Connection, boot: Callable[..., Any], name: str
