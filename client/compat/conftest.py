@@ -21,7 +21,7 @@ from clientkit.samples import add_default_answers  # noqa: E402
 from clientkit.service import Service, running_service  # noqa: E402
 from environments import NEW, OLD, Environment, build_all  # noqa: E402
 
-TOGETHER = {f"test_{name}" for name in "chi formats heat horizon libcloud library prometheus".split()}
+TOGETHER = ("chi", "formats", "heat", "horizon", "libcloud", "library", "prometheus")
 """The files whose tests look at what is made or run once for all of them."""
 
 
@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     whose tests belong together to one of pytest's workers."""
     items.sort(key=lambda item: item.path.name != "test_sessions.py")
     for item in items:
-        if item.path.stem in TOGETHER:
+        if item.path.stem.removeprefix("test_") in TOGETHER:
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 

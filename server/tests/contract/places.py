@@ -23,6 +23,7 @@ from blazar.adapters.memory.cloud import MemoryCloud
 from blazar.adapters.memory.network import INTERFACE
 from blazar.adapters.openstack.cloud import connect
 from blazar.domain.errors import CloudRefused
+from blazar.kinds.slots.actuator import RESERVATION_SPEC
 from blazar.service.ports import Cloud, Flavor, Image, NetworkPort, Server, Subnet, Volume, VolumeType
 from blazar_sandbox.cloud import Cloud as Sandbox
 from blazar_sandbox.server import SandboxServer
@@ -121,6 +122,21 @@ def spelled(specs: Mapping[str, str]) -> dict[str, str]:
 def label() -> str:
     """A name that nothing else has."""
     return f"{LABEL}-{uuid4().hex[:8]}"
+
+
+def room(place: Place) -> str:
+    """Make room for one server of the project, as a reservation does: the flavor's id."""
+    cloud, host, name = place.cloud, place.hosts[0], label()
+    resource_class = f"CUSTOM_{name.upper().replace('-', '_')}"
+    cloud.placement.ensure_reservation_provider(host)
+    cloud.placement.ensure_resource_class(resource_class)
+    cloud.placement.set_reserved_slots(host, resource_class, 1)
+    aggregate = cloud.compute.create_aggregate(name, None, {"reservation": name})
+    cloud.compute.add_host(aggregate.id, host)
+    specs = {RESERVATION_SPEC: name, f"resources:{resource_class}": "1"}
+    cloud.compute.create_flavor(Flavor(name, f"{name}-flavor", 1, 512, 1, is_public=False, extra_specs=specs))
+    cloud.compute.grant_flavor(name, place.project)
+    return name
 
 
 def until(what: str, look: Callable[[], Any]) -> Any:

@@ -9,7 +9,7 @@ from blazar.domain.errors import CloudRefused
 from blazar.kinds.server.marks import SERVER
 from blazar.service.ports import SHELVED_SUFFIX, ServerDetails
 
-from .places import Place, label, until
+from .places import Place, label, room, until
 
 NOWHERE = "00000000-0000-4000-8000-000000000000"
 
@@ -134,7 +134,7 @@ def marked(place: Place, server_id: str) -> list[str]:
 def test_the_image_of_a_shelved_server_is_marked_and_outlives_it(place: Place) -> None:
     compute, images = place.cloud.compute, place.cloud.images
     name = label()
-    server_id = place.boot_hinted(name, place.add_flavor(), {})
+    server_id = place.boot_hinted(name, room(place), {})
     settled(place, server_id, "ACTIVE")
     compute.shelve_server(server_id)
     assert marked(place, server_id) == []
