@@ -121,8 +121,10 @@ class AvailabilitySearch:
         for a year."""
         interval = next(iter(requests.values())).interval
         fewest, most = shortest // MINUTE, interval.duration // MINUTE
+        if fewest >= most:
+            return None
         candidates = {pool: self._candidates(pool, each) for pool, each in requests.items()}
-        if fewest >= most or not self._fits(requests, candidates, fewest):
+        if not self._fits(requests, candidates, fewest):
             return None
         # Rules may read all that a plan has, which takes long where that are thousands of resources.
         longest = _last(fewest, most, lambda minutes: self._fits(requests, candidates, minutes))

@@ -35,6 +35,7 @@ class Candidate:
     unknown: tuple[str, ...]
     """Ids that it must get and that the calendar does not know."""
     columns: ResourceColumns
+    """The resources of the pool, a column for each of their properties; the masks above count by its rows."""
 
     @property
     def is_whole(self) -> bool:
