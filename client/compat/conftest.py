@@ -31,6 +31,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         build_all()
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the sessions, which wait for full minutes while the environments are built; and leave files
     whose tests belong together to one of pytest's workers."""
