@@ -71,7 +71,7 @@ test-page: $(INSTALLED) ## Run the tests of the calendar page in a browser; need
 	! command -v npx >/dev/null || npx --yes -p typescript@$(TYPESCRIPT) tsc -p page/jsconfig.json
 
 test-compat: $(INSTALLED) ## Run what needs the package index: client 4.6, Heat, Horizon, python-chi, libcloud; the wheels
-	$(PYTEST) -n 6 --dist loadgroup client/compat deploy/tests
+	$(PYTEST) -n 6 --dist worksteal client/compat deploy/tests
 
 lab: ## Run a real OpenStack with the service in it on this machine (NCOMPUTE=4 LAB_INFRA=auto LAB_DIR=var/lab)
 	@$(NEW_ENOUGH)

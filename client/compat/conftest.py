@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 import os
 import subprocess
 import sys
@@ -12,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from made_once import Shared
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "support")]
@@ -21,9 +24,6 @@ from clientkit.samples import add_default_answers  # noqa: E402
 from clientkit.service import Service, running_service  # noqa: E402
 from environments import NEW, OLD, Environment, build_all  # noqa: E402
 
-TOGETHER = ("chi", "formats", "heat", "horizon", "libcloud", "library", "prometheus")
-"""The files whose tests look at what is made or run once for all of them."""
-
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Build the environments beside the first tests, in the process that has the workers."""
@@ -31,14 +31,17 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         build_all()
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the sessions, which wait for full minutes while the environments are built; and leave files
-    whose tests belong together to one of pytest's workers."""
-    items.sort(key=lambda item: item.path.name != "test_sessions.py")
-    for item in items:
-        if item.path.stem.removeprefix("test_") in TOGETHER:
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    """Let each worker begin with a session, which waits for full minutes while the environments are built.
+
+    xdist gives each worker a block of the list."""
+    sessions = [item for item in items if item.path.name == "test_sessions.py"]
+    others = [item for item in items if item not in sessions]
+    count = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
+    size = math.ceil(len(others) / count)
+    items[:] = [
+        item for n in range(count) for item in (*sessions[n::count], *others[n * size : (n + 1) * size])
+    ]
 
 
 @dataclass(frozen=True)
@@ -101,15 +104,24 @@ RunProgram = Callable[..., str]
 
 
 @pytest.fixture(scope="session")
-def run_program(service: Service) -> RunProgram:
-    """Runs one of `programs` in another environment against the service, and returns its output."""
+def run_program(
+    service: Service, tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
+) -> RunProgram:
+    """Runs one of `programs` in another environment against the service, and returns its output: once for all
+    tests, whichever of pytest's workers they are run by."""
+    shared = Shared(tmp_path_factory, pytestconfig)
 
     def run(environment: Environment, program: str, cloud: str = "sandbox-admin", **variables: str) -> str:
-        environment.ready()
-        env = {**service.environment(cloud), "KEYSTONE_URL": service.auth_url, **variables}
-        command = [str(environment.bin / "python"), "-W", "ignore", str(HERE / "programs" / program)]
-        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600)
-        assert done.returncode == 0, done.stderr[-4000:]
-        return done.stdout
+        def write_output(path: Path) -> None:
+            environment.ready()
+            env = {**service.environment(cloud), "KEYSTONE_URL": service.auth_url, **variables}
+            command = [str(environment.bin / "python"), "-W", "ignore", str(HERE / "programs" / program)]
+            done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600)
+            assert done.returncode == 0, done.stderr[-4000:]
+            path.write_text(done.stdout)
+
+        what = json.dumps([environment.name, program, cloud, variables], sort_keys=True)
+        name = f"{program}-{hashlib.sha256(what.encode()).hexdigest()[:12]}"
+        return shared.made(name, write_output).read_text()
 
     return run

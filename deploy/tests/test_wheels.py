@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from email.message import Message
 from email.parser import Parser
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+from made_once import Shared
 
 from .page import ROOT
 
@@ -34,39 +33,23 @@ PROGRAMS = (
 )
 
 
-MadeOnce = Callable[[str, Callable[[Path], None]], Path]
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Shared:
+    return Shared(tmp_path_factory, pytestconfig)
 
 
 @pytest.fixture(scope="session")
-def made_once(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> MadeOnce:
-    """Return a function that gives a folder of this name, which the first of pytest's workers has filled."""
-    base = tmp_path_factory.getbasetemp()
-    shared = base.parent if hasattr(request.config, "workerinput") else base
-
-    def folder(name: str, fill: Callable[[Path], None]) -> Path:
-        folder, filled = shared / name, shared / f"{name}.filled"
-        with (shared / f"{name}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not filled.exists():
-                folder.mkdir(exist_ok=True)
-                fill(folder)
-                filled.touch()
-        return folder
-
-    return folder
-
-
-@pytest.fixture(scope="session")
-def wheels(made_once: MadeOnce) -> dict[str, Path]:
+def wheels(shared: Shared) -> dict[str, Path]:
     """The wheel of each distribution, by its folder."""
 
     def build(folder: Path) -> None:
+        folder.mkdir(exist_ok=True)
         sources = [ROOT / each for each in PACKAGES]
         subprocess.run([*PIP, "wheel", "--no-deps", "-w", folder, *sources], check=True)
 
     found = {
         each: name
-        for name in made_once("wheels", build).iterdir()
+        for name in shared.made("wheels", build).iterdir()
         for each in PACKAGES
         if f"{PACKAGES[each]}/__init__.py" in files(name)
     }
@@ -75,7 +58,7 @@ def wheels(made_once: MadeOnce) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="session")
-def environment(wheels: dict[str, Path], made_once: MadeOnce) -> Path:
+def environment(wheels: dict[str, Path], shared: Shared) -> Path:
     """The programs of an environment that has server and client, and no extra."""
 
     def install(folder: Path) -> None:
@@ -91,7 +74,7 @@ def environment(wheels: dict[str, Path], made_once: MadeOnce) -> Path:
         ]
         subprocess.run([*pip, wheels["server"], wheels["client"]], check=True)
 
-    return made_once("environment", install) / "bin"
+    return shared.made("environment", install) / "bin"
 
 
 def files(wheel: Path) -> set[str]:

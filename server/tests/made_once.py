@@ -1,0 +1,27 @@
+"""What takes long to make, made by the first of pytest's workers that needs it and used by all of them."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+
+class Shared:
+    """A folder that all workers of a run have in common."""
+
+    def __init__(self, factory: pytest.TempPathFactory, config: pytest.Config) -> None:
+        base = factory.getbasetemp()
+        self._folder = base.parent if hasattr(config, "workerinput") else base
+
+    def made(self, name: str, make: Callable[[Path], object]) -> Path:
+        """Return the path of this name, which ``make`` has filled once; where it failed, the next one tries."""
+        path, done = self._folder / name, self._folder / f"{name}.done"
+        with (self._folder / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not done.exists():
+                make(path)
+                done.touch()
+        return path
