@@ -17,7 +17,7 @@ class Shared:
         self._folder = base.parent if hasattr(config, "workerinput") else base
 
     def made(self, name: str, make: Callable[[Path], object]) -> Path:
-        """Return the path of this name, which ``make`` has filled once; where it failed, the next one tries."""
+        """Return the path of this name, which ``make`` has filled once; if it fails, the next one tries."""
         path, done = self._folder / name, self._folder / f"{name}.done"
         with (self._folder / f"{name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
