@@ -116,7 +116,7 @@ def run_program(
             environment.ready()
             env = {**service.environment(cloud), "KEYSTONE_URL": service.auth_url, **variables}
             command = [str(environment.bin / "python"), "-W", "ignore", str(HERE / "programs" / program)]
-            done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600)
+            done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=1800)
             assert done.returncode == 0, done.stderr[-4000:]
             path.write_text(done.stdout)
 

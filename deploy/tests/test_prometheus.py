@@ -21,7 +21,7 @@ from .page import ROOT
 from .site import HOST
 
 FOLDER = ROOT / "deploy" / "prometheus"
-PATIENCE = 300
+PATIENCE = 1200
 SECOND = "1s"
 
 

@@ -118,7 +118,7 @@ def run(environment: Path, program: str, *words: object, folder: Path = Path("/"
     env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
     done = subprocess.run(
         [environment / program, *map(str, words)], env=env, cwd=folder, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, timeout=600, check=False,
+        stderr=subprocess.STDOUT, text=True, timeout=1800, check=False,
     )  # fmt: skip
     assert "Traceback" not in done.stdout
     return done.returncode, done.stdout
