@@ -6,17 +6,17 @@ installed again whenever it changes.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from effort import EFFORT
+from made_once import alone
 
 ROOT = Path(__file__).parents[2]
 CLIENT = ROOT / "client"
@@ -43,7 +43,7 @@ class Environment:
 
     def ready(self) -> Environment:
         """Create or update the environment if necessary. Fails if the package index is not available."""
-        with _alone(self.name):
+        with alone(_lock(self.name)):
             self._once(".made-of", "\n".join(self.requirements), self._make)
             if self.with_this_client:
                 self._once(".this-client", _fingerprint(), self._renew_this_client)
@@ -101,20 +101,16 @@ def _build(environment: Environment) -> None:
 def old_library() -> Path:
     """Return a folder with the library of 4.6 alone. On PYTHONPATH it takes precedence over this client."""
     folder = BASE / "library-4.6"
-    with _alone(folder.name):
+    with alone(_lock(folder.name)):
         if not folder.is_dir():
             pip = [*PIP, "install", "--quiet", "--no-deps", "--target", str(folder)]
             subprocess.run([*pip, OLD_CLIENT], check=True)
     return folder
 
 
-@contextmanager
-def _alone(name: str) -> Iterator[None]:
-    """Lock an environment, because the tests run in several processes."""
+def _lock(name: str) -> Path:
     BASE.mkdir(parents=True, exist_ok=True)
-    with (BASE / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+    return BASE / f"{name}.lock"
 
 
 def _fingerprint() -> str:

@@ -14,8 +14,9 @@ from clientkit.service import Service
 from environments import HORIZON
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 pytestmark = pytest.mark.thorough
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SERVER = Path(__file__).parent / "programs" / "horizon_server.py"
 PATIENCE = 60_000
 """Horizon compiles its style sheets at the first page."""

@@ -36,6 +36,7 @@ def booted(boot: Callable[..., Any], demo: Connection) -> Any:
     server = boot(demo)
     if server.status == "ACTIVE":
         return server
+    print(server.fault)
     demo.compute.delete_server(server.id)
     return None
 

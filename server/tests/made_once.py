@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import fcntl
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+
+@contextmanager
+def alone(lock: Path) -> Iterator[None]:
+    """Hold this lock file: the tests run in several processes."""
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 class Shared:
@@ -19,8 +28,7 @@ class Shared:
     def made(self, name: str, make: Callable[[Path], object]) -> Path:
         """Return the path of this name, which ``make`` has filled once; if it fails, the next one tries."""
         path, done = self._folder / name, self._folder / f"{name}.done"
-        with (self._folder / f"{name}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with alone(self._folder / f"{name}.lock"):
             if not done.exists():
                 make(path)
                 done.touch()
