@@ -5,9 +5,12 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from effort import examples
 from hypothesis import event, given, settings
+from hypothesis import strategies as st
 
+from blazar.domain.planning import first_fit
 from blazar.domain.planning.budget import Budget
 from blazar.domain.planning.demand import Demand, Grouping, PlanRequest
 from blazar.domain.planning.plan import Cause, Plan, Shortage
@@ -147,10 +150,14 @@ def test_one_demand_gets_all_it_can_and_keeps_all_it_can(world: World) -> None:
     assert kept >= min(keepable, demand.maximum - (0 if demand.keep_current else needed))
 
 
-@given(worlds(updates=False))
+@given(worlds(updates=False), st.sampled_from([first_fit.STAGES, (90 * 60, 3 * 3600), (3600, 3600)]))
 @settings(max_examples=examples(600), deadline=None)
-def test_the_first_fit_is_the_earliest_start_at_which_the_request_fits(world: World) -> None:
-    outcome = outcome_of(world)
+def test_the_first_fit_is_the_earliest_start_at_which_the_request_fits(
+    world: World, stages: tuple[int, ...]
+) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(first_fit, "STAGES", stages)
+        outcome = outcome_of(world)
     if not isinstance(outcome, Shortage):
         return
     first = hours(world.request.interval).start

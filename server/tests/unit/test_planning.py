@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from blazar.domain.calendar.calendar import Calendar
+from blazar.domain.planning import first_fit
 from blazar.domain.planning.demand import Demand, Grouping, Order, PlanRequest
 from blazar.domain.planning.plan import Cause, Plan, PlanOutline, Shortage
 from blazar.domain.planning.planner import Allowance, plan, with_first_fit
@@ -382,6 +383,16 @@ def test_the_first_fit_keeps_its_cleaning_time_and_whole_minutes() -> None:
     outcome = decide(hosts.calendar, request)
     assert isinstance(outcome, Shortage)
     assert outcome.first_fit == START + timedelta(hours=2, minutes=2)
+
+
+@pytest.mark.parametrize("stage", [3599, 3600, 3601, 5400, 7229, 7230, 7231, 7290, 9000])
+def test_the_stages_of_the_search_overlook_no_start(stage: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(first_fit, "STAGES", (stage,))
+    late = Interval(START + timedelta(seconds=30), START + timedelta(hours=1))
+    hosts = Hosts(1).with_rows(row("x", "1", span(0, 2)), row("y", "1", span(2, 3)))
+    assert hosts.refuse(Demand("r", 1, 1), interval=late).first_fit == START + timedelta(hours=3)
+    free = Hosts(1).with_rows(row("x", "1", span(0, 2)))
+    assert free.refuse(Demand("r", 1, 1), interval=late).first_fit == START + timedelta(hours=2)
 
 
 def test_a_first_fit_beyond_the_end_of_all_dates_is_none() -> None:

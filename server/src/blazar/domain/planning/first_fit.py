@@ -5,7 +5,8 @@ minutes at which allocations, with their cleaning time, are over. Most of them a
 counts free resources (``planning.gate``); the others are tried as a plan would be, up to a number.
 
 Counting decides for one demand for whole resources. The cost is a sort of the allocations ahead, and at most
-PROBES attempts."""
+PROBES attempts. The first that suits is often near, so the month after the wanted start is looked at first,
+then the next four, and then the rest: each costs what its own allocations do."""
 
 from __future__ import annotations
 
@@ -33,9 +34,10 @@ PROBE_EFFORT = EFFORT // 32
 """Steps of the exact search of each try, so that all tries together take no longer than planning."""
 _PASSES = 6
 """Passes over the allocations ahead to find out where they end."""
+STAGES = (30 * 86_400, 150 * 86_400)
+"""The ends of the first stages of a search, in seconds after the wanted start."""
 _FIRST_LOOK = 256
-"""How many starts are looked at first. Then four times as many, and so on: the first that suits is often
-near."""
+"""How many starts of a stage are looked at first. Then four times as many, and so on."""
 _PATIENCE = 4
 """So many starts are tried before parts of resources are counted, which costs more than a try."""
 _FAR = 2**61
@@ -82,11 +84,13 @@ def find_first_fit(
     if not fits:
         return FirstFit(None, is_exact=fits is not None)
     last = _LAST_MOMENT if latest is None else epoch(latest)
-    scan, is_exact = _Scan(calendar, request, candidates, budget, last), True
-    for number, start in enumerate(scan.starts()):
+    duration, margin = _duration(request), seconds(request.cleaning)
+    is_exact = True
+    for number, start in enumerate(_starts(calendar, request, candidates, budget, last)):
         if number == probes:
             return FirstFit(None, is_exact=False)
-        fits = _fits(calendar, request, candidates, scan.window(start), budget, PROBE_EFFORT)
+        window = calendar.window_of(start - margin, start + duration + margin, request.replaced)
+        fits = _fits(calendar, request, candidates, window, budget, PROBE_EFFORT)
         if fits:
             return FirstFit(from_epoch(start), is_exact)
         is_exact = is_exact and fits is not None
@@ -110,8 +114,31 @@ def _fits(
         return None
 
 
+def _duration(request: PlanRequest) -> int:
+    return epoch(request.interval.end) - epoch(request.interval.start)
+
+
+def _starts(
+    calendar: CalendarSnapshot,
+    request: PlanRequest,
+    candidates: Sequence[Candidate],
+    budget: Budget,
+    latest: int,
+) -> Iterator[int]:
+    """Yield the starts that may suit, in order. None is after ``latest``."""
+    first = epoch(request.interval.start)
+    latest = min(latest, _LAST_MOMENT - _duration(request))
+    since, patience = first, _PATIENCE
+    # In whole minutes: so what is over within a stage makes a start of that stage.
+    for end in (*((first + each) // 60 * 60 for each in STAGES), latest):
+        until = min(end, latest)
+        if since < until:
+            yield from _Scan(calendar, request, candidates, budget, since, until).starts(patience)
+            since, patience = until, 0
+
+
 class _Scan:
-    """The starts that are worth a try, in order."""
+    """The starts of one stage that are worth a try."""
 
     def __init__(
         self,
@@ -119,39 +146,32 @@ class _Scan:
         request: PlanRequest,
         candidates: Sequence[Candidate],
         budget: Budget,
-        latest: int,
+        since: int,
+        until: int,
     ) -> None:
-        """No start is after ``latest``."""
+        """The starts are after ``since``, and not after ``until``."""
         self._calendar = calendar
         self._budget = budget
         self._candidates = candidates
-        self._ignore = request.replaced
-        self._cleaning = seconds(request.cleaning)
-        self._start = epoch(request.interval.start)
-        self._duration = epoch(request.interval.end) - self._start
-        self._last = min(latest, _LAST_MOMENT - self._duration)
-        until = self._last + self._duration + self._cleaning
-        rows = calendar.occupancy.overlapping(self._start - self._cleaning, until, self._ignore)
+        self._since, self._until = since, until
+        duration, cleaning = _duration(request), seconds(request.cleaning)
+        rows = calendar.occupancy.overlapping(since - cleaning, until + duration + cleaning, request.replaced)
         budget.spend(of_array(len(rows)) + of_array(calendar.columns.size, len(candidates)))
         suitable = np.logical_or.reduce([candidate.matching for candidate in candidates])
         rows = rows[suitable[calendar.occupancy.index[rows]]]
         budget.spend(of_array(len(rows), _PASSES))
-        self._ahead = Ahead(calendar, rows, self._duration, self._cleaning)
+        self._ahead = Ahead(calendar, rows, duration, cleaning)
 
-    def window(self, start: int) -> Window:
-        margin = self._cleaning
-        return self._calendar.window_of(start - margin, start + self._duration + margin, self._ignore)
-
-    def starts(self) -> Iterator[int]:
-        """Yield the starts that may suit."""
-        starts, length, tried = self._ends(), _FIRST_LOOK, 0
+    def starts(self, patience: int) -> Iterator[int]:
+        """Yield them in order. ``patience`` is how many are tried before parts of resources are counted."""
+        starts, length = self._ends(), _FIRST_LOOK
         while len(starts):
             some, starts, length = starts[:length], starts[length:], 4 * length
             some = self._with_wholes(some)
-            untested = max(_PATIENCE - tried, 0)
-            yield from some[:untested].tolist()
-            tried += len(some[:untested])
-            yield from self._with_parts(some[untested:]).tolist()
+            untested, some = some[:patience], some[patience:]
+            yield from untested.tolist()
+            patience -= len(untested)
+            yield from self._with_parts(some).tolist()
 
     def _with_wholes(self, starts: Ints) -> Ints:
         """Return the starts at which whole resources may be had, and those that are needed."""
@@ -188,4 +208,4 @@ class _Scan:
         """Return the minutes at which allocations are over."""
         self._budget.spend(of_array(len(self._ahead.rows), _PASSES))
         ends = -(-self._ahead.highs // 60) * 60
-        return different(ends[(ends > self._start) & (ends <= self._last)])
+        return different(ends[(ends > self._since) & (ends <= self._until)])

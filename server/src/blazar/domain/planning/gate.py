@@ -190,6 +190,8 @@ class Gate:
         if candidate.is_whole:
             return _counted(candidate, candidate.units)
         ahead, columns = self._ahead, self._ahead.calendar.columns
+        if ahead.whole.all():
+            return np.zeros(columns.size, np.int64)
         indexes, rows = ahead.index[~ahead.whole], ahead.rows[~ahead.whole]
         self._budget.spend(of_array(len(rows), 4 * len(candidate.amounts)))
         left = candidate.units[indexes]
