@@ -35,6 +35,7 @@ from blazar.bootstrap.settings import (
 )
 from blazar.engine.adopting import Adopting
 from blazar.engine.authenticating import Authenticating
+from blazar.engine.background import Background
 from blazar.engine.capacity_watching import WatchingCapacity
 from blazar.engine.drift import DriftCheck
 from blazar.engine.expiring_offers import Expiring
@@ -50,7 +51,6 @@ from blazar.engine.reporting import Reporting
 from blazar.engine.sampling import SamplingDuty
 from blazar.engine.start_soon import StartSoon
 from blazar.engine.sweeping import Sweeping
-from blazar.engine.threads import Background
 from blazar.engine.upkeep import Upkeep
 from blazar.engine.webhooks import Webhooks
 from blazar.plugins import Plugins, load_filters, load_plugins

@@ -4,16 +4,14 @@ a time."""
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 
 from blazar.domain.errors import BlazarError, ClaimLost
+from blazar.engine.background import Background
 from blazar.engine.duty import Duty
-from blazar.engine.threads import LongLivedThread
 from blazar.service.adoption import Adoption
-from blazar.service.health import ThreadHealth
 from blazar.service.ports import Clock, Database
 from blazar.service.ports.kind import FoundLease
 
@@ -30,7 +28,7 @@ LONGEST_REST = 10.0
 seconds."""
 
 
-class Adopting:
+class Adopting(Background):
     """Looks for what leases are to be made until it is stopped.
 
     The moment of the last round is kept in the database. A round that has left out anything does not move it
@@ -45,6 +43,7 @@ class Adopting:
         clock: Clock,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
+        super().__init__(adoption.name, first_wait=min(adoption.interval.total_seconds(), 5.0))
         self._name = adoption.name
         self._duty = Duty(self._name, database, clock, HELD)
         self._database = database
@@ -52,19 +51,6 @@ class Adopting:
         self._clock = clock
         self._interval = adoption.interval
         self._monotonic = monotonic
-        self._stopping = threading.Event()
-        first_wait = min(self._interval.total_seconds(), 5.0)
-        self._thread = LongLivedThread(self._name, self.round, first_wait=first_wait)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._stopping.set()
-        self._thread.stop(5)
-
-    def health(self) -> ThreadHealth:
-        return self._thread.health()
 
     def round(self) -> float:
         """Make all leases, where no manager has just done so. Return the seconds until the next round."""
@@ -117,8 +103,8 @@ class Adopting:
     def _goes_on(self, first: float, began: float) -> bool:
         """Rest after a step that ``began`` then. Return whether the round goes on."""
         self._thread.sign()
-        self._stopping.wait(min(self._monotonic() - began, LONGEST_REST))
-        if self._stopping.is_set() or self._monotonic() - first > LONGEST_ROUND.total_seconds():
+        goes_on = self._thread.rest(min(self._monotonic() - began, LONGEST_REST))
+        if not goes_on or self._monotonic() - first > LONGEST_ROUND.total_seconds():
             return False
         self._duty.extend()
         return True

@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 
 from blazar.domain.errors import CloudRefused, CloudUnavailable
-from blazar.engine.threads import LongLivedThread
-from blazar.service.health import ThreadHealth
+from blazar.engine.background import Background
 from blazar.service.ports import Cloud
 
 LOG = logging.getLogger(__name__)
@@ -19,27 +18,18 @@ PATIENCE = 20.0
 thread."""
 
 
-class Authenticating:
+class Authenticating(Background):
     """Gets the service's own token at the start, keeps it, and logs once where there is none."""
 
     def __init__(self, cloud: Cloud) -> None:
+        super().__init__("keystone")
         self._identity = cloud.for_request(lambda: PATIENCE).identity
         self._has_token: bool | None = None
-        self._thread = LongLivedThread("keystone", self.round)
 
     @property
     def has_token(self) -> bool | None:
         """Return whether Keystone has given a token when it was asked last; None before that."""
         return self._has_token
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._thread.stop(5)
-
-    def health(self) -> ThreadHealth:
-        return self._thread.health()
 
     def round(self) -> float:
         """Look for a token. Return the seconds to wait until the next round."""

@@ -5,16 +5,14 @@ One manager does it at a time, slowly: requests need the processor."""
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
 
 from blazar.domain.errors import ClaimLost
+from blazar.engine.background import Background
 from blazar.engine.duty import Duty
-from blazar.engine.threads import LongLivedThread
 from blazar.service.capacity_watch import CapacityWatch
-from blazar.service.health import ThreadHealth
 from blazar.service.ports import Clock, Database
 
 LOG = logging.getLogger(__name__)
@@ -29,7 +27,7 @@ processor at the most."""
 LONGEST_REST = 30.0
 
 
-class WatchingCapacity:
+class WatchingCapacity(Background):
     """Looks at the conditions until it is stopped."""
 
     def __init__(
@@ -39,21 +37,10 @@ class WatchingCapacity:
         clock: Clock,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
+        super().__init__("capacity", first_wait=LOOK.total_seconds() / 2)
         self._duty = Duty(DUTY, database, clock, HELD)
         self._watch = watch
         self._monotonic = monotonic
-        self._stopping = threading.Event()
-        self._thread = LongLivedThread("capacity", self.round, first_wait=LOOK.total_seconds() / 2)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._stopping.set()
-        self._thread.stop(5)
-
-    def health(self) -> ThreadHealth:
-        return self._thread.health()
 
     def round(self) -> float:
         """Look at all conditions, where no manager has just done so. Return the seconds until the next
@@ -73,8 +60,7 @@ class WatchingCapacity:
             if told:
                 LOG.info("%d subscribers are told of capacity", told, extra={"action": "capacity"})
             self._thread.sign()
-            self._stopping.wait(min((self._monotonic() - began) * REST, LONGEST_REST))
-            if self._stopping.is_set():
+            if not self._thread.rest(min((self._monotonic() - began) * REST, LONGEST_REST)):
                 return
             self._duty.extend()
             began = self._monotonic()

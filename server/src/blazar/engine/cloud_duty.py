@@ -5,15 +5,14 @@ from __future__ import annotations
 
 import logging
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from datetime import timedelta
 from typing import ClassVar
 
 from blazar.domain.errors import ClaimLost, CloudRefused, CloudUnavailable
+from blazar.engine.background import Background
 from blazar.engine.duty import Duty
-from blazar.engine.threads import LongLivedThread
-from blazar.service.health import ThreadHealth
 from blazar.service.ports import Clock, Database
 
 LOG = logging.getLogger(__name__)
@@ -23,7 +22,7 @@ LONGEST_WAIT = 60.0
 """Seconds between two questions whether it is time."""
 
 
-class CloudDuty(ABC):
+class CloudDuty(Background):
     """Does its work each ``interval``, until it is stopped.
 
     What was cut off, or failed with the cloud, is begun anew by whichever manager is next. What met a defect
@@ -47,29 +46,20 @@ class CloudDuty(ABC):
         interval: timedelta,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
+        first_wait = min(interval.total_seconds(), self.first_wait)
+        super().__init__(self.name.replace("_", "-"), first_wait)
         self._duty = Duty(self.name, database, clock, HELD)
         self._clock = clock
         self._interval = interval
         self._monotonic = monotonic
         self._pause = self.first_pause
-        first_wait = min(interval.total_seconds(), self.first_wait)
-        self._thread = LongLivedThread(self.name.replace("_", "-"), self.round, first_wait=first_wait)
 
     @abstractmethod
     def work(self, check: Callable[[], None]) -> None:
         """Do all of it; ``check`` is called before each request to the cloud."""
 
-    def leave_to_others(self) -> None:  # noqa: B027 - most have nothing to do then
+    def leave_to_others(self) -> None:
         """Is called where it is not time, or another manager does it."""
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._thread.stop(5)
-
-    def health(self) -> ThreadHealth:
-        return self._thread.health()
 
     def round(self) -> float:
         """Do the work where it is time. Return the seconds to wait until the next round."""

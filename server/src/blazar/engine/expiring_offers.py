@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from blazar.engine.threads import LongLivedThread
-from blazar.service.health import ThreadHealth
+from blazar.engine.background import Background
 from blazar.service.offer_expiry import OfferExpiry
 
 LOG = logging.getLogger(__name__)
@@ -15,21 +14,14 @@ LOOK = 30.0
 """Seconds until the next look when nothing is left to be removed."""
 
 
-class Expiring:
+class Expiring(Background):
     """Removes offers that have expired. Several managers may do so at once."""
 
+    patience = PACE + 5
+
     def __init__(self, expiry: OfferExpiry) -> None:
+        super().__init__("offers", first_wait=LOOK)
         self._expiry = expiry
-        self._thread = LongLivedThread("offers", self.round, first_wait=LOOK)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._thread.stop(PACE + 5)
-
-    def health(self) -> ThreadHealth:
-        return self._thread.health()
 
     def round(self) -> float:
         """Remove some offers. Return the seconds to wait until the next round."""

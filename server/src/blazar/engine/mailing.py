@@ -15,9 +15,8 @@ from datetime import datetime, timedelta
 from uuid import uuid4
 
 from blazar.domain.errors import CloudRefused, CloudUnavailable, NotDelivered
-from blazar.engine.threads import LongLivedThread
+from blazar.engine.background import Background
 from blazar.engine.webhooks import Pace
-from blazar.service.health import ThreadHealth
 from blazar.service.mail_texts import MailTexts
 from blazar.service.mails import USUAL, MailPlan
 from blazar.service.metrics import NO_METRICS, Metrics
@@ -72,7 +71,7 @@ class Addresses:
         return known.address
 
 
-class Mailing:
+class Mailing(Background):
     """Sends what waits for users until it is taken. Several managers may send at once."""
 
     def __init__(
@@ -90,6 +89,7 @@ class Mailing:
     ) -> None:
         """``ask`` returns the address of a user. ``processor`` tells the seconds of processor time of this
         thread."""
+        super().__init__("mailing", first_wait=interval.total_seconds())
         self._database = database
         self._sender = sender
         self._texts = texts
@@ -100,16 +100,6 @@ class Mailing:
         self._interval = interval.total_seconds()
         self._processor = processor
         self._pace = Pace(SHARE, BURST, monotonic)
-        self._thread = LongLivedThread("mailing", self.round, first_wait=self._interval)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._thread.stop(5)  # not for ever: the server may hang
-
-    def health(self) -> ThreadHealth:
-        return self._thread.health()
 
     def round(self) -> float:
         """Send the mail of some users. Return the seconds to wait until the next round.

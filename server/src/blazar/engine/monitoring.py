@@ -9,10 +9,9 @@ from datetime import timedelta
 
 from blazar.domain.errors import BlazarError, ClaimLost
 from blazar.domain.resource import Pool, region_of
+from blazar.engine.background import Background
 from blazar.engine.duty import Duty
-from blazar.engine.threads import LongLivedThread
 from blazar.service.healing import Healing, Tally
-from blazar.service.health import ThreadHealth
 from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.ports import Clock, Database
 from blazar.service.ports.kind import Monitor, Sighting
@@ -29,7 +28,7 @@ LOOKS = 4
 """How often in each interval a manager asks whether it is time."""
 
 
-class Monitoring:
+class Monitoring(Background):
     """Looks and heals until it is stopped."""
 
     def __init__(
@@ -40,19 +39,13 @@ class Monitoring:
         clock: Clock,
         metrics: Metrics = NO_METRICS,
     ) -> None:
+        super().__init__(_name(monitor.pool))
         self._database = database
         self._monitor = monitor
         self._healing = healing
         self._metrics = metrics
         self._duty = Duty(f"monitor {monitor.pool}", database, clock, HELD)
-        self._thread = LongLivedThread(_name(monitor.pool), self.round)
         self._is_urgent = False
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._thread.stop(5)
 
     def look_soon(self) -> None:
         """Look at once, or a moment after the last look: something has been announced.
@@ -61,9 +54,6 @@ class Monitoring:
         if not self._is_urgent:
             self._is_urgent = True
             self._thread.wake()
-
-    def health(self) -> ThreadHealth:
-        return self._thread.health()
 
     def round(self) -> float:
         """Look and heal where it is time. Return the seconds to wait until the next round.

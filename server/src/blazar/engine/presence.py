@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from blazar.domain.errors import BlazarError
-from blazar.engine.threads import LongLivedThread
-from blazar.service.health import ThreadHealth
+from blazar.engine.background import Background
 from blazar.service.ids import new_id
 from blazar.service.ports import Clock, Database, Presence, UnitOfWork
 
@@ -33,7 +32,7 @@ class Load:
     late_seconds: float
 
 
-class Announcing:
+class Announcing(Background):
     """Writes a manager's presence from time to time, and takes it back at the end. So one that is listed and
     was not seen for long has ended without being told to."""
 
@@ -46,25 +45,19 @@ class Announcing:
         version: str,
         load: Callable[[], Load],
     ) -> None:
+        super().__init__("presence")
         self._database = database
         self._clock = clock
         now = clock.now()
         self._presence = Presence(new_id(), program, host, now, now, version)
         self._load = load
         self._late: deque[float] = deque(maxlen=MINUTE)
-        self._thread = LongLivedThread("presence", self.round)
-
-    def start(self) -> None:
-        self._thread.start()
 
     def stop(self) -> None:
-        self._thread.stop(5)
+        super().stop()
         # Where the database is away, the presence is forgotten later.
         with contextlib.suppress(BlazarError):
             self._database.transact(lambda uow: uow.presences.remove(self._presence.id))
-
-    def health(self) -> ThreadHealth:
-        return self._thread.health()
 
     def round(self) -> float:
         """Write that the manager runs. Return the seconds to wait until the next round."""

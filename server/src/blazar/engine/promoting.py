@@ -13,9 +13,8 @@ from datetime import timedelta
 
 from blazar.domain.errors import ClaimLost
 from blazar.domain.time import MINUTE
+from blazar.engine.background import Background
 from blazar.engine.duty import Duty
-from blazar.engine.threads import LongLivedThread
-from blazar.service.health import ThreadHealth
 from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.ports import Clock, Database
 from blazar.service.waitlist import LineState, Waitlist
@@ -30,8 +29,10 @@ PAUSE = 1.0
 """Seconds until then."""
 
 
-class Promoting:
+class Promoting(Background):
     """Walks the line until it is stopped. ``look`` is the time between two looks."""
+
+    patience = MOST + 5
 
     def __init__(
         self,
@@ -42,6 +43,7 @@ class Promoting:
         metrics: Metrics = NO_METRICS,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
+        super().__init__("waitlist", first_wait=look.total_seconds())
         self._duty = Duty(DUTY, database, clock, HELD)
         self._waitlist = waitlist
         self._clock = clock
@@ -54,16 +56,6 @@ class Promoting:
         """The same, once that walk has come to the end of the line."""
         self._walked = monotonic()
         self._walk: Iterator[str] | None = None
-        self._thread = LongLivedThread("waitlist", self.round, first_wait=self._look)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._thread.stop(MOST + 5)
-
-    def health(self) -> ThreadHealth:
-        return self._thread.health()
 
     def round(self) -> float:
         """Go on with the walk, or begin one where it is time. Return the seconds to wait until the next

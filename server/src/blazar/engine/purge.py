@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 from datetime import timedelta
 
-from blazar.engine.threads import LongLivedThread
-from blazar.service.health import ThreadHealth
+from blazar.engine.background import Background
 from blazar.service.ports import Clock, Database
 from blazar.service.retention import purge_some
 
@@ -17,23 +16,16 @@ LOOK = 60.0
 """Seconds until the next look when nothing is left to be removed."""
 
 
-class Purge:
+class Purge(Background):
     """Removes leases that are over for longer than ``retention``. Several managers may do so at once."""
 
+    patience = PACE + 5
+
     def __init__(self, database: Database, clock: Clock, retention: timedelta) -> None:
+        super().__init__("purge", first_wait=LOOK)
         self._database = database
         self._clock = clock
         self._retention = retention
-        self._thread = LongLivedThread("purge", self.round, first_wait=LOOK)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._thread.stop(PACE + 5)
-
-    def health(self) -> ThreadHealth:
-        return self._thread.health()
 
     def round(self) -> float:
         """Remove some leases. Return the seconds to wait until the next round."""

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from blazar.domain.errors import Stale
-from blazar.engine.threads import LongLivedThread
-from blazar.service.health import ThreadHealth
+from blazar.engine.background import Background
 from blazar.service.mails import NO_MAIL, MailPlan
 from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.ports import Clock, Database, Notification, Notifier, UnitOfWork
@@ -19,7 +18,7 @@ HOLD = timedelta(seconds=30)
 """How long a batch is one relay's own: after this another manager delivers what is left of it."""
 
 
-class Relay:
+class Relay(Background):
     """Delivers notifications at least once each, one manager at a time. A broker that is down delays them and
     loses none."""
 
@@ -32,24 +31,15 @@ class Relay:
         interval: timedelta = timedelta(seconds=1),
         mail: MailPlan = NO_MAIL,
     ) -> None:
+        super().__init__("relay", first_wait=interval.total_seconds())
         self._database = database
         self._notifier = notifier
         self._clock = clock
         self._metrics = metrics
         self._interval = interval.total_seconds()
         self._mail = mail
-        self._thread = LongLivedThread("relay", self._drain, first_wait=self._interval)
 
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._thread.stop(self._interval + 5)  # not for ever: a broker may hang
-
-    def health(self) -> ThreadHealth:
-        return self._thread.health()
-
-    def _drain(self) -> float:
+    def round(self) -> float:
         try:
             while self.deliver() == BATCH and not self._thread.is_stopping:
                 pass

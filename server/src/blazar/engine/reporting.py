@@ -10,8 +10,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from blazar.domain.errors import BlazarError, CloudRefused, CloudUnavailable, Stale
-from blazar.engine.threads import LongLivedThread
-from blazar.service.health import ThreadHealth
+from blazar.engine.background import Background
 from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.ports import Report, UnitOfWork
 from blazar.service.ports.enforcement import UsageFilter
@@ -37,7 +36,7 @@ CALL_SECONDS = 30.0
 """How long one call to Keystone may take."""
 
 
-class Reporting:
+class Reporting(Background):
     """Tells one usage filter. It has a thread of its own, so that a filter that does not answer delays
     nothing but its own reports."""
 
@@ -48,23 +47,14 @@ class Reporting:
         metrics: Metrics = NO_METRICS,
         interval: timedelta = timedelta(seconds=1),
     ) -> None:
+        super().__init__(f"reporting-{filter.name}", first_wait=interval.total_seconds())
         self._filter = filter
         self._dependencies = dependencies
         self._metrics = metrics
         self._interval = interval.total_seconds()
         self._identity = dependencies.cloud.for_request(lambda: CALL_SECONDS).identity
-        self._thread = LongLivedThread(f"reporting-{filter.name}", self._drain, first_wait=self._interval)
 
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._thread.stop(5)  # not for ever: the filter may hang
-
-    def health(self) -> ThreadHealth:
-        return self._thread.health()
-
-    def _drain(self) -> float:
+    def round(self) -> float:
         try:
             while self.deliver() and not self._thread.is_stopping:
                 pass

@@ -7,8 +7,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 from blazar.domain.errors import Stale
-from blazar.engine.threads import LongLivedThread
-from blazar.service.health import ThreadHealth
+from blazar.engine.background import Background
 from blazar.service.notifications import LEASE_START_SOON, payload
 from blazar.service.ports import Clock, Database, UnitOfWork
 from blazar.service.ports.kind import Kinds
@@ -20,7 +19,7 @@ AT_ONCE = 200
 """Leases that are read at once."""
 
 
-class StartSoon:
+class StartSoon(Background):
     """Tells of each lease once that it starts within ``notice``.
 
     The moment of the last look is kept in the database. Each look tells of the leases whose notice has begun
@@ -29,21 +28,12 @@ class StartSoon:
     told."""
 
     def __init__(self, database: Database, kinds: Kinds, clock: Clock, notice: timedelta) -> None:
+        super().__init__("start-soon", first_wait=LOOK.total_seconds())
         self._database = database
         self._kinds = kinds
         self._clock = clock
         self._notice = notice
         self._token = str(uuid4())
-        self._thread = LongLivedThread("start-soon", self.round, first_wait=LOOK.total_seconds())
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._thread.stop(5)
-
-    def health(self) -> ThreadHealth:
-        return self._thread.health()
 
     def round(self) -> float:
         """Look once, where no other manager has just done so. Return the seconds until the next look."""

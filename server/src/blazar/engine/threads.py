@@ -7,7 +7,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from typing import Protocol
 
 from blazar.domain.errors import BlazarError
 from blazar.service.health import ThreadHealth, ThreadState
@@ -21,16 +20,6 @@ SILENT = 120.0
 """Seconds without a sign of life after which a thread counts as dead: longer than any call may take."""
 FAILING = 30.0
 """Seconds of unforeseen failures, without one good round, after which a thread counts as failing."""
-
-
-class Background(Protocol):
-    """What a manager does beside its events, each in a thread of its own."""
-
-    def start(self) -> None: ...
-
-    def stop(self) -> None: ...
-
-    def health(self) -> ThreadHealth: ...
 
 
 class LongLivedThread:
@@ -81,6 +70,10 @@ class LongLivedThread:
     @property
     def is_stopping(self) -> bool:
         return self._stopping.is_set()
+
+    def rest(self, seconds: float) -> bool:
+        """Wait within a round, but no longer than until the thread is to stop. Return whether it goes on."""
+        return not self._stopping.wait(seconds)
 
     def sign(self) -> None:
         """Give a sign of life: a long round does so after each step."""

@@ -18,8 +18,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 from blazar.domain.errors import BlazarError, NotDelivered, Stale
-from blazar.engine.threads import LongLivedThread
-from blazar.service.health import ThreadHealth
+from blazar.engine.background import Background
 from blazar.service.mails import NO_MAIL, MailPlan
 from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.ports import (
@@ -106,7 +105,7 @@ class Workers:
         return [project for project, number in counted.items() if number >= WORKERS_OF_PROJECT]
 
 
-class Webhooks:
+class Webhooks(Background):
     """Compares what was committed with the subscriptions, and sends the messages until they are taken."""
 
     def __init__(
@@ -122,6 +121,7 @@ class Webhooks:
         mail: MailPlan = NO_MAIL,
     ) -> None:
         """``processor`` tells the seconds of processor time of this thread."""
+        super().__init__("webhooks", first_wait=interval.total_seconds())
         self._database = database
         self._sender = sender
         self._clock = clock
@@ -132,22 +132,13 @@ class Webhooks:
         self._monotonic = monotonic
         self._processor = processor
         self._pace = Pace(SHARE, BURST, monotonic)
-        self._stopping = threading.Event()
         self._kept_at = monotonic() - HOUSEKEEPING
         self._workers = (Workers(True, PROMPT_WORKERS), Workers(False, OTHER_WORKERS))
-        self._thread = LongLivedThread("webhooks", self.round, first_wait=self._interval)
-
-    def start(self) -> None:
-        self._thread.start()
 
     def stop(self) -> None:
-        self._stopping.set()
-        self._thread.stop(self._interval + 5)
+        super().stop()
         for each in self._workers:
             each.pool.shutdown(wait=False, cancel_futures=True)
-
-    def health(self) -> ThreadHealth:
-        return self._thread.health()
 
     def round(self) -> float:
         """Store messages for what is new, and give what is due to workers that are free. Return the seconds
@@ -207,12 +198,12 @@ class Webhooks:
         limit = TOGETHER if workers.is_prompt else 1
         is_more = True
         try:
-            while is_more and not self._stopping.is_set() and self._monotonic() < ends:
+            while is_more and not self._thread.is_stopping and self._monotonic() < ends:
                 began = self._processor()
                 try:
                     is_more = self.send(ready.subscription_id, limit) == limit
                 finally:
-                    self._stopping.wait(self._pace.rest(self._processor() - began))
+                    self._thread.rest(self._pace.rest(self._processor() - began))
         except BlazarError as failure:
             LOG.warning(
                 "What subscription %s was told could not be written: %s", ready.subscription_id, failure
@@ -249,7 +240,7 @@ class Webhooks:
             seconds = self._monotonic() - began
             self._metrics.webhook_sent("ok", seconds)
             sent.append(message)
-            if seconds >= PROMPT or self._monotonic() >= ends or self._stopping.is_set():
+            if seconds >= PROMPT or self._monotonic() >= ends or self._thread.is_stopping:
                 break
         then = self._clock.now()
         if sent:
