@@ -40,7 +40,10 @@ from blazar.service.series.store import PlannedSeries
 from blazar.service.waitlist import Waitlist
 
 from .kinds import DRAWN
+from .run import Report, draw, run
 
+QUIET = ("unforeseen error", "unforeseen cloud error", "cloud refuses")
+"""Troubles that are left out, for other rules might be broken by them before."""
 HOSTS = ("physical:host",)
 NETWORKS = ("network",)
 ALL = tuple(DRAWN)
@@ -320,6 +323,16 @@ DEFECTS: Mapping[str, Defect] = {
         "what is acknowledged is there", MemoryLeases, "save", _old_interval, seed=1
     ),
 }
+
+
+def first_found(defect: Defect, seed: int, most: int) -> Report | None:
+    """Return the first run from the seed on in which its rule finds the defect, which is put in; None where
+    so many seeds do not."""
+    for each in range(seed, seed + most):
+        report = run(draw(each, QUIET, defect.kinds))
+        if report.violation is not None and report.violation.rule == defect.rule:
+            return report
+    return None
 
 
 @contextmanager

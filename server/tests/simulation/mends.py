@@ -1,5 +1,6 @@
 """Mends of defects of order, each of which can be taken out of the service, to see that the simulation finds
-the defect: ``python -m simulation.mends`` runs seeds until it does."""
+the defect: ``python -m simulation.mends`` runs seeds until it does, and then until it finds the planted
+defects (``simulation.defects``)."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from blazar.adapters.memory.quotas import MemoryQuotas
@@ -30,11 +32,14 @@ from blazar.service.leases.confirm import LeaseConfirmation
 from blazar.service.leases.store import LeaseChange
 from blazar.service.leases.update import LeaseUpdate
 
+from . import defects
 from .kinds import DRAWN
 from .run import Report, draw, run
 
 MOST = 300
 """Seeds that are run for each mend at the most."""
+Search = Callable[[int, int], Report | None]
+"""Looks from a seed on, in so many of them."""
 Part = tuple[Any, str, Callable[[Any], Any]]
 """Where a function is, its name, and what is made of it."""
 
@@ -200,19 +205,28 @@ def first_found(mend: Mend, seed: int, most: int) -> Report | None:
         return next((report for report in reports if report.violation is not None), None)
 
 
+def _first_planted(defect: defects.Defect, seed: int, most: int) -> Report | None:
+    with defects.put_in(defect):
+        return defects.first_found(defect, seed, most)
+
+
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m simulation.mends", description=__doc__)
     parser.add_argument("--base", type=int, default=0, help="the first seed")
-    parser.add_argument("--most", type=int, default=MOST, help="seeds for each mend")
-    parser.add_argument("words", nargs="*", help="only mends whose names begin so")
+    parser.add_argument("--most", type=int, default=MOST, help="seeds for each of them")
+    parser.add_argument("words", nargs="*", help="only those whose names begin so")
     options = parser.parse_args(arguments)
     logging.lastResort = None
     is_missing = False
-    for name, mend in MENDS.items():
+    searches: Mapping[str, Search] = {
+        **{name: partial(first_found, mend) for name, mend in MENDS.items()},
+        **{name: partial(_first_planted, defect) for name, defect in defects.DEFECTS.items()},
+    }
+    for name, search in searches.items():
         if options.words and not name.startswith(tuple(options.words)):
             continue
         began = time.monotonic()
-        report = first_found(mend, options.base, options.most)
+        report = search(options.base, options.most)
         violation = report.violation if report else None
         is_missing |= violation is None
         seeds = int(report.plan.seed) - options.base + 1 if report else options.most
