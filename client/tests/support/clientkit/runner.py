@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from blazarclient.clock import Clock, SystemClock
 from blazarclient.shell import BlazarShell, main
@@ -143,6 +144,13 @@ def _run(program: Callable[[], int], out: io.StringIO, err: io.StringIO) -> int:
             return program()
         except SystemExit as leaving:  # argparse leaves so
             return int(str(leaving.code))
+
+
+def bodies(blazar: Blazar, line: str) -> list[Any]:
+    """Return the bodies of the requests that change something."""
+    ran = blazar(line)
+    assert ran.code == 0, ran.err
+    return [request.body for request in ran.requests if request.method != "GET"]
 
 
 @contextmanager

@@ -146,6 +146,41 @@ def network_segment(**changes: Any) -> Body:
     } | changes
 
 
+IMPACT = {
+    "moves": 1,
+    "breaks": 1,
+    "stays": 0,
+    "leases": [
+        {
+            "lease_id": LEASE_ID,
+            "name": "training",
+            "project_id": "demo",
+            "user_id": "demo",
+            "status": "PENDING",
+            "start_date": "2030-01-08T12:00:00.000000",
+            "end_date": "2030-01-08T13:00:00.000000",
+            "effect": "moves",
+            "reason": None,
+            "hosts": ["1"],
+            "moves": [{"reservation_id": "r", "from": ["1"], "to": ["3"]}],
+        },
+        {
+            "lease_id": OTHER_LEASE_ID,
+            "name": None,
+            "project_id": None,
+            "user_id": None,
+            "status": None,
+            "start_date": "2030-01-08T12:00:00.000000",
+            "end_date": "2030-01-08T13:00:00.000000",
+            "effect": "breaks",
+            "reason": "not_now",
+            "hosts": [],
+            "moves": [],
+        },
+    ],
+}
+
+
 PROPERTIES = [
     {"property": "gpu", "private": False, "values": ["True", "False"]},
     {"property": "arch", "private": False, "values": ["x86_64"]},
