@@ -12,7 +12,9 @@ import pytest
 from blazar.domain.errors import BlazarError, NotEnoughResources
 from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.lease.priority import Priority
+from blazar.domain.time import Interval
 from blazar.service.commands import (
+    ByDuration,
     ClaimOffer,
     CreateLease,
     CreateMaintenance,
@@ -24,6 +26,7 @@ from blazar.service.commands import (
 from blazar.service.leases import LateBindingSettings
 from blazar.service.metrics import NoMetrics
 from blazar.service.notifications import LEASE_MOVED
+from blazar.service.quotas import QuotaSettings
 
 from .world import ADMIN, ALT, DEMO, Crash, Steps, World, floating_ips, instances, whole_hosts
 
@@ -551,6 +554,50 @@ def test_nothing_moves_for_a_lease_that_waits_behind_another_one(world: World) -
     for _ in world.waitlist.walk():
         pass
     assert world.lease(waiting[1]).status is LeaseStatus.PENDING
+    require_disjoint(world)
+
+
+# as early as can be
+
+
+def as_early_as_can_be(world: World, **fields: Any) -> Lease:
+    command = CreateLease("new", world.in_minutes(DAY), None, None, (whole_hosts(**fields),))
+    return world.leases.create(command, DEMO, by_duration=ByDuration(timedelta(hours=3), earliest=True))
+
+
+def test_a_lease_that_starts_as_early_as_can_be_has_room_made_at_the_first_start(world: World) -> None:
+    early, late = fragmented(world)
+    new = as_early_as_can_be(world)
+    assert new.interval == Interval(world.in_minutes(DAY), world.in_minutes(DAY + 3 * HOUR))
+    assert world.hosts_of(early) == world.hosts_of(late)
+    assert counts(world) == [1]
+    require_disjoint(world)
+
+
+def test_it_starts_later_where_no_room_is_made(world: World) -> None:
+    early, late = fragmented(world)
+    before = world.lease(early), world.lease(late)
+    assert as_early_as_can_be(world, min=2, max=2).interval.start == world.in_minutes(DAY + 3 * HOUR)
+    assert (world.lease(early), world.lease(late)) == before
+
+
+def test_it_starts_later_where_a_quota_does_not_allow_the_first_start() -> None:
+    world = World(hosts=2, metrics=Counted(), quota=QuotaSettings(limits={"hosts": 2}))
+    fragmented(world)
+    world.quotas.set("demo", {"hosts": 1})
+    new = as_early_as_can_be(world)
+    assert new.interval.start == world.in_minutes(DAY + 3 * HOUR)
+    assert counts(world) == []
+    world.quotas.set("demo", {"hosts": 2})
+    world.delete(new)
+    assert as_early_as_can_be(world).interval.start == world.in_minutes(DAY)
+
+
+def test_a_lease_that_takes_the_room_meanwhile_makes_it_start_later(world: World) -> None:
+    fragmented(world)
+    other = world.beside()
+    meddling(world, lambda: ask(other) and None)
+    assert as_early_as_can_be(world).interval.start == world.in_minutes(DAY + 3 * HOUR)
     require_disjoint(world)
 
 

@@ -40,24 +40,7 @@ ATTEMPTS = 8
 LATENCY = 0.002
 GONE = object()
 MISSING = object()
-REPOSITORIES = (
-    "leases",
-    "resources",
-    "events",
-    "outbox",
-    "calls",
-    "duties",
-    "reports",
-    "presences",
-    "quotas",
-    "offers",
-    "waitlist",
-    "utilizations",
-    "maintenances",
-    "subscriptions",
-    "feeds",
-    "series",
-)
+REPOSITORIES = tuple(vars(MemoryUnitOfWork(State())))
 Key = tuple[str, Any]
 
 

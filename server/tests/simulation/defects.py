@@ -15,6 +15,7 @@ from typing import Any
 from blazar.adapters.memory.compute import MemoryCompute
 from blazar.adapters.memory.events import MemoryEvents
 from blazar.adapters.memory.leases import MemoryLeases
+from blazar.adapters.memory.mails import MemoryMails
 from blazar.adapters.memory.offers import MemoryOffers
 from blazar.adapters.memory.resources import MemoryResources
 from blazar.adapters.memory.series import MemorySeries
@@ -172,6 +173,13 @@ def _done(unfinished: Any) -> Any:
     return lambda failures, waiting, **known: Done(known.get("cloud_state", {}))
 
 
+def _fails(_: Any) -> Any:
+    def failing(*_: Any) -> Any:
+        raise LookupError("a defect")
+
+    return failing
+
+
 def _without_maintenances(occupancy: Any) -> Any:
     def found(self: Any, pool: Any, ids: Any = None) -> Any:
         for registration, rows in occupancy(self, pool, ids):
@@ -254,6 +262,7 @@ DEFECTS: Mapping[str, Defect] = {
     "an end in this minute is refused": Defect(
         "a lease that has begun can be ended", change, "end_now", _in_this_minute, seed=29
     ),
+    "what forgets mail fails": Defect("no defect is met", MemoryMails, "forget", _fails),
     "properties are changed under leases": Defect(
         "what is promised is there as it was asked for", MemoryResources, "allocations", _no_rows, seed=1
     ),

@@ -31,7 +31,7 @@ from .scheduler import SECOND, Violation
 from .site import MANAGERS, USERS, Site
 from .threads import Simulated, rewired
 from .troubles import Trouble
-from .world import Line, World
+from .world import Line, World, is_planned
 
 SET_UP = 10
 ACTS = 300
@@ -264,6 +264,8 @@ def _log_into(world: World) -> Iterator[None]:
             world.tell(
                 "log", record.getMessage() + (f" ({type(failure).__name__}: {failure})" if failure else "")
             )
+            if failure is not None and not is_planned(failure):
+                world.scheduler.fail("no defect is met", f"{record.getMessage()}: {failure!r}")
 
     logger, handler = logging.getLogger("blazar"), Handler(logging.WARNING)
     was = logger.propagate

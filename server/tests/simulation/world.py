@@ -31,11 +31,23 @@ def _exceptions() -> Iterator[type[Exception]]:
 
 
 EXCEPTIONS = tuple(dict.fromkeys(_exceptions()))
+PLANNED = "a trouble of this run"
 
 
 def unforeseen(random: Random, text: str) -> Exception:
     """Return an exception of any class: one of a library, or of a defect."""
-    return random.choice(EXCEPTIONS)(text)
+    failure = random.choice(EXCEPTIONS)(text)
+    failure.add_note(PLANNED)
+    return failure
+
+
+def is_planned(failure: BaseException | None) -> bool:
+    """Return whether a trouble of the run is behind a failure."""
+    return failure is not None and (
+        PLANNED in getattr(failure, "__notes__", ())
+        or is_planned(failure.__cause__)
+        or is_planned(failure.__context__)
+    )
 
 
 @dataclass(frozen=True)

@@ -265,17 +265,29 @@ class LeaseCreation:
     def with_room(
         self, lease: Lease, by_duration: ByDuration | None, caller: Caller, intent: Intent | None = None
     ) -> tuple[Plan, RoomMade | None]:
-        """Return the plan as ``plan`` does. Where there is not enough, room is made."""
+        """Return the plan as ``plan`` does. Where there is not enough at the dates that are asked for, or at
+        the first of the starts that would do, room is made there."""
         try:
-            return self.plan(lease, by_duration, caller, intent), None
+            plan = self.plan(lease, by_duration, caller, intent)
         except NotEnoughResources:
-            # A lease that starts as early as can be was planned at all starts.
-            is_dated = by_duration is None or not by_duration.earliest
-            room = self._late_binding.find(lease.reservations, lease.interval, caller) if is_dated else None
+            room = self._room(lease, by_duration, caller)
             if room is None:
                 raise
-            # Where it fits now, something has become free meanwhile.
-            return room.plan, room if room.replanned else None
+        else:
+            room = self._room(lease, by_duration, caller) if plan.interval != lease.interval else None
+            if room is None:
+                return plan, None
+        # Where it fits now, something has become free meanwhile.
+        return room.plan, room if room.replanned else None
+
+    def _room(self, lease: Lease, by_duration: ByDuration | None, caller: Caller) -> RoomMade | None:
+        """Return the plan at the lease's dates, and what is planned elsewhere for it; None where there is
+        none, and where quotas or usage filters allow none there while a later start will do."""
+        room = self._late_binding.find(lease.reservations, lease.interval, caller)
+        if room is None or self._latest(by_duration) is None:
+            return room
+        refusal = self._objections.of(lease, caller).refusal(lease, room.plan.outline)
+        return room if refusal is None else None
 
     def plan(
         self, lease: Lease, by_duration: ByDuration | None, caller: Caller, intent: Intent | None = None
