@@ -31,6 +31,24 @@ def test_a_lease_shows_what_of_it_is_used(blazar: Blazar, cloud: RecordingCloud)
     assert shown.requests[-1].headers["openstack-api-version"] == "reservation 1.22"
 
 
+def test_a_lease_shows_what_is_only_planned(blazar: Blazar, cloud: RecordingCloud) -> None:
+    reservations = [
+        {"id": "r1", "resource_type": "virtual:instance", "units": 3, "bound": True},
+        {"id": "r2", "resource_type": "physical:host", "units": 1, "bound": False},
+    ]
+    cloud.answer(
+        "GET", f"/leases/{samples.LEASE_ID}", 200, {"lease": samples.lease(reservations=reservations)}
+    )
+    shown = blazar(f"lease-show {samples.LEASE_ID} -f value -c bound -c units")
+    assert shown.out.splitlines() == [
+        "3 x virtual:instance: bound",
+        "1 x physical:host: planned",
+        "3 x virtual:instance",
+        "1 x physical:host",
+    ]
+    assert shown.requests[-1].headers["openstack-api-version"] == "reservation 1.23"
+
+
 def test_a_lease_shows_which_servers_it_takes(blazar: Blazar, cloud: RecordingCloud) -> None:
     reservations = [
         {"id": "r1", "resource_type": "virtual:instance", "units": 3},

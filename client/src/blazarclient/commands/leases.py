@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from blazarclient.commands import lookup
 from blazarclient.commands.base import ListCommand, Row, ShowCommand
 from blazarclient.commands.lease_filters import add_filters, filters_of
+from blazarclient.v1.bound import BOUND, bound_of
+from blazarclient.v1.leases import Leases
 from blazarclient.v1.match import MATCH, matches_of
 from blazarclient.v1.priority import PRIORITY
 from blazarclient.v1.shares import RIGHT
@@ -89,6 +92,28 @@ def _positive(text: str) -> int:
     return int(text)
 
 
+@dataclass(frozen=True)
+class Since:
+    """A column of one lease that a later version of the API tells."""
+
+    column: str
+    get: Callable[[Leases, str], dict[str, Any]]
+    lines: Callable[[Mapping[str, Any]], str] | None = None
+    """Makes the column of the reservations; without it the lease has it."""
+
+
+SINCE = (
+    Since(RIGHT, Leases.get_since_1_34),
+    Since(MATCH, Leases.get_since_1_29, matches_of),
+    Since(BOUND, Leases.get_since_1_23, bound_of),
+    Since(USE, Leases.get_since_1_22, use_of),
+    Since(UNITS, Leases.get_since_1_19, units_of),
+    Since(PRIORITY, Leases.get_since_1_13),
+    *(Since(each, Leases.get_since_1_9) for each in sorted(CLAIM_BY_FIELDS)),
+)
+"""The newest first: each answer tells what those after it tell, too."""
+
+
 class ShowLease(ShowCommand):
     """Show details about the given lease."""
 
@@ -100,22 +125,9 @@ class ShowLease(ShowCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Sequence[Any]]:
         leases = self.reservation.lease
         lease_id = lookup.lease_id(parsed_args.lease, leases)
-        # Without these columns the request is that of all versions.
-        if not {MATCH, RIGHT}.isdisjoint(parsed_args.columns):
-            get = leases.get_since_1_34 if RIGHT in parsed_args.columns else leases.get_since_1_29
-            lease = get(lease_id)
-            told = {UNITS: units_of(lease), USE: use_of(lease), MATCH: matches_of(lease)}
-            return self.format_row({**lease, **told}, parsed_args)
-        if USE in parsed_args.columns:
-            lease = leases.get_since_1_22(lease_id)
-            return self.format_row({**lease, UNITS: units_of(lease), USE: use_of(lease)}, parsed_args)
-        if UNITS in parsed_args.columns:
-            lease = leases.get_since_1_19(lease_id)
-            return self.format_row({**lease, UNITS: units_of(lease)}, parsed_args)
-        if PRIORITY in parsed_args.columns:
-            get = leases.get_since_1_13
-        else:
-            is_of_1_9 = not CLAIM_BY_FIELDS.isdisjoint(parsed_args.columns)
-            get = leases.get_since_1_9 if is_of_1_9 else leases.get
-        lease = get(lease_id)
-        return self.format_row(lease, parsed_args)
+        asked = [each for each in SINCE if each.column in parsed_args.columns]
+        if not asked:  # the request is that of all versions
+            return self.format_row(leases.get(lease_id), parsed_args)
+        lease = asked[0].get(leases, lease_id)
+        lines = {each.column: each.lines(lease) for each in asked if each.lines is not None}
+        return self.format_row({**lease, **lines}, parsed_args)

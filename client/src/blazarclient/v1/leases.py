@@ -10,6 +10,7 @@ from typing import Any
 from blazarclient import exception
 from blazarclient.transport import Body, Response, Transport
 from blazarclient.v1.availability import MICROVERSION
+from blazarclient.v1.bound import MICROVERSION as BOUND
 from blazarclient.v1.claim_by import MICROVERSION as CLAIMS
 from blazarclient.v1.claim_by import with_claim_by
 from blazarclient.v1.explanations import explained
@@ -157,9 +158,15 @@ class Leases:
         `get_since_1_19` does."""
         return self._lease(self.request_manager.request(f"/leases/{lease_id}", "GET", version=USE)[1])
 
+    def get_since_1_23(self, lease_id: str) -> dict[str, Any]:
+        """Return one lease whose reservations have `bound`: whether the cloud serves them from their
+        resources, which are planned otherwise. Version 1.23 of the API has it. It returns all that
+        `get_since_1_22` returns, too."""
+        return self._lease(self.request_manager.request(f"/leases/{lease_id}", "GET", version=BOUND)[1])
+
     def get_since_1_29(self, lease_id: str) -> dict[str, Any]:
         """Return one lease, whose reservations of hosts have `match`, which version 1.29 of the API has, and
-        all that `get_since_1_22` returns."""
+        all that `get_since_1_23` returns."""
         return self._lease(self.request_manager.request(f"/leases/{lease_id}", "GET", version=MATCHES)[1])
 
     def get_since_1_34(self, lease_id: str) -> dict[str, Any]:
