@@ -35,7 +35,7 @@ from blazar.service.leases.update import LeaseUpdate
 
 from . import defects
 from .kinds import DRAWN
-from .run import Report, draw, run
+from .run import NO_DEFECT, Report, draw, run
 
 MOST = 300
 """Seeds that are run for each mend at the most."""
@@ -140,8 +140,8 @@ def _degraded_for_ever(finished: Any) -> Any:
 
 
 def _registered_already(half_deregistered: Any) -> Any:
-    def broken(self: Any, hypervisor: Any) -> None:
-        if half_deregistered(self, hypervisor) is not None:
+    def broken(self: Any, pool: Any, hypervisor: Any) -> None:
+        if half_deregistered(self, pool, hypervisor) is not None:
             raise HostAlreadyRegistered(host=hypervisor.hypervisor_hostname)
 
     return broken
@@ -239,9 +239,10 @@ def taken_out(mend: Mend) -> Iterator[None]:
 
 
 def first_found(mend: Mend, seed: int, most: int) -> Report | None:
-    """Return the first run from the seed on that breaks a rule without the mend."""
+    """Return the first run from the seed on that breaks a rule without the mend. That the service fails does
+    not count: what replaces the mend may not fit the service any more."""
     with taken_out(mend):
-        reports = (run(draw(each, (), mend.kinds)) for each in range(seed, seed + most))
+        reports = (run(draw(each, (), mend.kinds), [NO_DEFECT]) for each in range(seed, seed + most))
         return next((report for report in reports if report.violation is not None), None)
 
 

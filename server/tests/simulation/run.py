@@ -95,10 +95,14 @@ def draw(seed: int, without: Sequence[str] = (), kinds: Sequence[str] = tuple(DR
     return Plan(str(seed), tuple(actions), tuple(found), chosen)
 
 
+NO_DEFECT = "no defect is met"
+"""The rule that the service fails by troubles of the run only."""
+
+
 def run(plan: Plan, ignored: Sequence[str] = ()) -> Report:
     """Carry the plan out."""
     world = World.made(plan.seed, [replace(t, begin=t.begin + SET_UP) for t in plan.troubles])
-    with rewired(Simulated(world.scheduler, plan.seed)), _log_into(world):
+    with rewired(Simulated(world.scheduler, plan.seed)), _log_into(world, NO_DEFECT not in ignored):
         course = _Course(world, plan, ignored)
         try:
             course.run()
@@ -255,8 +259,8 @@ def shrink(report: Report, ignored: Sequence[str] = (), tries: int = 300) -> Rep
 
 
 @contextmanager
-def _log_into(world: World) -> Iterator[None]:
-    """Have warnings of the service in the trace."""
+def _log_into(world: World, watches_defects: bool) -> Iterator[None]:
+    """Have warnings of the service in the trace, and report failures that no trouble of the run is behind."""
 
     class Handler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
@@ -264,8 +268,8 @@ def _log_into(world: World) -> Iterator[None]:
             world.tell(
                 "log", record.getMessage() + (f" ({type(failure).__name__}: {failure})" if failure else "")
             )
-            if failure is not None and not is_planned(failure):
-                world.scheduler.fail("no defect is met", f"{record.getMessage()}: {failure!r}")
+            if watches_defects and failure is not None and not is_planned(failure):
+                world.scheduler.fail(NO_DEFECT, f"{record.getMessage()}: {failure!r}")
 
     logger, handler = logging.getLogger("blazar"), Handler(logging.WARNING)
     was = logger.propagate
