@@ -10,8 +10,9 @@ import pytest
 from blazar.domain.errors import Stale
 from blazar.domain.feed import CancelledLease, Feed
 from blazar.domain.lease.lease import Lease
+from blazar.domain.lease.share import LeaseShare, ShareRight
 from blazar.domain.time import Interval
-from blazar.service.ports import Database, LeaseRevision
+from blazar.service.ports import Database, LeaseRevision, SharedRevision
 
 from .builders import HOUR, NOW, hours, lease, new_id
 
@@ -106,3 +107,26 @@ def test_deleted_leases_are_told_for_a_while(database: Database) -> None:
     assert cancelled(database, replace(ours, watched_user="u2")) == []
     database.transact(lambda u: u.feeds.forget_cancelled(NOW - hours(2)))
     assert cancelled(database, ours) == [again]
+
+
+def shared(database: Database, value: Feed, limit: int = 10) -> list[SharedRevision]:
+    with database.read() as u:
+        return list(u.feeds.shared(value, SINCE, limit))
+
+
+def test_it_shows_what_others_share_with_the_project_it_is_of(database: Database) -> None:
+    made = [add_lease(database, ends, project_id="p2") for ends in (2, -3, -24, 4)]
+    for each, right in zip(made, ("read", "change", "read", "read"), strict=True):
+        share = LeaseShare(each.id, "p1", ShareRight(right), "u2")
+        database.transact(lambda u, s=share, of=each: u.shares.add(s, of, NOW))  # type: ignore[misc]
+    add_lease(database, 3, project_id="p2")
+    in_order = sorted(made, key=lambda each: each.key, reverse=True)
+    rights = dict(zip([each.id for each in made], ("read", "change", "read", "read"), strict=True))
+    told = [SharedRevision(each.id, each.revision, ShareRight(rights[each.id])) for each in in_order]
+    over = made[2].id
+    assert shared(database, feed()) == [each for each in told if each.lease_id != over]
+    assert shared(database, feed(), 2) == [each for each in told[:2] if each.lease_id != over]
+    assert [each.lease_id for each in shared(database, feed(lease_id=made[1].id))] == [made[1].id]
+    assert shared(database, feed(lease_id=over)) == []
+    assert shared(database, feed(watched_project="p3")) == []
+    assert shown(database, feed()) == []

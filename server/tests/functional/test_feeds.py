@@ -265,3 +265,35 @@ def test_strangers_who_guess_hold_few_requests() -> None:
             each.result()
     with turns.one("one more"):
         pass
+
+
+def test_it_shows_what_others_share_with_the_project(at: Sandboxed) -> None:
+    mine, theirs = lease(at), lease(at, "lab", "alt")
+    later = {"start_date": "2050-03-28 00:30", "end_date": "2050-03-28 01:30"}
+    hidden = lease(at, "own", "alt", **later)
+    made = feed(at)
+    project, own = made["url"], feed(at, scope="user")["url"]
+    share = f"/v1/leases/{theirs}/shares/{made['project_id']}"
+    latest = {"OpenStack-API-Version": "reservation 1.34"}
+    assert at.send("PUT", share, "alt", json={"right": "read"}, headers=latest).status_code == 200
+    only = feed(at, scope="lease", lease_id=theirs)
+    assert only["watched_project_id"] == made["project_id"]
+    tag = fetch(at, project).headers["etag"]
+    found = events(at, project)
+    assert [there(at, url) for url in (project, own, only["url"])] == [{mine, theirs}, {mine}, {theirs}]
+    assert (found[mine].summary.value, found[theirs].summary.value) == ("training", "lab (shared)")
+    assert "shared with this one to be read only." in found[theirs].description.value
+    refused = ask(at, "POST", PATH, json={"scope": "lease", "lease_id": hidden})
+    assert (refused.status_code, refused.json["error_message"]) == (400, f"There is no lease {hidden}.")
+
+    assert at.send("PUT", share, "alt", json={"right": "change"}, headers=latest).status_code == 200
+    changed = fetch(at, project, **{"If-None-Match": tag})
+    assert changed.status_code == 200
+    assert "to change its name and dates" in events(at, project)[theirs].description.value
+    assert at.send("DELETE", share, "alt", headers=latest).status_code == 204
+    assert [there(at, url) for url in (project, only["url"])] == [{mine}, set()]
+
+
+def there(at: Sandboxed, url: str) -> set[str]:
+    """Return the leases of a feed that are not cancelled."""
+    return {uid for uid, each in events(at, url).items() if each.status.value != "CANCELLED"}

@@ -20,6 +20,7 @@ from blazar.service.timeline import TimelineQuestion
 from .conftest import House, configured
 
 VERSION = {"OpenStack-API-Version": "reservation 1.10"}
+SHARES = {"OpenStack-API-Version": "reservation 1.34"}
 NEWER = {"OpenStack-API-Version": "reservation 1.8"}
 HOST = {
     "resource_type": "physical:host",
@@ -241,9 +242,13 @@ def test_where_the_operator_allows_it_others_see_when_but_not_what(tmp_path: Pat
     house.manager.start()
     try:
         house.register("compute-1", "compute-2")
-        create(house, "mine", 1, 2)
-        create(house, "theirs", 1, 2, "admin")
+        mine = create(house, "mine", 1, 2)
+        theirs = create(house, "theirs", 1, 2, "admin")
         shown = show(house, "member")
+        share = f"/v1/leases/{theirs['id']}/shares/{mine['project_id']}"
+        put = house.send("PUT", share, "admin", json={"right": "read"}, headers=SHARES)
+        assert put.status_code == 200, put.text
+        shared = show(house, "member")
         described = house.send("PUT", "/v1/os-hosts/1", "admin", json={"secret": "hush"})
         assert described.status_code == 200
         hidden = house.send("PATCH", "/v1/os-hosts/properties/secret", "admin", json={"private": True})
@@ -259,3 +264,4 @@ def test_where_the_operator_allows_it_others_see_when_but_not_what(tmp_path: Pat
     assert bars(shown) == [("compute-1", "lease", "mine"), ("compute-2", "lease", "")]
     assert [bool(text) for text in shown["occupants"]["project_id"]] == [True, False]
     assert "theirs" not in str(shown)
+    assert bars(shared) == [("compute-1", "lease", "mine"), ("compute-2", "lease", "theirs")]

@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 
 from blazar.domain.errors import FeedNotFound, FeedsDisabled
-from blazar.domain.lease.lease import LeaseStatus
+from blazar.domain.lease.lease import Lease, LeaseStatus
+from blazar.domain.lease.share import ShareRight
 from blazar.service.commands import CreateFeed
 from blazar.service.feeds import FeedContent, FeedEntry, Feeds, FeedSettings
+from blazar.service.shares import Shares
 
 from .test_waitlist import ask, take, walk
-from .world import DEMO, PUBLIC, World, floating_ips, instances, servers, whole_hosts
+from .world import ALT, DEMO, PUBLIC, World, floating_ips, instances, servers, whole_hosts
 
 DAY = 24 * 60
 
@@ -128,3 +130,24 @@ def test_each_kind_says_what_is_reserved() -> None:
         f"virtual:floatingip: network_id {PUBLIC}, amount 1",
         "flavor:instance: flavor_id small, amount 1",
     )
+
+
+def test_own_leases_come_before_those_that_are_shared_where_there_are_many(world: World) -> None:
+    theirs = world.reserve(whole_hosts(), start=60, end=120, caller=ALT)
+    share(world, theirs)
+    assert [(each.lease_id, each.right) for each in told(world)] == [(theirs.id, ShareRight.READ)]
+    mine = world.reserve(whole_hosts(), start=180, end=240)
+    assert {each.lease_id for each in told(world)} == {mine.id, theirs.id}
+    assert [(each.lease_id, each.right) for each in told(world, longest=1)] == [(mine.id, None)]
+
+
+def test_a_shared_lease_that_is_deleted_is_no_longer_told(world: World) -> None:
+    theirs = world.reserve(whole_hosts(), start=60, end=120, caller=ALT)
+    share(world, theirs)
+    world.delete(theirs)
+    world.run_due()
+    assert told(world) == ()
+
+
+def share(world: World, lease: Lease) -> None:
+    Shares(world.database, world.kinds, world.clock).put(lease.id, str(DEMO.project_id), ShareRight.READ, ALT)

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from icalendar import Calendar, Event, Timezone, TimezoneStandard, vDuration
 
 from blazar.domain.lease.lease import LeaseStatus
+from blazar.domain.lease.share import ShareRight
 from blazar.service.feeds import FeedContent, FeedEntry
 
 MEDIA_TYPE = "text/calendar; charset=utf-8"
@@ -20,6 +21,12 @@ SENTENCES: Mapping[LeaseStatus, str] = {
     LeaseStatus.ERROR: "It has failed.",
 }
 """What is told of a status besides its name."""
+
+SHARED: Mapping[ShareRight, str] = {
+    ShareRight.READ: "It is another project's, and shared with this one to be read only.",
+    ShareRight.CHANGE: "It is another project's, and shared with this one to change its name and dates.",
+}
+"""What is told of a lease that another project shares."""
 
 
 def calendar_file(content: FeedContent, entries: Sequence[FeedEntry], url: str | None) -> bytes:
@@ -63,7 +70,7 @@ def _event(entry: FeedEntry, url: str | None) -> Event:
     event.add("sequence", entry.revision)
     event.add("dtstart", entry.interval.start.astimezone(UTC))
     event.add("dtend", entry.interval.end.astimezone(UTC))
-    event.add("summary", _printable(entry.name))
+    event.add("summary", _printable(entry.name if entry.right is None else f"{entry.name} (shared)"))
     event.add("description", "\n".join(_printable(line) for line in _description(entry)))
     event.add("status", _status(entry))
     event.add("transp", "TRANSPARENT")
@@ -85,6 +92,8 @@ def _description(entry: FeedEntry) -> Iterator[str]:
     yield f"Status: {entry.status}. {SENTENCES.get(entry.status, '')}".strip()
     if entry.reason:
         yield entry.reason
+    if entry.right is not None:
+        yield SHARED[entry.right]
     yield from (f"Reserved: {each}" for each in entry.reserved)
     yield f"openstack reservation lease show {entry.lease_id}"
 

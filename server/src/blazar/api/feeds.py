@@ -22,6 +22,7 @@ from blazar.api.routing import Answer, PagedList, Request
 from blazar.api.schemas.feeds import FeedCreate
 from blazar.api.schemas.fields import validated
 from blazar.api.schemas.lists import FeedsQuery
+from blazar.api.shares import right_of
 from blazar.api.views.feeds import FeedReply, feed_reply, feed_view
 from blazar.domain.errors import CloudUnavailable, FeedNotFound, InvalidInput, NotFound, PolicyNotAuthorized
 from blazar.domain.feed import Feed, FeedScope
@@ -160,14 +161,18 @@ class FeedActions:
         return CreateFeed(asked.name, secret_hash, project_id, watched_user)
 
     def _project_of(self, lease_id: str, request: Request) -> str:
+        """Return the project whose leases are watched for this one: its own, or the caller's where the lease
+        is shared with that one, as long as it is."""
+        caller, absent = request.caller, InvalidInput(f"There is no lease {lease_id}.")
         try:
-            lease = self._service.called_by(request.caller).leases.get(lease_id)
+            lease = self._service.called_by(caller).leases.get(lease_id)
         except NotFound:
-            lease = None
-        allows = self._authorizer.allows
-        if lease is None or not allows(lease_rules.GET, request.caller, lease.project_id, lease.user_id):
-            raise InvalidInput(f"There is no lease {lease_id}.")
-        return lease.project_id
+            raise absent from None
+        if self._authorizer.allows(lease_rules.GET, caller, lease.project_id, lease.user_id):
+            return lease.project_id
+        if right_of(self._service, self._authorizer, caller, lease_id) is None:
+            raise absent
+        return str(caller.project_id)
 
     def _dashboard(self, request: Request) -> str | None:
         return f"{_base(request)}{DASHBOARD}/" if self._has_dashboard else None

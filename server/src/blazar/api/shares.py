@@ -49,16 +49,17 @@ def visible_lease(
     lease = service.called_by(caller).leases.get(lease_id)
     if authorizer.allows(lease_rules.GET, caller, lease.project_id, lease.user_id):
         return lease, None
-    may_be_shared = _of_own_project(authorizer, lease_rules.GET_SHARED, caller)
-    right = _right_of(service, caller, lease_id) if may_be_shared else None
+    right = right_of(service, authorizer, caller, lease_id)
     if right is None:
         raise NotFound(object=str({"lease_id": lease_id}))
     return lease, right
 
 
-def _right_of(service: Service, caller: Caller, lease_id: str) -> ShareRight | None:
-    """Return what the caller's project may do with a lease of another one. Where the manager that answers is
-    of the version before, which knows no shares, that is nothing."""
+def right_of(service: Service, authorizer: Authorizer, caller: Caller, lease_id: str) -> ShareRight | None:
+    """Return what the caller's project may do with a lease of another one: nothing with None. Where the
+    manager that answers is of the version before, which knows no shares, that is nothing."""
+    if not _of_own_project(authorizer, lease_rules.GET_SHARED, caller):
+        return None
     try:
         return shares_of(service, caller).get_right(lease_id, str(caller.project_id))
     except CloudUnavailable as failure:

@@ -41,10 +41,12 @@ class TimelineActions:
         self._authorizer.require(rules.GET, caller)
         allows = self._authorizer.allows
         sees_maintenances = allows(maintenances.GET, caller, caller.project_id, caller.user_id)
+        sees_shared = allows(leases.GET_SHARED, caller, caller.project_id, caller.user_id)
 
         def may_see(occupant: Occupant) -> bool:
             if occupant.type is BarType.LEASE:
-                return allows(leases.GET, caller, occupant.project_id, occupant.user_id)
+                is_shared = occupant.is_shared and sees_shared
+                return is_shared or allows(leases.GET, caller, occupant.project_id, occupant.user_id)
             return occupant.type is BarType.MAINTENANCE and sees_maintenances
 
         timelines: TimelineInterface = self._service.called_by(caller).noun("timeline")

@@ -41,8 +41,14 @@ class Feed:
             return FeedScope.LEASE
         return FeedScope.PROJECT if self.watched_user is None else FeedScope.USER
 
+    @property
+    def shows_shared(self) -> bool:
+        """Return whether it also shows leases of other projects that are shared with the watched one. They
+        are of no user of that one."""
+        return self.watched_user is None
+
     def shows(self, lease_id: str, project_id: str, user_id: str) -> bool:
-        """Return whether it shows such a lease."""
+        """Return whether it shows such a lease of the watched project."""
         return (
             self.watched_project == project_id
             and self.watched_user in (None, user_id)

@@ -13,12 +13,13 @@ from blazar.domain.errors import FeedNotFound, FeedsDisabled, Stale, TooManyFeed
 from blazar.domain.feed import CancelledLease, Feed
 from blazar.domain.lease.event import EventType
 from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation
+from blazar.domain.lease.share import ShareRight
 from blazar.domain.time import Interval
 from blazar.service.commands import CreateFeed
 from blazar.service.context import Caller
 from blazar.service.ids import new_id
 from blazar.service.pages import ResourcePage
-from blazar.service.ports import Clock, Database, LeaseQuery, LeaseRevision, UnitOfWork
+from blazar.service.ports import Clock, Database, LeaseQuery, LeaseRevision, SharedRevision, UnitOfWork
 from blazar.service.ports.kind import Kinds
 
 THIS_ADDRESS = "with this address"
@@ -52,6 +53,8 @@ class FeedEntry:
     reserved: tuple[str, ...] = ()
     """What is reserved, a line for each reservation."""
     reason: str | None = None
+    right: ShareRight | None = None
+    """What the project of the feed may do with the lease of another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,14 +131,17 @@ class Feeds:
             if feed is None or not self._settings.are_enabled:
                 raise FeedNotFound(feed=THIS_ADDRESS)
             revisions = uow.feeds.revisions(feed, since, now, most)
-            there = {each.lease_id for each in revisions}
+            shared = uow.feeds.shared(feed, since, most) if feed.shows_shared else ()
+            shared = shared[: most - len(revisions)]
+            there = {each.lease_id for each in (*revisions, *shared)}
             gone = [each for each in uow.feeds.cancelled(feed, since, most) if each.lease_id not in there]
-            gone = gone[: most - len(revisions)]
-            mark = _mark(feed, revisions, gone)
+            gone = gone[: most - len(there)]
+            mark = _mark(feed, revisions, shared, gone)
             if mark in known:
                 return FeedContent(feed.name, mark)
             leases = uow.leases.find(LeaseQuery(most, ids=tuple(there))).leases if there else ()
-        entries = [*(self._entry(each) for each in leases), *map(_cancelled, gone)]
+        rights = {each.lease_id: each.right for each in shared}
+        entries = [*(self._entry(each, rights.get(each.id)) for each in leases), *map(_cancelled, gone)]
         entries.sort(key=lambda each: (each.interval.start, each.lease_id))
         return FeedContent(feed.name, mark, tuple(entries))
 
@@ -144,7 +150,7 @@ class Feeds:
         before = self._clock.now() - self._settings.past
         self._database.transact(lambda uow: uow.feeds.forget_cancelled(before))
 
-    def _entry(self, lease: Lease) -> FeedEntry:
+    def _entry(self, lease: Lease, right: ShareRight | None) -> FeedEntry:
         return FeedEntry(
             lease.id,
             lease.name,
@@ -155,6 +161,7 @@ class Feeds:
             _is_cancelled(lease),
             tuple(self._reserved(each) for each in lease.reservations),
             lease.status_reason,
+            right,
         )
 
     def _reserved(self, reservation: Reservation) -> str:
@@ -197,8 +204,14 @@ def _cancelled(lease: CancelledLease) -> FeedEntry:
     )
 
 
-def _mark(feed: Feed, revisions: Sequence[LeaseRevision], gone: Sequence[CancelledLease]) -> str:
+def _mark(
+    feed: Feed,
+    revisions: Sequence[LeaseRevision],
+    shared: Sequence[SharedRevision],
+    gone: Sequence[CancelledLease],
+) -> str:
     """Return a short text that is another one where the answer is."""
     told = [feed.name, *(f"{each.lease_id} {each.revision}" for each in revisions)]
+    told += [f"{each.lease_id} {each.revision} {each.right}" for each in shared]
     told += [f"{each.lease_id} {each.revision} gone" for each in gone]
     return hashlib.sha256("\n".join(told).encode()).hexdigest()[:32]

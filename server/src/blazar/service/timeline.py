@@ -6,7 +6,7 @@ resources and leases that are told are read from the database. What is over is o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -72,6 +72,8 @@ class Occupant:
     status: str = ""
     project_id: str = ""
     user_id: str = ""
+    is_shared: bool = False
+    """It is a lease of another project, shared with the caller's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +160,7 @@ class TimelineUseCases:
         except CutShort:
             raise InvalidInput("This is too much work: ask for fewer rows or for a shorter time.") from None
         with self._database.read() as uow:
-            return _answer(page, interval, uow, self._kinds)
+            return _answer(page, interval, uow, self._kinds, caller)
 
     def _pools(self, resource_type: str | None) -> Mapping[Pool, tuple[str, ...]]:
         """Return the pools with the kinds that reserve of them."""
@@ -285,7 +287,7 @@ def _merged(occupied: Iterable[tuple[int, Allocation]]) -> Sequence[tuple[int, A
     return [(number, allocation) for (number, _, _), allocation in found.items()]
 
 
-def _answer(page: _Page, interval: Interval, uow: UnitOfWork, kinds: Kinds) -> Timeline:
+def _answer(page: _Page, interval: Interval, uow: UnitOfWork, kinds: Kinds, caller: Caller) -> Timeline:
     rows = _rows(page.places, uow, kinds)
     ids = list(dict.fromkeys(allocation.lease_id for _, allocation in page.occupied))
     number = {id_: at for at, id_ in enumerate(ids)}
@@ -299,7 +301,7 @@ def _answer(page: _Page, interval: Interval, uow: UnitOfWork, kinds: Kinds) -> T
         )
         for row, each in page.occupied
     )
-    occupants = tuple(_occupants(ids, uow))
+    occupants = tuple(_occupants(ids, uow, caller))
     first = min(page.first, page.total)
     return Timeline(
         interval.start, interval.end, page.total, first, page.groups, rows, bars, occupants, page.left_out
@@ -330,19 +332,29 @@ def _trouble(found: Registration) -> str:
     return "" if found.reservable else "not reservable"
 
 
-def _occupants(ids: Sequence[str], uow: UnitOfWork) -> Iterable[Occupant]:
+def _occupants(ids: Sequence[str], uow: UnitOfWork, caller: Caller) -> Iterable[Occupant]:
     leases = {each.id: each for each in uow.leases.headings(ids)}
+    shared = _shared_with(caller, leases.values(), uow)
     maintenances: dict[str, Maintenance] = {}
     if len(leases) < len(ids):
         maintenances = {each.id: each for each in uow.maintenances.list()}
     for id_ in ids:
         if id_ in leases:
-            yield _lease(leases[id_])
+            yield _lease(leases[id_], id_ in shared)
         elif id_ in maintenances:
             yield Occupant(BarType.MAINTENANCE, id_, maintenances[id_].name)
         else:
             yield Occupant(BarType.HELD, id_)
 
 
-def _lease(lease: LeaseHeading) -> Occupant:
-    return Occupant(BarType.LEASE, lease.id, lease.name, lease.status.value, lease.project_id, lease.user_id)
+def _shared_with(caller: Caller, leases: Iterable[LeaseHeading], uow: UnitOfWork) -> Collection[str]:
+    """Return which of the leases are shared with the project of the caller. Administrators see all anyway."""
+    if caller.is_admin or caller.project_id is None:
+        return ()
+    others = [each.id for each in leases if each.project_id != caller.project_id]
+    return uow.shares.rights(others, caller.project_id).keys() if others else ()
+
+
+def _lease(lease: LeaseHeading, is_shared: bool) -> Occupant:
+    owner = lease.project_id, lease.user_id
+    return Occupant(BarType.LEASE, lease.id, lease.name, lease.status.value, *owner, is_shared)

@@ -11,15 +11,17 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, ins
 
 from blazar.adapters.db.quotas import SqlQuotas
 from blazar.adapters.db.selections import IS_LEASE
-from blazar.adapters.db.tables import cancelled_leases, feeds, leases
+from blazar.adapters.db.shares import right_of
+from blazar.adapters.db.tables import cancelled_leases, feeds, lease_shares, leases
 from blazar.domain.errors import Stale
 from blazar.domain.feed import CancelledLease, Feed
 from blazar.domain.time import Interval
-from blazar.service.ports import LeaseRevision
+from blazar.service.ports import LeaseRevision, SharedRevision
 
 F = feeds.c
 C = cancelled_leases.c
 LEASE = leases.c
+SHARE = lease_shares.c
 
 
 class SqlFeeds:
@@ -87,6 +89,23 @@ class SqlFeeds:
     def _revisions(self, statement: Select[Any], limit: int) -> list[LeaseRevision]:
         rows = self._connection.execute(statement.limit(limit))
         return [LeaseRevision(row.id, row.revision) for row in rows]
+
+    def shared(self, feed: Feed, since: datetime, limit: int) -> Sequence[SharedRevision]:
+        made = SHARE.lease_created_at.desc(), SHARE.lease_id.desc()
+        newest = select(SHARE.lease_id, SHARE.lease_created_at, SHARE.access).order_by(*made).limit(limit)
+        newest = newest.where(SHARE.project_id == feed.watched_project)
+        if feed.lease_id is not None:
+            newest = newest.where(SHARE.lease_id == feed.lease_id)
+        of = newest.subquery().c
+        found = (
+            select(LEASE.id, LEASE.revision, of.access)
+            .where(LEASE.id == of.lease_id, LEASE.end_date > since)
+            .order_by(of.lease_created_at.desc(), of.lease_id.desc())
+        )
+        return [
+            SharedRevision(row.id, row.revision, right_of(row.access))
+            for row in self._connection.execute(found)
+        ]
 
     def keep_cancelled(self, lease: CancelledLease) -> None:
         is_watching = (

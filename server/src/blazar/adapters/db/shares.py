@@ -38,7 +38,7 @@ class SqlShares:
 
     def rights(self, lease_ids: Sequence[str], project_id: str) -> Mapping[str, ShareRight]:
         return {
-            row.lease_id: _right(row.access)
+            row.lease_id: right_of(row.access)
             for some in chunks(lease_ids)
             for row in self._connection.execute(
                 select(S.lease_id, S.access).where(S.lease_id.in_(some), S.project_id == project_id)
@@ -81,13 +81,13 @@ def _share(row: Row[Any]) -> LeaseShare:
     return LeaseShare(
         lease_id=row.lease_id,
         project_id=row.project_id,
-        right=_right(row.access),
+        right=right_of(row.access),
         user_id=row.user_id,
         created_at=row.created_at,
         updated_at=row.updated_at,
     )
 
 
-def _right(word: str) -> ShareRight:
+def right_of(word: str) -> ShareRight:
     """Return the right; of one that only a later version knows, the least."""
     return ShareRight(word) if word in RIGHTS else ShareRight.READ

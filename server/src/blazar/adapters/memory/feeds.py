@@ -9,7 +9,7 @@ from datetime import datetime
 from blazar.adapters.memory.state import HeldFeed, State
 from blazar.domain.errors import Stale
 from blazar.domain.feed import CancelledLease, Feed
-from blazar.service.ports import LeaseRevision
+from blazar.service.ports import LeaseRevision, SharedRevision
 
 
 class MemoryFeeds:
@@ -67,6 +67,20 @@ class MemoryFeeds:
         ahead = [each for each in shown if now < each.interval.end]
         over = [each for each in reversed(shown) if each.interval.end <= now]
         return [LeaseRevision(each.id, each.revision) for each in (*ahead, *over)][:limit]
+
+    def shared(self, feed: Feed, since: datetime, limit: int) -> Sequence[SharedRevision]:
+        found = [
+            (self._state.leases[each.lease_id], each.right)
+            for shares in self._state.shares.values()
+            for each in shares
+            if each.project_id == feed.watched_project and feed.lease_id in (None, each.lease_id)
+        ]
+        newest = sorted(found, key=lambda each: each[0].key, reverse=True)[:limit]
+        return [
+            SharedRevision(lease.id, lease.revision, right)
+            for lease, right in newest
+            if since < lease.interval.end
+        ]
 
     def keep_cancelled(self, lease: CancelledLease) -> None:
         told = lease.lease_id, lease.project_id, lease.user_id

@@ -64,7 +64,7 @@ from blazar.service.ports.database import (
     UnitOfWork,
 )
 from blazar.service.ports.drift import Difference, Look, MarkedObject, Repair, is_reservation_id
-from blazar.service.ports.feeds import FeedRepository, LeaseRevision
+from blazar.service.ports.feeds import FeedRepository, LeaseRevision, SharedRevision
 from blazar.service.ports.lease_lists import LeasePage, LeasePlace, LeaseQuery, LeaseSort, ListPage
 from blazar.service.ports.mails import (
     LONGEST_MAIL_DELAY,
@@ -175,6 +175,7 @@ __all__ = [
     "ServerDetails",
     "ServerGroup",
     "ShareRepository",
+    "SharedRevision",
     "ShelvedImage",
     "StandingClaim",
     "Storage",

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Protocol
 
 from blazar.domain.feed import CancelledLease, Feed
+from blazar.domain.lease.share import ShareRight
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,13 @@ class LeaseRevision:
 
     lease_id: str
     revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class SharedRevision(LeaseRevision):
+    """That of a lease of another project, and what the one that it is shared with may do."""
+
+    right: ShareRight
 
 
 class FeedRepository(Protocol):
@@ -54,6 +62,12 @@ class FeedRepository(Protocol):
     def revisions(self, feed: Feed, since: datetime, now: datetime, limit: int) -> Sequence[LeaseRevision]:
         """Return at most ``limit`` leases that the feed shows: first those that end after ``now``, the next
         one to end first, then those that have ended after ``since``, the last one first."""
+        ...
+
+    def shared(self, feed: Feed, since: datetime, limit: int) -> Sequence[SharedRevision]:
+        """Return the leases that are shared with the project of the feed, or the one that it is of, and that
+        end after ``since``: of those that were made last, of which ``limit`` are looked at, the last one
+        first."""
         ...
 
     def keep_cancelled(self, lease: CancelledLease) -> None:

@@ -17,8 +17,7 @@ import { MAIL, OPERATORS, leaseIn } from "./routes.js";
 import { LEASE_GROUPS, LeaseRows, ResourceRows } from "./rows.js";
 import { SPANS, Scale } from "./scale.js";
 import "./timeline.js";
-import { nameOf } from "./timeline.js";
-import { kindName, statusName, text } from "./texts.js";
+import { kindName, nameOf, statusName, text } from "./texts.js";
 
 const NARROW = "(max-width: 600px)";
 const AGAIN = 20_000;
@@ -424,7 +423,7 @@ export class Calendar extends HTMLElement {
           "button",
           { type: "button", class: `card ${bar.type} ${bar.status.toLowerCase()}`, on: { click: () => this._open(bar) } },
           element("strong", {}, nameOf(bar)),
-          row !== bar.name && element("span", { class: "quiet" }, row),
+          row !== nameOf(bar) && element("span", { class: "quiet" }, row),
           element("span", {}, `${shown(bar.start)} – ${shown(bar.end)}`),
           bar.status && element("span", { class: `chip ${bar.status.toLowerCase()}` }, statusName(bar.status)),
         ),
@@ -497,7 +496,7 @@ export class Calendar extends HTMLElement {
 
   /** @param {string} id @param {string} name */
   _openId(id, name) {
-    this._open({ id, name, type: "lease", status: "", project: "", start: 0, end: 0, slots: 0, lane: 0, lanes: 1 });
+    this._open({ id, name, type: "lease", status: "", project: "", right: "", start: 0, end: 0, slots: 0, lane: 0, lanes: 1 });
   }
 
   /** @param {string} said @param {() => Promise<unknown>} [undo] */

@@ -19,7 +19,7 @@ const DRAG = 5;
  * @returns {Part[]} the parts of a bar that its user may move
  */
 export function movable(bar, project) {
-  if (bar.type !== "lease" || !bar.id || bar.project !== project) return [];
+  if (bar.type !== "lease" || !bar.id || (bar.project !== project && bar.right !== "change")) return [];
   if (bar.status === "PENDING") return ["start", "end", "both"];
   return bar.status === "ACTIVE" ? ["end"] : [];
 }

@@ -7,8 +7,7 @@ import { kindSchemas } from "./fields.js";
 import { openMaintenanceBar } from "./maintenance.js";
 import { DAY, HOUR, duration, later, parsed, shown, wire } from "./moments.js";
 import { leaseIn, toLease } from "./routes.js";
-import { nameOf } from "./timeline.js";
-import { eventName, kindName, parameterName, statusName, text } from "./texts.js";
+import { eventName, kindName, nameOf, parameterName, rightName, statusName, text } from "./texts.js";
 
 const MOST_NAMES = 20;
 const FINAL = ["TERMINATED", "DELETING", "TERMINATING"];
@@ -33,7 +32,7 @@ export async function openLease(api, bar, changed) {
     return;
   }
   const content = element("div", { class: "lease" }, text("loading"));
-  const dialog = openDialog(bar.name, content);
+  const dialog = openDialog(nameOf(bar), content);
   /** @type {Close} */
   const close = (...said) => {
     dialog.close();
@@ -58,7 +57,7 @@ export function messageOf(refusal) {
 
 /** What is known of a lease. @param {any} lease @returns {HTMLElement[]} */
 export function facts(lease) {
-  const uses = lease.reservations.map(useOf).filter(Boolean);
+  const uses = lease.shared_right ? [] : lease.reservations.map(useOf).filter(Boolean);
   return [
     summary(lease),
     ...lease.reservations.map(reservation),
@@ -91,6 +90,7 @@ function summary(lease) {
 /** Why a lease is as it is, and what becomes of it by itself. @param {any} lease @returns {string[]} */
 function reasons(lease) {
   const found = lease.status_reason ? [lease.status_reason] : [];
+  if (lease.shared_right) found.push(rightName(lease.shared_right));
   if (lease.waiting) {
     const { position, until, expected_start: expected } = lease.waiting;
     found.push(text("position", { position }), text("waitsUntil", { until: shown(parsed(until)) }));
@@ -187,25 +187,30 @@ function useOf(told) {
   return null;
 }
 
-/** @param {any} lease */
-function commands({ id }) {
+/** The commands that its user may give. @param {any} lease @returns {string[]} */
+function commands(lease) {
   return [
-    `openstack reservation lease show ${id}`,
-    `openstack reservation lease set --prolong-for 1h ${id}`,
-    `openstack reservation lease delete ${id}`,
+    `openstack reservation lease show ${lease.id}`,
+    ...(mayChange(lease) ? [`openstack reservation lease set --prolong-for 1h ${lease.id}`] : []),
+    ...(lease.shared_right ? [] : [`openstack reservation lease delete ${lease.id}`]),
   ];
 }
 
+/** @param {any} lease @returns {boolean} whether the project of the user may change its name and its dates */
+function mayChange({ shared_right: right }) {
+  return !right || right === "change";
+}
+
 /**
- * What its user may do to a lease: rename it, extend it, give it other dates, cancel it.
+ * What its user may do to a lease: extend it, give it other dates, cancel it where it is of the own project.
  * @param {import("./api.js").Api} api
  * @param {any} lease
  * @param {Close} close
  * @param {import("./dates.js").Changed} changed
- * @returns {HTMLElement[]} none where it is over
+ * @returns {HTMLElement[]} none where it is over, or is another project's and may only be seen
  */
 export function actions(api, lease, close, changed) {
-  if (FINAL.includes(lease.status)) return [];
+  if (FINAL.includes(lease.status) || !mayChange(lease)) return [];
   const told = element("p", { class: "told", role: "status" });
   let by = HOUR;
   const end = () => later(parsed(lease.end_date), by);
@@ -234,7 +239,8 @@ export function actions(api, lease, close, changed) {
     openDates(api, { ...known, id: lease.id, name: lease.name, status: lease.status }, known, changed);
   });
   const cancel = button(text("cancelLease"), () => bar.replaceWith(confirmation(api, lease, bar, close)), { class: "danger" });
-  const bar = element("div", { class: "actions" }, labelled(text("extendBy"), chooser), extend, dates, cancel);
+  const may = lease.shared_right ? [extend, dates] : [extend, dates, cancel];
+  const bar = element("div", { class: "actions" }, labelled(text("extendBy"), chooser), ...may);
   return [element("footer", {}, bar, told)];
 }
 

@@ -5,10 +5,12 @@
  * to time for what has changed.
  */
 
+import { Refused } from "./api.js";
 import { DAY, MINUTE, parsed, wire } from "./moments.js";
-import { kindName, statusName } from "./texts.js";
+import { kindName, nameOf, statusName } from "./texts.js";
 
-/** @typedef {{ start: number, end: number, type: string, id: string, name: string, status: string, project: string, slots: number, lane: number, lanes: number }} Bar */
+/** @typedef {{ start: number, end: number, type: string, id: string, name: string, status: string, project: string, right: string, slots: number, lane: number, lanes: number }} Bar */
+/** `right` is what the user's project may do with a lease of another one: empty where that does not share it. */
 /** @typedef {{ id: string, name: string, trouble: string, requirement: string, bars: Bar[] }} Row `requirement` is what names the row's host; empty where it is none */
 /** @typedef {{ label: string, first: number, rows: number }} Group */
 /** @typedef {{ search: string, group: string, kind: string }} Filter */
@@ -18,7 +20,8 @@ const MOST_BLOCKS = 40;
 const LONGEST = 799 * DAY;
 const PAGE = 1000;
 const MOST_LEASES = 3000;
-const FIELDS = "id,name,status,start_date,end_date,project_id,reservations";
+const MOST_SHARED_PAGES = 5;
+const FIELDS = "id,name,status,start_date,end_date,project_id,reservations,shared_right";
 
 /**
  * Give the bars of a row lanes, so that those at the same time do not cover each other.
@@ -177,6 +180,7 @@ function rowsOf(told) {
       name: name[who],
       status: status[who],
       project: project_id[who],
+      right: "",
       slots: slots[at],
       lane: 0,
       lanes: 1,
@@ -186,10 +190,16 @@ function rowsOf(told) {
   return rows;
 }
 
+/** What is shown of others where the rules, or a manager of the version before, refuse to tell. @param {unknown} refusal */
+function none(refusal) {
+  if (!(refusal instanceof Refused)) throw refusal;
+  return { leases: [], goesOn: false };
+}
+
 /** What leases can be grouped by. */
 export const LEASE_GROUPS = ["project", "status"];
 
-/** The leases that the user may see, each in a row of its own. */
+/** The leases that the user may see, and those that other projects share, each in a row of its own. */
 export class LeaseRows {
   /** @param {import("./api.js").Api} api @param {Filter} filter @param {Map<string, string>} projects their names by their ids */
   constructor(api, filter, projects) {
@@ -238,21 +248,21 @@ export class LeaseRows {
     const query = {
       starts_before: wire(to),
       ends_after: wire(from),
-      sort: "start_date",
       fields: FIELDS,
       limit: PAGE,
     };
-    const leases = [];
-    let marker = "";
-    do {
-      const body = await this._api.get("leases", { ...query, marker });
-      leases.push(...body.leases);
-      marker = markerOf(body.leases_links);
-    } while (marker && leases.length < MOST_LEASES);
+    const [own, shared] = await Promise.all([
+      this._pages({ ...query, sort: "start_date" }, MOST_LEASES / PAGE),
+      // Those that were made last come first: a page may be empty where much that is shared is over.
+      this._pages({ ...query, shared: "true", sort: "created_at:desc" }, MOST_SHARED_PAGES).catch(none),
+    ]);
     if (asked !== this._asks) return false;
     this._read = { from, to };
-    this.isCut = Boolean(marker);
+    this.isCut = own.goesOn || shared.goesOn;
     this.isKnown = true;
+    const known = new Set(own.leases.map(({ id }) => id));
+    const leases = [...own.leases, ...shared.leases.filter(({ id }) => !known.has(id))];
+    leases.sort((one, other) => parsed(one.start_date) - parsed(other.start_date));
     const wanted = this._filter.search.toLowerCase();
     const kind = this._filter.kind;
     this._rows = leases
@@ -261,6 +271,22 @@ export class LeaseRows {
       .filter((row) => !wanted || `${row.name} ${row.bars[0].status} ${row.bars[0].project} ${this._groupOf(row, "project")}`.toLowerCase().includes(wanted));
     this._group();
     return true;
+  }
+
+  /**
+   * @param {Record<string, string | number>} query
+   * @param {number} most pages that are read
+   * @returns {Promise<{ leases: any[], goesOn: boolean }>}
+   */
+  async _pages(query, most) {
+    const leases = [];
+    let marker = "";
+    for (let page = 0; page === 0 || (marker && page < most); page++) {
+      const body = await this._api.get("leases", { ...query, marker });
+      leases.push(...body.leases);
+      marker = markerOf(body.leases_links);
+    }
+    return { leases, goesOn: Boolean(marker) };
   }
 
   /** @param {Row} row @param {string} by */
@@ -307,9 +333,10 @@ function rowOf(lease) {
     name: lease.name,
     status: lease.status,
     project: lease.project_id,
+    right: lease.shared_right ?? "",
     slots: 0,
     lane: 0,
     lanes: 1,
   };
-  return { id: lease.id, name: lease.name, trouble: "", requirement: "", bars: [bar] };
+  return { id: lease.id, name: nameOf(bar), trouble: "", requirement: "", bars: [bar] };
 }

@@ -71,6 +71,7 @@ const ENGLISH = {
   rowOf: "{name}, row {row} of {total}",
   barSays: "{name}, {status}, from {start} to {end}",
   taken: "Reserved",
+  sharedName: "{name} (shared)",
   held: "Held by an offer",
   heldCount: "{count} held",
   heldAndWaiting: "Held, and waiting in line",
@@ -123,6 +124,8 @@ const ENGLISH = {
   waitsUntil: "It gives up at {until}.",
   expected: "When it began to wait, it could have started at {start}.",
   claimBy: "It is released unless it is used by {time}.",
+  sharedRead: "It is another project's, and shared with this one: you may see it.",
+  sharedChange: "It is another project's, and shared with this one: you may change its name and its dates.",
   priorityIs: "Priority: {priority}",
   notYours: "It belongs to another project, or is an offer: no more is told.",
   extend: "Extend",
@@ -412,4 +415,17 @@ export function statusName(status) {
  */
 export function eventName(name) {
   return name in ENGLISH ? text(/** @type {Key} */ (name)) : statusName(name);
+}
+
+/** @param {string} right of the user's project to a lease of another one @returns {string} what it may do */
+export function rightName(right) {
+  return text(right === "change" ? "sharedChange" : "sharedRead");
+}
+
+/** @param {import("./rows.js").Bar} bar @returns {string} */
+export function nameOf(bar) {
+  if (bar.type === "held") return text("held");
+  if (bar.type === "maintenance") return [text("maintenance"), bar.name].filter(Boolean).join(": ");
+  if (bar.right) return text("sharedName", { name: bar.name });
+  return bar.name || text("taken");
 }

@@ -9,7 +9,7 @@ import { Shadow, between, followed, movable, moved, partAt } from "./drawing.js"
 import { element } from "./element.js";
 import { DAY, later, shown } from "./moments.js";
 import { Scale } from "./scale.js";
-import { statusName, text } from "./texts.js";
+import { nameOf, statusName, text } from "./texts.js";
 
 export const ROW = 36;
 const SPARE = 6;
@@ -265,13 +265,14 @@ export class Timeline extends HTMLElement {
   _barNode(bar, at) {
     const name = nameOf(bar);
     const status = bar.type === "lease" && bar.status ? statusName(bar.status) : name;
-    const whose = bar.id && bar.project === this.project ? "own" : "";
+    const isOwn = bar.id && bar.project === this.project;
+    const whose = [isOwn ? "own" : "", bar.right ? "shared" : ""];
     const label = text("barSays", { name, status, start: shown(bar.start), end: shown(bar.end) });
     const node = element(
       "button",
       {
         type: "button",
-        class: ["bar", bar.type, whose, bar.status.toLowerCase(), ...movable(bar, this.project)].filter(Boolean).join(" "),
+        class: ["bar", bar.type, ...whose, bar.status.toLowerCase(), ...movable(bar, this.project)].filter(Boolean).join(" "),
         tabindex: -1,
         "data-bar": at,
         "aria-label": label,
@@ -518,13 +519,6 @@ export class Timeline extends HTMLElement {
   judge(fits) {
     this._shadow?.judge(fits);
   }
-}
-
-/** @param {Bar} bar @returns {string} */
-export function nameOf(bar) {
-  if (bar.type === "held") return text("held");
-  if (bar.type === "maintenance") return [text("maintenance"), bar.name].filter(Boolean).join(": ");
-  return bar.name || text("taken");
 }
 
 /** @param {number} place */
