@@ -412,6 +412,23 @@ def test_servers_that_were_deleted_are_listed_for_those_who_ask_what_has_changed
     assert (seen["status"], seen["OS-EXT-STS:vm_state"]) == ("DELETED", "deleted")
 
 
+def test_tags(admin: Any, alt: Any, demo: Any, cloud: Cloud) -> None:
+    tagged, other = demo.boot(cloud)["id"], demo.boot(cloud)["id"]
+
+    def listed(caller: Any, query: str) -> set[str]:
+        return {one["id"] for one in caller.nova("GET", f"/servers/detail?{query}")["servers"]}
+
+    for tag in ("a", "a", "b"):
+        demo.nova("PUT", f"/servers/{tagged}/tags/{tag}")
+    demo.nova("PUT", f"/servers/{other}/tags/b")
+    assert demo.nova("GET", f"/servers/{tagged}/tags")["tags"] == ["a", "b"]
+    assert listed(admin, "all_tenants=1&tags=a") == listed(demo, "tags=a,b") == {tagged}
+    assert listed(demo, "tags=b") == {tagged, other}
+    assert listed(alt, "tags=b") == set()
+    demo.nova("DELETE", f"/servers/{tagged}/tags/a")
+    assert listed(admin, "all_tenants=1&tags=a") == set()
+
+
 def test_actions(connect: Callable[[str], Any], demo: Any, cloud: Cloud) -> None:
     server = demo.boot(cloud)
     conn = connect("demo")

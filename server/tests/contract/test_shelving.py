@@ -185,6 +185,23 @@ def test_metadata_come_and_go(place: Place) -> None:
     assert compute.server(server.id).metadata == {"other": "x"}
 
 
+def test_tags_come_and_go(place: Place) -> None:
+    compute, tag = place.cloud.compute, label()
+    server = place.boot(label(), place.add_flavor(), place.hosts[0])
+    other = place.boot(label(), place.add_flavor(), place.hosts[1])
+    for _ in range(2):
+        compute.add_server_tag(server.id, tag)
+    compute.add_server_tag(other.id, "other")
+    compute.set_server_metadata(server.id, "a", "b")
+    (found,) = compute.servers_with_tag(tag)
+    assert (found.id, found.host, dict(found.metadata)) == (server.id, place.hosts[0], {"a": "b"})
+    assert tag in compute.server(server.id).tags
+    for _ in range(2):
+        compute.remove_server_tag(server.id, tag)
+    assert not compute.servers_with_tag(tag)
+    assert "other" in compute.server(other.id).tags
+
+
 def test_a_server_that_is_gone_is_no_error(place: Place) -> None:
     compute = place.cloud.compute
     compute.shelve_server(NOWHERE)
@@ -197,6 +214,8 @@ def test_a_server_that_is_gone_is_no_error(place: Place) -> None:
     compute.create_image(NOWHERE, "x", {})
     compute.set_server_metadata(NOWHERE, "a", "b")
     compute.remove_server_metadata(NOWHERE, "a")
+    compute.add_server_tag(NOWHERE, "a")
+    compute.remove_server_tag(NOWHERE, "a")
 
 
 def test_another_projects_server_is_not_seen(place: Place) -> None:

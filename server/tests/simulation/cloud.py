@@ -25,6 +25,7 @@ LOOKS = (
     "find",
     "hypervisors",
     "server",
+    "preemptible_servers",
     "images_with",
     "aggregate",
     "flavor",
@@ -98,6 +99,7 @@ class Servers:
         self._state.flavor_of.pop(server_id, None)
         self._state.tasks.pop(server_id, None)
         self._state.server_metadata.pop(server_id, None)
+        self._state.tags.pop(server_id, None)
         self.dying.discard(server_id)
         self._world.tell(f"server {server_id}", "gone", actor="cloud")
 

@@ -256,10 +256,11 @@ def take_away_and_crash(operator: Operator, number: int, random: Random) -> None
     operator.take_away(number, random)
 
 
-def leave(site: Site, host: str, seconds: float) -> None:
-    """Have a server of no lease on a host, which does not go for some seconds."""
+def leave(site: Site, host: str, seconds: float) -> str:
+    """Have a server of no lease on a host, which does not go for some seconds. Return its id."""
     server_id = f"stray{len(site.servers.stubborn_until)}"
     site.cloud.boot(server_id, host, "strangers")
     site.servers.stubborn_until[server_id] = site.world.scheduler.now + round(seconds * SECOND)
     site.strays[server_id] = site.world.now()
     site.world.tell(f"boot {server_id}", f"on {host}; it stays for {seconds:.0f} s")
+    return server_id

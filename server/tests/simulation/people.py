@@ -40,6 +40,7 @@ from . import (
     members,
     moments,
     networks,
+    notices,
     offers,
     priorities,
     series,
@@ -158,6 +159,7 @@ class User:
             priorities.DISPLACE: partial(priorities.create_that_may_displace, self),
             members.EXCHANGE: partial(members.exchange, self),
             servers.RESERVE: partial(servers.reserve, self),
+            notices.RESERVE: partial(notices.reserve, self),
             series.MAKE: partial(series.make, self),
             series.CHANGE: partial(series.change, self),
             **moments.verbs_of(self),
@@ -431,6 +433,7 @@ class Operator:
             "let hosts fail": self._let_fail,
             maintenances.MAINTAIN: lambda number, random: maintenances.maintain(self, random),
             lifetimes.BOUND: lambda number, random: lifetimes.bind(self, number, random),
+            notices.BOOT: lambda number, random: notices.boot(self, random),
             networks.TAKE_AWAY: lambda number, random: networks.take_away(self, random),
             "take a host away and crash": partial(moments.take_away_and_crash, self),
         }
@@ -514,6 +517,8 @@ class Operator:
         for server in [s for s in servers.values() if s.host == host and s.id.startswith(STRAY)]:
             self.world.tell(f"move {server.id}", f"away from {host}")
             servers.pop(server.id)
+            self.site.cloud.state.flavor_of.pop(server.id, None)
+            self.site.cloud.state.server_metadata.pop(server.id, None)
 
     def _register(self, host: str) -> None:
         with contextlib.suppress(HostAlreadyRegistered):

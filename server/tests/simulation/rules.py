@@ -17,13 +17,15 @@ from blazar.domain.lease.waiting import in_line
 from blazar.domain.resource import Allocation, Registration
 from blazar.domain.time import floor_minute
 from blazar.service.ports import Aggregate
+from blazar.service.preemption_notices import NOTICE
 
 from .database import Key, Written
 from .kinds import KINDS, ON_SSD, overused
 from .maintenances import given_while_away
+from .notices import not_needed
 from .priorities import displaced, units
 from .series import made_in_part, unlisted
-from .site import CAPACITY, FAILED_AT_ONCE, HOSTS, SKEW, Site
+from .site import CAPACITY, FAILED_AT_ONCE, HOSTS, SKEW, SPARE, Site
 
 OVER = (LeaseStatus.TERMINATING, LeaseStatus.TERMINATED, LeaseStatus.DELETING)
 GONE = (LeaseStatus.TERMINATED, LeaseStatus.DELETING)
@@ -373,6 +375,14 @@ class Rules:
         is_moving = any(lease.status in MOVING for lease in stored.leases.values())
         return not (is_due or is_moving or stored.claims or stored.notifications)
 
+    def are_notices_right(self) -> bool:
+        return not any(not_needed(self.site))
+
+    def require_notices(self) -> None:
+        """A server that is in no lease's way has no notice."""
+        for told in not_needed(self.site):
+            self.fail("only servers in the way have a notice", told)
+
     def is_everything_over(self) -> bool:
         leases = self.site.leases().values()
         if self.site.offers():
@@ -479,7 +489,7 @@ class Rules:
         classes = {f"CUSTOM_RESERVATION_{i.upper().replace('-', '_')}" for i in known}
         found = {
             "aggregates": {a.name for a in state.aggregates.values()} - known - {FREEPOOL},
-            "flavors": set(state.flavors) - known - {"small"},
+            "flavors": set(state.flavors) - known - {"small", SPARE.id},
             "classes": state.classes - classes,
             "inventories": {name for _, name in state.slots} - classes,
             "groups": {g.name for g in state.groups.values()} - {f"reservation:{i}" for i in known},
@@ -487,7 +497,10 @@ class Rules:
             - {f"reservation:{i}" for i in known},
             "networks": {reservation_id for i, reservation_id in self.networks.items() if i in state.networks}
             - known,
-            "servers": {found for has in state.server_metadata.values() for found in has.values()} - known,
+            "servers": {
+                value for has in state.server_metadata.values() for key, value in has.items() if key != NOTICE
+            }
+            - known,
         }
         for what, names in found.items():
             if names:

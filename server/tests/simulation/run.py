@@ -16,6 +16,7 @@ from . import (
     members,
     moments,
     networks,
+    notices,
     offers,
     people,
     priorities,
@@ -90,6 +91,7 @@ def draw(seed: int, without: Sequence[str] = (), kinds: Sequence[str] = tuple(DR
     actions = lifetimes.added(Random(f"{seed}/lifetimes"), actions)
     actions = networks.added(Random(f"{seed}/networks"), actions, chosen)
     actions = series.added(Random(f"{seed}/series"), actions)
+    actions = notices.added(Random(f"{seed}/notices"), actions)
     found = troubles.draw(random, ACTS, MANAGERS, (*USERS, "operator"), without)
     found = moments.troubled(rare, found, ACTS, without)
     return Plan(str(seed), tuple(actions), tuple(found), chosen)
@@ -151,6 +153,8 @@ class _Course:
         self.world.weather.clear()
         self.world.tell("the troubles are over", "", actor="site")
         self._wait(1200)
+        self._settle(0, RECOVERED, self.rules.are_notices_right)
+        self._check(self.rules.require_notices)
         self._begin("operator", self.operator.finish)
         self._wait(120)
         self._settle(COMPARED, max(CALM, self._kept() + RETRIED), self.rules.is_nothing_due)

@@ -57,6 +57,9 @@ MOST_LEASES = (2, 2, 5)
 """What its limit of leases is drawn from: the fewer there may be, the more requests meet at the limit."""
 SHARE_OF_QUOTAS = 0.3
 """The share of the runs that have quotas."""
+NOTICE_MINUTES = 2
+"""How long before a lease starts preemptible servers are told, in the seeds that have notices."""
+SPARE = Flavor("spare", "spare", 1, 512, 1, extra_specs={"blazar:preemptible": "true"})
 SKEW = 0.45
 """Seconds by which each clock is ahead or behind at the most."""
 CONF = {
@@ -103,6 +106,9 @@ class Site:
         self._conf = _conf()
         # The other seeds are the same as without late binding.
         self._conf.set_override("late_binding", Random(f"{world.seed}/late").random() < 0.5, "manager")
+        notice = NOTICE_MINUTES if has_notices(Random(f"{world.seed}/notices")) else 0
+        self._conf.set_override("preemptible_notice_minutes", notice, "nova")
+        self._conf.set_override("end_preemptibles", bool(notice), "nova")
         self._skews = {name: world.dice.uniform(-SKEW, SKEW) for name in (*MANAGERS, *USERS, "operator")}
         draw = Random(f"{world.seed}/quotas")
         has_quotas = draw.random() < SHARE_OF_QUOTAS
@@ -114,6 +120,7 @@ class Site:
         for caller in self.callers.values():
             self.cloud.add_token(str(caller.token), caller.user_id, caller.project_id, caller.roles)
         self.cloud.add_flavor(Flavor("small", "m1.small", 2, 2048, 10))
+        self.cloud.add_flavor(SPARE)
         subnet = Subnet("subnet", "203.0.113.0/24", "203.0.113.1", (("203.0.113.10", "203.0.113.99"),))
         self.cloud.add_network(PUBLIC, subnet)
         self.outside = Process("site")
@@ -309,6 +316,11 @@ class _Announcements:
 
     def stop(self) -> None:
         del self._site.heard[self._process.name]
+
+
+def has_notices(random: Random) -> bool:
+    """Return whether a seed has notices to preemptible servers; it is the first draw."""
+    return random.random() < 0.5
 
 
 def _caller(name: str, project: str) -> Caller:

@@ -43,6 +43,7 @@ from blazar.engine.helpers import Helpers
 from blazar.engine.listening import Listening
 from blazar.engine.loop import EventLoop
 from blazar.engine.monitoring import Monitoring
+from blazar.engine.noticing import Noticing
 from blazar.engine.presence import Announcing, Load
 from blazar.engine.promoting import Promoting
 from blazar.engine.purge import Purge
@@ -67,6 +68,7 @@ from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.offer_expiry import OfferExpiry
 from blazar.service.ports import MOST_FORGOTTEN, Announcements, Clock, Cloud, Database, Notifier
 from blazar.service.ports.kind import Dependencies, pools_of
+from blazar.service.preemption_notices import PreemptionNotices
 from blazar.service.reconciliation import Reconciliation, ReconciliationSettings
 from blazar.service.shelved_images import ShelvedImages
 from blazar.service.short_requests import ShortRequests
@@ -176,6 +178,7 @@ class Manager:
             *self._drift_check(conf, dependencies, plugins, clock, metrics),
             *self._sampling(conf, dependencies),
             *self._sweeping(conf, dependencies, metrics),
+            *self._noticing(conf, dependencies),
             Announcing(database, clock, "blazar-manager", socket.gethostname(), VERSION, self._load),
         )
         self.use_cases = UseCases(
@@ -243,6 +246,13 @@ class Manager:
             return ()
         images = ShelvedImages(dependencies.cloud, metrics)
         return (Sweeping(dependencies.database, images, dependencies.clock, interval),)
+
+    def _noticing(self, conf: cfg.ConfigOpts, dependencies: Dependencies) -> Sequence[Noticing]:
+        notice = timedelta(minutes=conf.nova.preemptible_notice_minutes)
+        if not notice:
+            return ()
+        notices = PreemptionNotices(dependencies, notice)
+        return (Noticing(dependencies.database, notices, dependencies.clock),)
 
     def _load(self) -> Load:
         under_way, waiting = self.loop.events_under_way(), self._calendars.plans_waiting()

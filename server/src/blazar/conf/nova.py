@@ -52,6 +52,14 @@ OPTIONS = (
         "least: as long as shelving takes.",
     ),
     cfg.IntOpt(
+        "preemptible_notice_minutes",
+        default=0,
+        min=0,
+        max=7 * 24 * 60,
+        help="How many minutes before a lease starts preemptible servers on its hosts are given notice in "
+        "their metadata, as blazar_notice; one manager does it at a time. 0 for never.",
+    ),
+    cfg.IntOpt(
         "shelved_images_seconds",
         default=3600,
         min=0,

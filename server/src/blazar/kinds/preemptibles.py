@@ -9,6 +9,7 @@ from blazar.kinds.deletions import Deletions, being_deleted
 from blazar.kinds.for_each import Results, for_each
 from blazar.kinds.shelving import Shelving, being_shelved
 from blazar.service.ports import Cloud, MakesWay, Server
+from blazar.service.ports.kind import Work
 from blazar.service.ports.steps import RunSteps, one_after_another
 
 PREEMPTED = "blazar_preempted"
@@ -59,6 +60,11 @@ class Preemptibles:
             return ()
         servers = cloud.compute.preemptible_servers_on(host)[MakesWay.SHELVED]
         return self._shelving.make_way(servers, host, cloud)
+
+
+def hosts_of(work: Work) -> Sequence[str]:
+    """Return the compute service hosts on which the reservation is planned, sorted."""
+    return sorted({str(each.facts["service_name"]) for each in work.resources.values()})
 
 
 def making_way(leaving: Iterable[Leaving]) -> Sequence[str]:

@@ -31,6 +31,10 @@ LEASE_UNCLAIMED_WARNING = "lease.unclaimed_warning"
 LEASE_UNCLAIMED = "lease.unclaimed"
 LEASE_SHARED = "lease.shared"
 LEASE_UNSHARED = "lease.unshared"
+PREEMPTION_NOTICE = "server.preemption_notice"
+"""A preemptible server is told that its host is needed soon. It and the next one tell of a server, not of a
+lease."""
+PREEMPTION_NOTICE_WITHDRAWN = "server.preemption_notice.withdrawn"
 WARNING_WITHDRAWN = "lease.event.before_end_lease.stop"
 """The warning of the end was given, but the end has moved since: it will be given again."""
 

@@ -14,6 +14,9 @@ from blazar_sandbox.fields import Json
 from blazar_sandbox.wsgi.request import Request
 from blazar_sandbox.wsgi.response import Response
 
+MOST_TAGS = 50
+TAGGABLE = (Status.ACTIVE, Status.PAUSED, Status.SUSPENDED, Status.SHUTOFF)
+
 
 def found(request: Request) -> Server:
     """Return the server of the path, if the caller may see it."""
@@ -82,6 +85,7 @@ def _wanted(row: Server, request: Request) -> bool:
     """Return whether a server passes the filters; some of them work for administrators only."""
     ask = request.param
     name, status, since = ask("name"), request.query.get("status"), ask("changes-since")
+    tagged = ask("tags") if request.version >= (2, 26) else None
     exact = {"image": row.image_id, "uuid": row.id, "flavor": row.flavor.id, "key_name": row.key_name}
     if request.caller.is_admin:
         exact |= {
@@ -98,6 +102,7 @@ def _wanted(row: Server, request: Request) -> bool:
         and (name is None or _matches(name, row.name))
         and (status is None or row.status.value in {one.upper() for one in status})
         and (since is None or row.updated >= _instant(since))
+        and (tagged is None or set(tagged.split(",")) <= set(row.tags))
     )
 
 
@@ -193,6 +198,45 @@ def delete_metadata(request: Request) -> Response:
     kept = {name: value for name, value in row.metadata.items() if name != key}
     request.cloud.compute.servers.change(replace(row, metadata=kept))
     return Response(204)
+
+
+def tags(request: Request) -> Response:
+    """List the tags of a server."""
+    _must_have_tags(request)
+    return Response(200, {"tags": list(found(request).tags)})
+
+
+def add_tag(request: Request) -> Response:
+    """Give a server a tag."""
+    row, tag = _taggable(request), request.args["tag"]
+    if tag in row.tags:
+        return Response(204)
+    if len(row.tags) >= MOST_TAGS:
+        raise bad_request(f"The number of tags exceeded the per-server limit {MOST_TAGS}")
+    request.cloud.compute.servers.change(replace(row, tags=(*row.tags, tag)))
+    return Response(201)
+
+
+def delete_tag(request: Request) -> Response:
+    """Take a tag from a server."""
+    row, tag = _taggable(request), request.args["tag"]
+    if tag not in row.tags:
+        raise not_found(f"Instance {row.id} has no tag '{tag}'")
+    request.cloud.compute.servers.change(replace(row, tags=tuple(each for each in row.tags if each != tag)))
+    return Response(204)
+
+
+def _must_have_tags(request: Request) -> None:
+    if request.version < (2, 26):
+        raise not_found("The resource could not be found.")
+
+
+def _taggable(request: Request) -> Server:
+    _must_have_tags(request)
+    row = _changeable(request)
+    if row.status not in TAGGABLE:
+        raise conflict(f"Cannot change the tags of instance {row.id} while it is in {row.status.value}")
+    return row
 
 
 def interfaces(request: Request) -> Response:

@@ -184,6 +184,7 @@ class MemoryCompute:
             self._state.flavor_of.pop(server_id, None)
             self._state.tasks.pop(server_id, None)
             self._state.server_metadata.pop(server_id, None)
+            self._state.tags.pop(server_id, None)
             self._state.locked.discard(server_id)
 
     def snapshot_server(self, server: Server, image_name: str) -> None:
@@ -299,6 +300,20 @@ class MemoryCompute:
     def remove_server_metadata(self, server_id: str, key: str) -> None:
         self._called("remove_server_metadata")
         self._state.server_metadata.get(server_id, {}).pop(key, None)
+
+    def servers_with_tag(self, tag: str) -> Sequence[Server]:
+        self._called("servers_with_tag")
+        state = self._state
+        return [self._listed(each) for each in state.servers.values() if tag in state.tags.get(each.id, ())]
+
+    def add_server_tag(self, server_id: str, tag: str) -> None:
+        self._called("add_server_tag")
+        if server_id in self._state.servers:
+            self._state.tags.setdefault(server_id, set()).add(tag)
+
+    def remove_server_tag(self, server_id: str, tag: str) -> None:
+        self._called("remove_server_tag")
+        self._state.tags.get(server_id, set()).discard(tag)
 
     def _acted_on(self, call: str, server_id: str, *allowed: str) -> Server | None:
         actor = self._called(call)

@@ -46,6 +46,8 @@ ONE_POLICY = "2.64"
 """From here on a server group has one policy."""
 WITH_SIZES = "2.47"
 """From here on a server is shown with the sizes that it has."""
+WITH_TAGS = "2.26"
+"""From here on a server has tags."""
 WITH_ANY_NETWORK = "2.37"
 """From here on a server is booted with networks that Nova chooses, or with none."""
 WITH_HINTS = "2.100"
@@ -263,6 +265,15 @@ class NovaCompute:
     def remove_server_metadata(self, server_id: str, key: str) -> None:
         self._api.delete(f"{_server_path(server_id)}/metadata/{quote(key, safe='')}")
 
+    def servers_with_tag(self, tag: str) -> Sequence[Server]:
+        return [_server(raw) for raw in self._pages(WITH_TAGS, tags=tag)]
+
+    def add_server_tag(self, server_id: str, tag: str) -> None:
+        self._api.put(_tag_path(server_id, tag), None, WITH_TAGS, absent=(404,))
+
+    def remove_server_tag(self, server_id: str, tag: str) -> None:
+        self._api.delete(_tag_path(server_id, tag), WITH_TAGS)
+
     def _act(self, server_id: str, body: Mapping[str, Any], version: str | None = None) -> None:
         self._api.post(f"{_server_path(server_id)}/action", body, version, absent=(404,))
 
@@ -405,6 +416,10 @@ def _flavor_path(flavor_id: str) -> str:
 
 def _server_path(server_id: str) -> str:
     return f"/servers/{quote(server_id, safe='')}"
+
+
+def _tag_path(server_id: str, tag: str) -> str:
+    return f"{_server_path(server_id)}/tags/{quote(tag, safe='')}"
 
 
 def _with_exact_name(answer: Any, hostname: str) -> Mapping[str, Any] | None:

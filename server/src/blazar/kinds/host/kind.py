@@ -17,6 +17,7 @@ from blazar.kinds.fields import described
 from blazar.kinds.host import comparison, schema
 from blazar.kinds.host.actuator import HostActuator, HostKindSettings
 from blazar.kinds.host.schema import HostParameters, Match
+from blazar.kinds.preemptibles import hosts_of
 from blazar.kinds.registered_hosts import POOL, ZONE, HostsExtension
 from blazar.kinds.registered_hosts.replies import host_view
 from blazar.kinds.registered_hosts.sizes import sizes
@@ -134,6 +135,9 @@ class HostKind(Kind[HostParameters]):
         if not self.acts_for_user(work.reservation):
             return Done()
         return take_snapshots(work.lease, self._actuator.servers(work, cloud), self._image_prefix, cloud)
+
+    def hosts_to_clear(self, work: Work) -> Sequence[str]:
+        return hosts_of(work)
 
     def deactivate(self, work: Work, cloud: Cloud) -> Outcome:
         return self._actuator.deactivate(work, cloud)

@@ -19,6 +19,7 @@ from blazar.domain.requirement.language import parse as parse_requirement
 from blazar.domain.resource import Registration, Usage
 from blazar.kinds.aggregates import AGGREGATE_ID, Freepool
 from blazar.kinds.fields import described
+from blazar.kinds.preemptibles import hosts_of
 from blazar.kinds.registered_hosts import POOL, ZONE, HostsExtension
 from blazar.kinds.registered_hosts.replies import host_view
 from blazar.kinds.server import comparison, rules, schema
@@ -316,6 +317,11 @@ class ServerKind(Kind[ServerParameters]):
 
     def before_end(self, work: Work, cloud: Cloud) -> Outcome:
         return Done()
+
+    def hosts_to_clear(self, work: Work) -> Sequence[str]:
+        asked = self.asked(work.reservation)
+        is_there = asked.is_in_place or asked.stays_on
+        return hosts_of(work) if self._slots.preemptibles_make_way and not is_there else ()
 
     def deactivate(self, work: Work, cloud: Cloud) -> Outcome:
         asked = self.asked(work.reservation)

@@ -10,6 +10,7 @@ from blazar.domain.errors import CantUpdateParameter, Conflict
 from blazar.domain.lease.lease import Lease, Reservation, ReservationStatus
 from blazar.domain.lease.outcome import Done, Outcome
 from blazar.domain.resource import Registration
+from blazar.kinds.preemptibles import hosts_of
 from blazar.kinds.registered_hosts import POOL, ZONE, HostsExtension
 from blazar.kinds.registered_hosts.replies import host_view
 from blazar.kinds.slots import affinity, comparison
@@ -96,6 +97,9 @@ class SlotKind(Kind[S]):
 
     def before_end(self, work: Work, cloud: Cloud) -> Outcome:
         return self._actuator.snapshot(work, cloud) if self.acts_for_user(work.reservation) else Done()
+
+    def hosts_to_clear(self, work: Work) -> Sequence[str]:
+        return hosts_of(work) if self._settings.preemptibles_make_way else ()
 
     def deactivate(self, work: Work, cloud: Cloud) -> Outcome:
         return self._actuator.deactivate(work, cloud)

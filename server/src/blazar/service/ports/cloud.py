@@ -310,6 +310,20 @@ class Compute(Protocol):
         """Remove one key of a server's metadata; one that is not there is no error."""
         ...
 
+    def servers_with_tag(self, tag: str) -> Sequence[Server]:
+        """Return the servers of all projects that have a tag. For administrators."""
+        ...
+
+    def add_server_tag(self, server_id: str, tag: str) -> None:
+        """Give a server a tag; one that it has already, and a server that is gone, are no error. Raises
+        CloudRefused where its state does not allow it, or it has as many as Nova lets it have."""
+        ...
+
+    def remove_server_tag(self, server_id: str, tag: str) -> None:
+        """Take a tag from a server; one that it does not have is no error. Raises CloudRefused where its
+        state does not allow it."""
+        ...
+
     def aggregate(self, aggregate_id: int) -> Aggregate | None: ...
 
     def find_aggregate(self, name: str) -> Aggregate | None: ...

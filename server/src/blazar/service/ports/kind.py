@@ -338,6 +338,11 @@ class EventVerbs(ABC):
         It is called while the lease goes on as well, for a reservation that was removed from it. That one has
         no allocations: what it had is its surplus."""
 
+    def hosts_to_clear(self, work: Work) -> Sequence[str]:
+        """Return the compute service hosts that preemptible servers have to leave when a reservation starts
+        that has not yet, as it is planned now."""
+        return ()
+
     def used(self, work: Work, cloud: Cloud) -> int | None:
         """Return how many of its units (hosts, servers, addresses) an active reservation uses now; None where
         the kind cannot tell."""
