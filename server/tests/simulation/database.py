@@ -57,6 +57,7 @@ REPOSITORIES = (
     "subscriptions",
     "feeds",
     "series",
+    "shares",
 )
 Key = tuple[str, Any]
 

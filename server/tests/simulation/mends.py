@@ -179,6 +179,9 @@ MENDS: Mapping[str, Mend] = {
     "quotas: the changes of a project take turns": Mend(
         ((MemoryQuotas, "queue_up", _always(None)),), seed=127
     ),
+    "shares: a convergence goes on where they change meanwhile": Mend(
+        ((progress, "_has_other_users", _always(False)),), HOST, 39
+    ),
     "17: a deregistration that was cut off ends": Mend(
         ((Hosts, "_half_deregistered", _registered_already), (Deregistration, "finish_old", _always(None))),
         HOST,

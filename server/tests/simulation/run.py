@@ -21,6 +21,7 @@ from . import (
     priorities,
     series,
     servers,
+    sharing,
     troubles,
     waiting,
 )
@@ -90,6 +91,7 @@ def draw(seed: int, without: Sequence[str] = (), kinds: Sequence[str] = tuple(DR
     actions = lifetimes.added(Random(f"{seed}/lifetimes"), actions)
     actions = networks.added(Random(f"{seed}/networks"), actions, chosen)
     actions = series.added(Random(f"{seed}/series"), actions)
+    actions = sharing.added(Random(f"{seed}/sharing"), actions)
     found = troubles.draw(random, ACTS, MANAGERS, (*USERS, "operator"), without)
     found = moments.troubled(rare, found, ACTS, without)
     return Plan(str(seed), tuple(actions), tuple(found), chosen)
