@@ -14,7 +14,7 @@ from .test_calendar import bars
 from .test_drawing import drag_bar
 from .test_leases import opened
 
-SHARES = {"OpenStack-API-Version": "reservation 1.34"}
+SHARES = {"OpenStack-API-Version": "reservation 1.36"}
 
 
 @contextmanager
@@ -78,8 +78,18 @@ def test_what_is_shared_to_be_changed_gets_another_name_and_other_dates(
         assert site.leases("alt", "the lab")
 
 
+def test_what_is_shared_to_be_used_tells_how(enter: Enter, page: Page, site: Site) -> None:
+    with shared(site, "to use", "use") as made:
+        enter("demo")
+        dialog = opened(page, "to use (shared)")
+        expect(dialog).to_contain_text("you may put servers onto what it reserves.")
+        use = f"openstack server create --hint reservation={made['reservations'][0]['id']} "
+        expect(dialog).to_contain_text(use)
+        expect(dialog.get_by_role("button", name="Extend")).to_have_count(0)
+
+
 def test_only_what_may_be_changed_is_moved_with_the_pointer(enter: Enter, page: Page, site: Site) -> None:
-    with shared(site, "to move", "change") as movable, shared(site, "to see", "read") as fixed:
+    with shared(site, "to move", "use_and_change") as movable, shared(site, "to see", "read") as fixed:
         enter("demo")
         drag_bar(page, "to see (shared)", "middle", -20)
         drag_bar(page, "to move (shared)", "middle", -20)

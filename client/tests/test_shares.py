@@ -12,6 +12,7 @@ from clientkit.runner import Blazar
 from keystoneauth1 import session
 from keystoneauth1.identity import v3
 
+from blazarclient.exception import BlazarClientException
 from blazarclient.v1.client import Client
 from blazarclient.v1.leases import Leases
 
@@ -25,6 +26,7 @@ SHARE = {
     "updated_at": None,
 }
 SINCE = "reservation 1.34"
+USE = "reservation 1.36"
 
 
 @pytest.fixture
@@ -51,6 +53,9 @@ def test_a_lease_is_shared(shared: RecordingCloud) -> None:
     assert last(shared)[1:] == (f"{PATH}/other", {"right": "read"}, SINCE)
     assert calls(shared).share(samples.LEASE_ID, "other", "change") == SHARE
     assert last(shared) == ("PUT", f"{PATH}/other", {"right": "change"}, SINCE)
+    for right in ("use", "use_and_change"):
+        assert calls(shared).share(samples.LEASE_ID, "other", right) == SHARE
+        assert last(shared) == ("PUT", f"{PATH}/other", {"right": right}, USE)
 
 
 def test_a_share_is_withdrawn(shared: RecordingCloud) -> None:
@@ -61,7 +66,15 @@ def test_a_share_is_withdrawn(shared: RecordingCloud) -> None:
 def test_shares_are_listed(shared: RecordingCloud) -> None:
     found = calls(shared).shares(samples.LEASE_ID, sort_by="project_id")
     assert [(each["project_id"], each["right"]) for each in found] == [("other", "read"), ("zoo", "change")]
-    assert last(shared)[::3] == ("GET", SINCE)
+    assert last(shared)[::3] == ("GET", USE)
+
+
+def test_a_service_without_the_right_to_use_is_asked_in_the_version_of_shares(cloud: RecordingCloud) -> None:
+    cloud.answer("GET", PATH, 406, {"error_message": "Version 1.36 is not supported."})
+    with pytest.raises(BlazarClientException):
+        calls(cloud).shares(samples.LEASE_ID)
+    asked = [each.headers["openstack-api-version"] for each in cloud.requests if each.path == PATH]
+    assert asked == [USE, SINCE]
 
 
 def test_shared_leases_are_asked_for(shared: RecordingCloud) -> None:
@@ -69,17 +82,18 @@ def test_shared_leases_are_asked_for(shared: RecordingCloud) -> None:
     leases.list(shared=True, status="ACTIVE", limit=1)
     sent = shared.requests[-1]
     assert (dict(sent.query)["shared"], dict(sent.query)["status"]) == ("true", "ACTIVE")
-    assert sent.headers["openstack-api-version"] == SINCE
+    assert sent.headers["openstack-api-version"] == USE
     leases.list()
     assert "shared" not in dict(shared.requests[-1].query)
     leases.get_since_1_34(samples.LEASE_ID)
-    assert shared.requests[-1].headers["openstack-api-version"] == SINCE
+    assert shared.requests[-1].headers["openstack-api-version"] == USE
 
 
 @pytest.mark.parametrize(
     ("line", "printed", "sent"),
     [
         ("set {} other", "Lease {} is shared with other: read.\n", ("PUT", {"right": "read"})),
+        ("set {} other --right use", "Lease {} is shared with other: read.\n", ("PUT", {"right": "use"})),
         (
             "set {} other --right change",
             "Lease {} is shared with other: read.\n",
@@ -88,7 +102,7 @@ def test_shared_leases_are_asked_for(shared: RecordingCloud) -> None:
         ("unset {} other", "Lease {} is no longer shared with other.\n", ("DELETE", None)),
         ("list {} -f value -c project_id -c right", "other read\nzoo change\n", ("GET", None)),
     ],
-    ids=["read", "change", "unset", "list"],
+    ids=["read", "use", "change", "unset", "list"],
 )
 def test_commands(
     shared: RecordingCloud,
@@ -102,10 +116,10 @@ def test_commands(
     assert (ran.requests[-1].method, ran.requests[-1].body) == sent
 
 
-def test_a_right_is_one_of_two_words(blazar: Blazar) -> None:
-    ran = blazar(f"lease-share-set {samples.LEASE_ID} other --right use")
+def test_a_right_is_one_of_four_words(blazar: Blazar) -> None:
+    ran = blazar(f"lease-share-set {samples.LEASE_ID} other --right own")
     assert ran.code == 2
-    assert "'use'" in ran.err
+    assert "'own'" in ran.err
     assert not ran.requests
 
 
@@ -129,4 +143,4 @@ def test_a_lease_tells_the_right_where_it_is_asked_for(shared: RecordingCloud, b
     )
     ran = blazar(f"lease-show {samples.LEASE_ID} -f value -c shared_right")
     assert (ran.code, ran.out) == (0, "read\n")
-    assert ran.requests[-1].headers["openstack-api-version"] == SINCE
+    assert ran.requests[-1].headers["openstack-api-version"] == USE

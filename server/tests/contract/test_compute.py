@@ -204,6 +204,15 @@ def test_hosts_join_and_leave_and_may_do_so_again(place: Place) -> None:
     compute.remove_host(MISSING_AGGREGATE, one)
 
 
+def test_keys_are_removed_from_metadata(place: Place) -> None:
+    compute = place.cloud.compute
+    aggregate = compute.create_aggregate(label(), None, {"a": "1", "b": "2", "c": "3"})
+    for _ in range(2):
+        compute.remove_metadata(aggregate.id, ["a", "c"])
+    assert compute.aggregate(aggregate.id) == replace(aggregate, metadata={"b": "2"})
+    compute.remove_metadata(MISSING_AGGREGATE, ["a"])
+
+
 def test_an_aggregate_is_told_again_as_it_is(place: Place) -> None:
     compute = place.cloud.compute
     aggregate = compute.create_aggregate(label(), None, {"a": "1"})

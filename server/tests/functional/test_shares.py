@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
+import requests
 
 from blazar.domain.errors import CloudUnavailable
 from blazar.domain.lease.share import MOST_SHARES
@@ -14,12 +15,13 @@ from blazar.rpc.codec import not_understood
 
 from .canned import LEASE_ID, Canned
 from .conftest import Send
-from .sandboxed import Sandboxed
-from .wishes import HOST
+from .sandboxed import Sandboxed, until
+from .wishes import HOST, INSTANCES
 
 pytestmark = pytest.mark.filterwarnings("ignore::openstack.warnings.RemovedInSDK50Warning")
 VERSION = {"OpenStack-API-Version": "reservation 1.34"}
 BEFORE = {"OpenStack-API-Version": "reservation 1.33"}
+USE = {"OpenStack-API-Version": "reservation 1.36"}
 LEASE = {"start_date": "2050-01-01 10:00", "end_date": "2050-01-01 11:00", "reservations": [HOST]}
 DAILY = {"rule": "FREQ=DAILY;COUNT=2", "time_zone": "UTC"}
 
@@ -304,3 +306,60 @@ def test_a_manager_of_the_version_before_knows_no_share(service: Canned, send: S
     service.share = CloudUnavailable(service="database", reason="it is away")
     assert send("GET", f"/v1/leases/{LEASE_ID}", "stranger").status_code == 503
     assert send("GET", f"/v1/leases/{LEASE_ID}", "reader").status_code == 200
+
+
+def test_older_clients_see_the_rights_that_they_know(at: Sandboxed, alt: str) -> None:
+    lease = make(at)
+    path = f"/v1/leases/{lease['id']}"
+    for right, known in (("use", "read"), ("use_and_change", "change")):
+        refused = ask(at, "PUT", f"{path}/shares/{alt}", json={"right": right})
+        assert refusal(refused, 400) == "The right is one of read, change."
+        put = ask(at, "PUT", f"{path}/shares/{alt}", json={"right": right}, **USE)
+        assert (put.status_code, put.json["share"]["right"]) == (200, right)
+        for headers, told in ((VERSION, known), (USE, right)):
+            found = [
+                ask(at, "GET", f"{path}/shares", **headers).json["shares"][0]["right"],
+                ask(at, "GET", path, "alt", **headers).json["lease"]["shared_right"],
+                ask(at, "GET", "/v1/leases?shared=true", "alt", **headers).json["leases"][0]["shared_right"],
+            ]
+            assert found == [told] * 3
+    refused = ask(at, "PUT", f"{path}/shares/{alt}", json={"right": "own"}, **USE)
+    assert refusal(refused, 400) == "The right is one of read, use, change, use_and_change."
+
+
+def test_who_may_only_use_it_changes_nothing_of_it(at: Sandboxed, alt: str) -> None:
+    lease = make(at)
+    path = f"/v1/leases/{lease['id']}"
+    for right, status in (("use", 403), ("use_and_change", 200)):
+        put = ask(at, "PUT", f"{path}/shares/{alt}", json={"right": right}, **USE)
+        assert put.status_code == 200, put.text
+        assert ask(at, "PUT", path, "alt", json={"name": right}).status_code == status
+    assert ask(at, "GET", path).json["lease"]["name"] == "use_and_change"
+
+
+@pytest.mark.parametrize("asked", [HOST, INSTANCES], ids=["hosts", "instances"])
+def test_servers_of_the_other_project_land_on_what_it_may_use(
+    at: Sandboxed, alt: str, asked: Mapping[str, Any]
+) -> None:
+    dates = {"start_date": "now", "end_date": "2049-01-01 10:00"}
+    lease = make(at, reservations=[{**asked, **({"amount": 3} if "amount" in asked else {})}], **dates)
+    path, reservation_id = f"/v1/leases/{lease['id']}", lease["reservations"][0]["id"]
+
+    def lands(user: str) -> bool:
+        if "amount" not in asked:
+            server = at.boot(user, "1", reservation=reservation_id)
+            return bool(server["status"] == "ACTIVE")
+        try:
+            return bool(at.boot(user, reservation_id)["status"] == "ACTIVE")
+        except requests.HTTPError:
+            return False
+
+    assert until(lambda: ask(at, "GET", path).json["lease"]["status"] == "ACTIVE")
+    assert lands("demo")
+    assert not lands("alt")
+    assert ask(at, "PUT", f"{path}/shares/{alt}", json={"right": "use"}, **USE).status_code == 200
+    assert until(lambda: lands("alt"))
+    assert ask(at, "DELETE", f"{path}/shares/{alt}").status_code == 204
+    assert until(lambda: not lands("alt"))
+    assert ask(at, "DELETE", path).status_code == 204
+    assert until(lambda: ask(at, "GET", path).status_code == 404)

@@ -253,6 +253,9 @@ DEFECTS: Mapping[str, Defect] = {
     "hosts are never taken out of the freepool": Defect(
         "the cloud has what the lease says", MemoryCompute, "remove_host", _not_out_of_freepool
     ),
+    "projects that may no longer use a lease are let in": Defect(
+        "the cloud lets in whom shares name", MemoryCompute, "remove_metadata", _nothing, seed=39
+    ),
     "the provider goes with its host": Defect(
         "no provider is taken from nova-compute", Hosts, "unregister", _with_provider, seed=2
     ),

@@ -45,6 +45,7 @@ from . import (
     priorities,
     series,
     servers,
+    sharing,
     waiting,
 )
 from .broker import PATIENCE, UNSURE
@@ -139,6 +140,7 @@ class User:
         service = site.service(name, self.caller)
         self.leases, self.offers = service.leases, service.noun("offers")
         self.series = service.noun("series")
+        self.shares = service.noun("shares")
         self.known_series: dict[str, Series | None] = {}
         """The series as their user knows them; None for those that are deleted."""
         self.ids = Random(f"{self.world.seed}/{name}")
@@ -162,6 +164,7 @@ class User:
             notices.RESERVE: partial(notices.reserve, self),
             series.MAKE: partial(series.make, self),
             series.CHANGE: partial(series.change, self),
+            sharing.SHARE: partial(sharing.share, self),
             **moments.verbs_of(self),
         }
 

@@ -25,6 +25,7 @@ from .maintenances import given_while_away
 from .notices import not_needed
 from .priorities import displaced, units
 from .series import made_in_part, unlisted
+from .sharing import other_access
 from .site import CAPACITY, FAILED_AT_ONCE, HOSTS, SKEW, SPARE, Site
 
 OVER = (LeaseStatus.TERMINATING, LeaseStatus.TERMINATED, LeaseStatus.DELETING)
@@ -471,6 +472,8 @@ class Rules:
             )
         for amiss in KINDS[reservation.resource_type].amiss(self.site, lease, reservation):
             self.fail("the cloud has what the lease says", f"reservation {reservation.id}: {amiss}")
+        for amiss in other_access(self.site, lease, reservation):
+            self.fail("the cloud lets in whom shares name", f"reservation {reservation.id}: {amiss}")
 
     def _require_nothing_else(self) -> None:
         state = self.site.cloud.state

@@ -22,6 +22,7 @@ from . import (
     priorities,
     series,
     servers,
+    sharing,
     troubles,
     waiting,
 )
@@ -92,6 +93,7 @@ def draw(seed: int, without: Sequence[str] = (), kinds: Sequence[str] = tuple(DR
     actions = networks.added(Random(f"{seed}/networks"), actions, chosen)
     actions = series.added(Random(f"{seed}/series"), actions)
     actions = notices.added(Random(f"{seed}/notices"), actions)
+    actions = sharing.added(Random(f"{seed}/sharing"), actions)
     found = troubles.draw(random, ACTS, MANAGERS, (*USERS, "operator"), without)
     found = moments.troubled(rare, found, ACTS, without)
     return Plan(str(seed), tuple(actions), tuple(found), chosen)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from blazarclient.commands import lookup
 from blazarclient.commands.base import ListCommand, ReservationCommand, Row
 
-RIGHTS = ("read", "change")
+RIGHTS = ("read", "use", "change", "use_and_change")
 
 
 class SetShare(ReservationCommand):
@@ -22,8 +22,9 @@ class SetShare(ReservationCommand):
             "--right",
             choices=RIGHTS,
             default=RIGHTS[0],
-            help="What the project may do: see the lease (read, the default), or change its name and its "
-            "dates, too (change)",
+            help="What the project may do: see the lease (read, the default); put servers onto what it "
+            "reserves, too (use); change its name and its dates, too (change); or all of it "
+            "(use_and_change)",
         )
         return parser
 

@@ -25,8 +25,7 @@ from blazarclient.v1.priority import MICROVERSION as PRIORITIES
 from blazarclient.v1.priority import version_of, with_displacement, with_priority
 from blazarclient.v1.repetition import KEYS, create_lease
 from blazarclient.v1.series import FILTERS
-from blazarclient.v1.shares import MICROVERSION as SHARES
-from blazarclient.v1.shares import list_shares, share_lease, unshare_lease
+from blazarclient.v1.shares import list_shares, share_lease, unshare_lease, with_all_rights
 from blazarclient.v1.units import MICROVERSION as UNITS
 from blazarclient.v1.use import MICROVERSION as USE
 from blazarclient.wire_time import INPUT_FORMAT, OUTPUT_FORMAT
@@ -170,9 +169,10 @@ class Leases:
         return self._lease(self.request_manager.request(f"/leases/{lease_id}", "GET", version=MATCHES)[1])
 
     def get_since_1_34(self, lease_id: str) -> dict[str, Any]:
-        """Return one lease. One of another project has `shared_right`, which version 1.34 of the API has.
-        It returns all that `get_since_1_29` does."""
-        return self._lease(self.request_manager.request(f"/leases/{lease_id}", "GET", version=SHARES)[1])
+        """Return one lease. One of another project has `shared_right`, which version 1.34 of the API has,
+        and 1.36 all rights. It returns all that `get_since_1_29` does."""
+        path, request = f"/leases/{lease_id}", self.request_manager.request
+        return self._lease(with_all_rights(lambda version: request(path, "GET", version=version))[1])
 
     def get(self, lease_id: str) -> dict[str, Any]:
         """Return one lease."""
@@ -331,7 +331,8 @@ class Leases:
 
     def share(self, lease_id: str, project_id: str, right: str = "read") -> dict[str, Any]:
         """Share a lease with another project, or change what that one may do: see the lease (``read``), or
-        change its name and its dates besides (``change``). Return the share. Version 1.34 of the API can do
+        put servers onto what it reserves besides (``use``, of version 1.36), change its name and its dates
+        besides (``change``), or both (``use_and_change``). Return the share. Version 1.34 of the API can do
         this."""
         return share_lease(self.request_manager, lease_id, project_id, right)
 
@@ -435,10 +436,14 @@ class Leases:
         if series_id is not None:
             query, version = {**query, "series_id": series_id}, FILTERS
         if shared:
-            query, version = {**query, "shared": "true"}, SHARES
-        listed = Listed(self.request_manager, "/leases", "leases", query, limit, version)
-        rows = [*listed.rows()]
-        return sort_rows(rows if listed.is_filtered else filters.select(rows)[:limit], sort_by)
+            query["shared"] = "true"
+
+        def ask(version: str) -> Rows:
+            listed = Listed(self.request_manager, "/leases", "leases", query, limit, version)
+            rows = [*listed.rows()]
+            return rows if listed.is_filtered else filters.select(rows)[:limit]
+
+        return sort_rows(with_all_rights(ask) if shared else ask(version), sort_by)
 
     def _explained(
         self, path: str, method: str, body: dict[str, Any], send: Callable[[str, Body], Response]

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
+from blazarclient.exception import BlazarClientException
 from blazarclient.transport import Transport
+from blazarclient.v1.paging import NOT_ACCEPTABLE
+
+T = TypeVar("T")
 
 MICROVERSION = "1.34"
 """The version of the API that brought shares."""
+USE = "1.36"
+"""The version that brought the right to use a lease."""
+USES = frozenset({"use", "use_and_change"})
 RIGHT = "shared_right"
 """The field of a lease that tells what the caller's project may do with it."""
 
 
 def share_lease(transport: Transport, lease_id: str, project_id: str, right: str) -> dict[str, Any]:
     path, body = _path(lease_id, project_id), {"right": right}
-    share: dict[str, Any] = transport.request(path, "PUT", body=body, version=MICROVERSION)[1]["share"]
+    version = USE if right in USES else MICROVERSION
+    share: dict[str, Any] = transport.request(path, "PUT", body=body, version=version)[1]["share"]
     return share
 
 
@@ -23,9 +32,22 @@ def unshare_lease(transport: Transport, lease_id: str, project_id: str) -> None:
 
 
 def list_shares(transport: Transport, lease_id: str) -> list[dict[str, Any]]:
-    answer = transport.request(f"/leases/{lease_id}/shares", "GET", version=MICROVERSION)[1]
-    shares: list[dict[str, Any]] = answer["shares"]
-    return shares
+    def ask(version: str) -> list[dict[str, Any]]:
+        answer = transport.request(f"/leases/{lease_id}/shares", "GET", version=version)[1]
+        shares: list[dict[str, Any]] = answer["shares"]
+        return shares
+
+    return with_all_rights(ask)
+
+
+def with_all_rights(ask: Callable[[str], T]) -> T:
+    """Return the answer in the version that tells all rights, or else in the one that brought shares."""
+    try:
+        return ask(USE)
+    except BlazarClientException as error:
+        if error.kwargs.get("code") != NOT_ACCEPTABLE:
+            raise
+        return ask(MICROVERSION)
 
 
 def _path(lease_id: str, project_id: str) -> str:

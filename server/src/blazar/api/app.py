@@ -63,6 +63,7 @@ from blazar.api.schemas.maintenances import MaintenanceCreate
 from blazar.api.schemas.offers import OfferCreate
 from blazar.api.schemas.quotas import QuotaUpdate
 from blazar.api.schemas.series import SeriesCreate, SeriesUpdate
+from blazar.api.schemas.shares import BODIES as SHARE_BODIES
 from blazar.api.schemas.shares import ShareUpdate
 from blazar.api.schemas.subscriptions import SubscriptionCreate, SubscriptionUpdate
 from blazar.api.schemas.timeline import TimelineQuery
@@ -179,7 +180,7 @@ def routes(
         Route("DELETE", "/v1/leases/{lease_id}", leases.delete, 204, headers=(IF_MATCH,)),
         Route("GET",    "/v1/leases/{lease_id}/shares", shares.list, reply=SHARES, since=SINCE_SHARES),
         Route("PUT",    "/v1/leases/{lease_id}/shares/{project_id}", shares.update, body=ShareUpdate,
-              reply=SHARE, since=SINCE_SHARES),
+              bodies=SHARE_BODIES, reply=SHARE, since=SINCE_SHARES),
         Route("DELETE", "/v1/leases/{lease_id}/shares/{project_id}", shares.delete, 204, since=SINCE_SHARES),
         Route("DELETE", "/v1/leases", LeaseDeletions(service, authorizer).delete, query=LeasesToDelete,
               reply=DELETIONS, since=SINCE_DELETIONS),

@@ -24,6 +24,9 @@ SENTENCES: Mapping[LeaseStatus, str] = {
 
 SHARED: Mapping[ShareRight, str] = {
     ShareRight.READ: "It is another project's, and shared with this one to be read only.",
+    ShareRight.USE: "It is another project's, and shared with this one to put servers onto it.",
+    ShareRight.USE_AND_CHANGE: "It is another project's, and shared with this one to put servers onto it, "
+    "and to change its name and dates.",
     ShareRight.CHANGE: "It is another project's, and shared with this one to change its name and dates.",
 }
 """What is told of a lease that another project shares."""

@@ -48,6 +48,7 @@ from blazar.api.views.leases import (
     used_views,
     waiting_view,
 )
+from blazar.api.views.shares import told_right
 from blazar.api.waitlist import SINCE as WAITING
 from blazar.api.waitlist import waitlist_of
 from blazar.domain.errors import CloudUnavailable, InvalidInput, PolicyNotAuthorized
@@ -92,6 +93,11 @@ SINCE: Mapping[str, Version] = {
     "shared_right": SHARED,
 }
 """The version that brought each later field of a lease."""
+
+
+def _told(right: ShareRight, request: Request) -> ShareRight | None:
+    """Return the right as clients of the request's version know it; None where they know of none."""
+    return told_right(right, request.version) if request.version >= SHARED else None
 
 
 def _known_fields(asked: LeasesQuery, version: Version) -> frozenset[str] | None:
@@ -194,7 +200,9 @@ class LeaseActions:
                 shown["reservations"] = regional_views(lease, shown)
             shown["reservations"] = later_views(lease, shown, request.version, self._kinds)
             if shared is not None:
-                shown = cast(LeaseView, shared_view(shown, shared.rights[lease.id], True))
+                shown = cast(
+                    LeaseView, shared_view(shown, told_right(shared.rights[lease.id], request.version))
+                )
             return {name: value for name, value in shown.items() if fields is None or name in fields}
 
         return listing(leases, query, asked.limit, is_visible).answer(request, "leases", view)
@@ -346,7 +354,7 @@ class LeaseActions:
     def _shown(self, lease: Lease, request: Request, right: ShareRight | None = None) -> Answer:
         more = _added(lease, request)
         if right is not None:
-            more = shared_view(more, right, request.version >= SHARED)
+            more = shared_view(more, _told(right, request))
         return Answer(200, dry_run_reply(lease, request.caller, self._kinds, more))
 
     def _shown_displacing(self, found: DisplacingPreview, request: Request) -> Answer:
@@ -378,5 +386,5 @@ class LeaseActions:
             position = waitlist_of(self._service, request.caller).get_position(lease.id)
             shown["waiting"] = waiting_view(lease, position)
         if right is not None:
-            reply["lease"] = cast(LeaseView, shared_view(shown, right, request.version >= SHARED))
+            reply["lease"] = cast(LeaseView, shared_view(shown, _told(right, request)))
         return Answer(status, reply, headers)

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pydantic import BaseModel
 
 from blazar.api.authorization import Authorizer
-from blazar.api.microversion import Version
+from blazar.api.microversion import Version, newest
 from blazar.api.routing import Request
 from blazar.api.schemas.fields import validated
-from blazar.api.schemas.shares import ShareUpdate
+from blazar.api.schemas.shares import BODIES
 from blazar.api.views.shares import ShareReply, SharesReply, share_reply, shares_reply
 from blazar.domain.errors import CloudUnavailable, NotAuthorized, NotFound, PolicyNotAuthorized
 from blazar.domain.lease.lease import Lease
@@ -71,10 +71,11 @@ def right_of(service: Service, authorizer: Authorizer, caller: Caller, lease_id:
 def require_change(authorizer: Authorizer, caller: Caller, lease: Lease, right: ShareRight | None) -> None:
     """Refuse a change by a caller who may see the lease: by its project, or with the right of a share.
     Raises NotAuthorized."""
-    if right is ShareRight.READ:
-        raise NotAuthorized("The lease is another project's, and shared with yours to be read only.")
+    if right is not None and not right.may_change:
+        allowed = "used, and not to be changed" if right.may_use else "read only"
+        raise NotAuthorized(f"The lease is another project's, and shared with yours to be {allowed}.")
     rule, project_id, user_id = lease_rules.PUT, lease.project_id, lease.user_id
-    if right is ShareRight.CHANGE:
+    if right is not None:
         rule, project_id, user_id = lease_rules.PUT_SHARED, str(caller.project_id), caller.user_id
     if not authorizer.allows(rule, caller, project_id, user_id):
         raise PolicyNotAuthorized(action=rule)
@@ -129,15 +130,16 @@ class ShareActions:
     def list(self, request: Request) -> SharesReply:
         """List the projects that a lease is shared with: for its own project, and not for those."""
         lease = self._permitted(request, rules.GET)
-        return shares_reply(self._shares(request).list(lease.id))
+        return shares_reply(self._shares(request).list(lease.id), request.version)
 
     def update(self, request: Request) -> ShareReply:
         """Share a lease with a project, or change what that one may do.
 
         Nothing is known of projects here: one that is not there sees nothing."""
         lease = self._permitted(request, rules.PUT)
-        project_id, right = request.id("project_id"), validated(ShareUpdate, request.body).right
-        return share_reply(self._shares(request).put(lease.id, project_id, right, request.caller))
+        asked = validated(newest(BODIES, request.version), request.body)
+        stored = self._shares(request).put(lease.id, request.id("project_id"), asked.right, request.caller)
+        return share_reply(stored, request.version)
 
     def delete(self, request: Request) -> None:
         """Withdraw a share. The project that a lease is shared with may give back its own."""

@@ -44,7 +44,7 @@ from blazar.service.preparation import release_trust
 from blazar.service.unclaimed import Watched, look
 from blazar.service.usage_reports import NO_REPORTS, UsageReports
 from blazar.service.utilization import keep_ended
-from blazar.service.works import others_of
+from blazar.service.works import others_of, users_of
 
 T = TypeVar("T")
 LOG = logging.getLogger(__name__)
@@ -270,13 +270,21 @@ class Events:
     def _works_of(
         self, reservations: Iterable[Reservation], lease: Lease, resources: Mapping[str, Registration]
     ) -> Iterator[tuple[Kind[Any], Work]]:
+        users = self._users_of(lease)
         for reservation in reservations:
             had = (*reservation.allocations, *reservation.surplus)
             occupied = {a.resource_id for a in had} & resources.keys()
             known = {i: resources[i] for i in sorted(occupied)}
             others = partial(others_of, self._database, lease, reservation)
-            work = Work(lease, reservation, known, self._run_steps, self._clock.now(), others)
+            work = Work(lease, reservation, known, self._run_steps, self._clock.now(), others, users)
             yield self._kinds[reservation.resource_type], work
+
+    def _users_of(self, lease: Lease) -> tuple[str, ...]:
+        """Return the other projects that may use the lease now. Where none ever could, nothing is asked."""
+        if not lease.access_revision:
+            return ()
+        with self._database.read() as uow:
+            return users_of(uow, lease)
 
     def _look(self, held_claim: HeldClaim, lease: Lease) -> Finding:
         """Look whether the lease is used."""
@@ -367,7 +375,8 @@ class Events:
                 new = replace(new, trust_id=None)
             if _is_started(new, event):
                 new = unclaimed.started(new, now, self._warning, _new_id)
-                if new.leaving:
+                # A reservation may have been served before the last change of who may use it.
+                if new.leaving or new.access_revision:
                     new = with_work(new, EventType.CONVERGE, now, _new_id)
             stored = uow.leases.save(new, old, now)
             if stored.degraded and not old.degraded:

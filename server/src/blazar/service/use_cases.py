@@ -190,7 +190,7 @@ class UseCases:
                 database, kinds, clock, subscriptions or SubscriptionSettings(), capacity.get
             ),
             "series": self.series,
-            "shares": Shares(database, kinds, clock),
+            "shares": Shares(database, kinds, clock, nudge),
             "feeds": self.feeds,
             "mail": MailChoices(database, clock, mail),
             "services": Services(database, clock),

@@ -49,6 +49,13 @@ def others_of(database: Database, lease: Lease, reservation: Reservation) -> Seq
                 return found
 
 
+def users_of(uow: UnitOfWork, lease: Lease) -> tuple[str, ...]:
+    """Return the other projects that may use the lease. Where none ever could, nothing is asked."""
+    if not lease.access_revision:
+        return ()
+    return tuple(each.project_id for each in uow.shares.of_lease(lease.id) if each.right.may_use)
+
+
 def active_works(
     uow: UnitOfWork, database: Database, kinds: Kinds, leases: Iterable[Lease]
 ) -> Mapping[str, Sequence[tuple[Kind[Any], Work]]]:
@@ -60,11 +67,13 @@ def active_works(
             pool = kinds[reservation.resource_type].pool_of(reservation)
             ids[pool].update(a.resource_id for a in reservation.allocations)
     known = {r.id: r for pool in sorted(ids) for r in uow.resources.list(pool, sorted(ids[pool]))}
+    users = {lease.id: users_of(uow, lease) for lease in leases}
 
     def work(lease: Lease, reservation: Reservation) -> Work:
         occupied = {a.resource_id for a in reservation.allocations} & known.keys()
         others = partial(others_of, database, lease, reservation)
-        return Work(lease, reservation, {i: known[i] for i in sorted(occupied)}, others=others)
+        there = {i: known[i] for i in sorted(occupied)}
+        return Work(lease, reservation, there, others=others, users=users[lease.id])
 
     return {
         lease.id: [

@@ -49,6 +49,7 @@ def of_lease(lease: Lease) -> Columns:
         "claim_by": None if lease.claim_by is None else _of_claim_by(lease.claim_by),
         "priority": None if lease.priority is Priority.NORMAL else lease.priority.value,
         "series_id": lease.series_id,
+        "access_revision": lease.access_revision or None,
     }
 
 
@@ -195,6 +196,7 @@ def to_lease(row: Row[Any], reservations: tuple[Reservation, ...], events: tuple
         leaving=leaving,
         priority=to_priority(row.priority),
         series_id=row.series_id,
+        access_revision=row.access_revision or 0,
     )
 
 
@@ -283,6 +285,7 @@ class ListedReader:
             claim_by=None if row.claim_by is None else to_claim_by(json.loads(row.claim_by)),
             priority=to_priority(row.priority),
             series_id=row.series_id,
+            access_revision=row.access_revision or 0,
         )
 
     def reservation(self, row: Row[Any]) -> Reservation:

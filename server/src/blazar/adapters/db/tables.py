@@ -86,6 +86,7 @@ leases = _table(
     Column("claim_by", Json),  # how soon it has to be used; NULL where it need not be
     Column("priority", String(16)),  # its class; NULL for the normal one
     Column("series_id", String(36)),  # the series that has made it, which may be gone
+    Column("access_revision", Integer),  # of which other projects may use it; NULL where none ever could
     _created(),
     _updated(),
     Index(None, "project_id", "created_at", "id"),

@@ -388,6 +388,14 @@ class MemoryCompute:
             self._state.aggregates[aggregate.id] = aggregate
             return aggregate
 
+    def remove_metadata(self, aggregate_id: int, keys: Sequence[str]) -> None:
+        self._called("remove_metadata")
+        with self._state.lock:
+            aggregate = self._state.aggregates.get(aggregate_id)
+            if aggregate is not None:
+                kept = {key: value for key, value in aggregate.metadata.items() if key not in keys}
+                self._state.aggregates[aggregate_id] = replace(aggregate, metadata=kept)
+
     def add_host(self, aggregate_id: int, host: str) -> None:
         self._called("add_host")
         with self._state.lock:

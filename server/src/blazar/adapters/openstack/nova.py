@@ -306,6 +306,10 @@ class NovaCompute:
             aggregate = _aggregate((changed or {})["aggregate"])
         return aggregate
 
+    def remove_metadata(self, aggregate_id: int, keys: Sequence[str]) -> None:
+        body = {"set_metadata": {"metadata": dict.fromkeys(keys)}}
+        self._api.post(f"/os-aggregates/{aggregate_id}/action", body, absent=(404,))
+
     def add_host(self, aggregate_id: int, host: str) -> None:
         path = f"/os-aggregates/{aggregate_id}/action"
         if self._api.post(path, {"add_host": {"host": host}}, absent=(409,)) is not None:

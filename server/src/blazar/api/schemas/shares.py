@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from pydantic import BeforeValidator, WithJsonSchema
 
+from blazar.api.microversion import Version
 from blazar.api.schemas.fields import Body, sentence
 from blazar.domain.lease.share import ShareRight
 
+EARLIER = (ShareRight.READ, ShareRight.CHANGE)
+"""The rights that there were before version 1.36."""
+
+
+def _earlier_right(value: object) -> ShareRight:
+    return _one_of(EARLIER, value)
+
 
 def _right(value: object) -> ShareRight:
-    if not isinstance(value, str) or value not in set(ShareRight):
-        raise sentence(f"The right is one of {', '.join(ShareRight)}.")
+    return _one_of(tuple(ShareRight), value)
+
+
+def _one_of(rights: tuple[ShareRight, ...], value: object) -> ShareRight:
+    if not isinstance(value, str) or value not in set(rights):
+        raise sentence(f"The right is one of {', '.join(rights)}.")
     return ShareRight(value)
 
 
@@ -21,12 +34,34 @@ class ShareUpdate(Body):
 
     right: Annotated[
         ShareRight,
+        BeforeValidator(_earlier_right),
+        WithJsonSchema(
+            {
+                "type": "string",
+                "enum": list(EARLIER),
+                "description": "`read` to see the lease, `change` to change its name and its dates besides.",
+            }
+        ),
+    ]
+
+
+class ShareUpdateUse(ShareUpdate):
+    """What the other project may do with the lease, since version 1.36: use it, too. Unknown keys are
+    ignored."""
+
+    right: Annotated[
+        ShareRight,
         BeforeValidator(_right),
         WithJsonSchema(
             {
                 "type": "string",
                 "enum": list(ShareRight),
-                "description": "`read` to see the lease, `change` to change its name and its dates besides.",
+                "description": "`read` to see the lease; `use` to put servers onto what it reserves besides, "
+                "`change` to change its name and its dates besides, `use_and_change` for both.",
             }
         ),
     ]
+
+
+BODIES: Mapping[Version, type[ShareUpdate]] = {(1, 34): ShareUpdate, (1, 36): ShareUpdateUse}
+"""The bodies, by the version that brought them."""

@@ -180,7 +180,7 @@ class LeaseView(TypedDict):
             str,
             Field(
                 description="Since 1.34, of a lease of another project: what the caller's may do with it, "
-                "`read` or `change`."
+                "`read` or `change`. Since 1.36 also `use` and `use_and_change`."
             ),
         ]
     ]
@@ -287,11 +287,11 @@ def lease_view(lease: Lease, caller: Caller, kinds: Kinds) -> LeaseView:
     return cast(LeaseView, shown)  # a kind's own keys are not ours to name
 
 
-def shared_view(shown: Mapping[str, Any], right: ShareRight, tells_right: bool) -> dict[str, Any]:
+def shared_view(shown: Mapping[str, Any], right: ShareRight | None) -> dict[str, Any]:
     """Return a lease as it is shown to a project that it is shared with: without what points to other things
-    of its own project."""
+    of its own project, and with the right where it is told."""
     hidden = {"series_id": None} if "series_id" in shown else {}
-    told = {"shared_right": right.value} if tells_right else {}
+    told = {"shared_right": right.value} if right is not None else {}
     return {**shown, **hidden, **told}
 
 

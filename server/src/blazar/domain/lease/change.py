@@ -193,6 +193,14 @@ def with_work(lease: Lease, event_type: EventType, now: datetime, new_id: NewId)
     return replace(lease, events=(*lease.events, Event(new_id(), lease.id, event_type, now)))
 
 
+def with_changed_users(lease: Lease, now: datetime, new_id: NewId) -> Lease:
+    """Return the lease as one that other projects may use than before: where it is active, the cloud is
+    brought to that. A start that is under way is followed by such an event anyway."""
+    raised = replace(lease, access_revision=lease.access_revision + 1)
+    is_active = lease.status is LeaseStatus.ACTIVE
+    return with_work(raised, EventType.CONVERGE, now, new_id) if is_active else raised
+
+
 def shrunk(lease: Lease) -> Lease:
     """Return the lease with all allocations inside its new interval."""
     interval = lease.interval

@@ -172,6 +172,9 @@ class Lease:
     priority: Priority = Priority.NORMAL
     series_id: str | None = None
     """The series that has made it, which may be deleted since."""
+    access_revision: int = 0
+    """Grows with each change of which other projects may use it; 0 where none ever could. See
+    ``domain.lease.share``."""
 
     def event(self, event_type: EventType) -> Event | None:
         return next((event for event in self.events if event.event_type is event_type), None)

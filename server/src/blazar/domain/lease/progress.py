@@ -155,6 +155,7 @@ def settle(
         return lease
     outcomes = _retried(outcomes, event, acted, start_retry, is_shedding)
     is_changed = event.event_type in BINDING and _is_changed_meanwhile(lease, acted, outcomes)
+    is_changed |= event.event_type is EventType.CONVERGE and _has_other_users(lease, acted)
     lease = _with_outcomes(lease, acted, outcomes, event.event_type)
     waiting = [each for each in outcomes.values() if _is_tried_again(each, event)]
     if is_changed and not (is_shedding and waiting):
@@ -205,6 +206,12 @@ def _is_changed_meanwhile(lease: Lease, acted: Lease, outcomes: Mapping[str, Out
         for each in lease.reservations
         if each.id in outcomes or acted.reservation(each.id) is None
     ) or any(each.id not in leaving for each in lease.leaving)
+
+
+def _has_other_users(lease: Lease, acted: Lease) -> bool:
+    """Return whether a share has changed since. A start does not ask: where other projects may use the lease,
+    a convergence follows it."""
+    return lease.access_revision != acted.access_revision
 
 
 def _with_outcomes(

@@ -45,6 +45,9 @@ class HostKindSettings:
 MATCH_KEY = "blazar:match"
 """The key of an aggregate's metadata that tells the filter which servers its hosts take. One that has no such
 key takes those with the hint."""
+SHARED = "blazar:shared"
+"""What the metadata of an aggregate have for each other project that may use the reservation, under its id.
+The filter lets servers of a project in whose id is a key, whatever its value."""
 CLOSED = "closed"
 """The owner of an aggregate whose hosts no project may use; no project has this id."""
 
@@ -142,17 +145,20 @@ class HostActuator:
         return [server for found in self._servers(work, cloud).values() for server in found]
 
     def used(self, work: Work, cloud: Cloud) -> int:
-        """Return on how many of the reservation's hosts the lease's project has a server."""
-        owners = (work.lease.project_id, None)
+        """Return on how many of the reservation's hosts a project that may use them has a server."""
+        owners = (work.lease.project_id, *work.users, None)
         looks = self._servers(work, cloud).values()
         return sum(any(server.project_id in owners for server in found) for found in looks)
 
     def close(self, work: Work, cloud: Cloud) -> bool:
         """Give the aggregate an owner that is no project: Nova's filter lets no new server onto its hosts."""
         aggregate, closed = existing_aggregate(work.reservation, cloud.compute), self._owner(CLOSED)
-        if aggregate is None or closed.items() <= aggregate.metadata.items():
+        users = users_in(aggregate)
+        if aggregate is None or (closed.items() <= aggregate.metadata.items() and not users):
             return False
         cloud.compute.create_aggregate(aggregate.name, aggregate.availability_zone, closed)
+        if users:
+            cloud.compute.remove_metadata(aggregate.id, users)
         return True
 
     # parts
@@ -171,13 +177,18 @@ class HostActuator:
         return {self._settings.owner_key: project_id}
 
     def _aggregate(self, work: Work, compute: Compute) -> Aggregate:
+        """Return the aggregate, which lets in the lease's project and those that may use it."""
         name, metadata = work.reservation.id, {**self._owner(work.lease.project_id)}
+        metadata |= dict.fromkeys(work.users, SHARED)
         known, match = known_aggregate(work.reservation, compute), match_of(work.reservation)
         if match is not Match.EXPLICIT or (known is not None and MATCH_KEY in known.metadata):
             metadata[MATCH_KEY] = match.value
-        if known is not None and metadata.items() <= known.metadata.items():
-            return known
-        return compute.create_aggregate(name, self._settings.availability_zone_prefix + name, metadata)
+        if known is None or not metadata.items() <= known.metadata.items():
+            zone = self._settings.availability_zone_prefix + name
+            known = compute.create_aggregate(name, zone, metadata)
+        if no_longer := [each for each in users_in(known) if each not in work.users]:
+            compute.remove_metadata(known.id, no_longer)
+        return known
 
     def _hosts(self, work: Work) -> dict[str, Allocation]:
         """Return the allocation of each compute service host."""
@@ -280,6 +291,12 @@ class HostActuator:
         waiting = [reason for reason in joined.done.values() if reason is not None]
         missing = set(hosts) - left.done.keys()
         return _Moved(missing, waiting, [*joined.failures, *left.failures])
+
+
+def users_in(aggregate: Aggregate | None) -> Sequence[str]:
+    """Return the other projects that an aggregate lets in. What operators have put there is not ours."""
+    metadata = aggregate.metadata if aggregate is not None else {}
+    return sorted(key for key, value in metadata.items() if value == SHARED)
 
 
 def _still_there(servers: Sequence[Server], host: str, compute: Compute) -> Sequence[Server]:

@@ -32,6 +32,7 @@ class HostKind(Kind[HostParameters]):
     resource_type = "physical:host"
     pool = POOL
     is_regional = True
+    takes_other_users = True
     extension = HostsExtension
     quantities = ("hosts",)
     zone_property = ZONE

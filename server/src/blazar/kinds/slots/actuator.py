@@ -8,11 +8,13 @@ it is in its aggregate, so from the aggregate all inventories are found again. T
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from blazar.domain.errors import CloudRefused
 from blazar.domain.lease.lease import Lease, Reservation
 from blazar.domain.lease.outcome import Done, Outcome
 from blazar.domain.lease.surplus import surplus_slots
@@ -26,8 +28,13 @@ from blazar.kinds.snapshots import take_snapshots
 from blazar.service.ports import Aggregate, Cloud, Compute, Flavor, Server
 from blazar.service.ports.kind import Work
 
+LOG = logging.getLogger(__name__)
 HOSTS = "hosts"
 """In what a reservation remembers: the hypervisor_hostname of each compute service host in its aggregate."""
+USER_KEY = "filter_tenant_id-"
+"""With a project's id behind it, in the metadata of the aggregate: another project that may use the
+reservation. Nova's filters read all keys that begin with filter_tenant_id. It is written before the project
+gets the flavor and removed after it has lost it, so it tells which projects have it, also after a crash."""
 RESERVATION_SPEC = "aggregate_instance_extra_specs:reservation"
 
 
@@ -64,6 +71,7 @@ class SlotActuator:
         flavor = expected_flavor(reservation, size)
         is_new = _ensure_flavor(compute, flavor)
         aggregate = self._aggregate(work, compute)
+        _withdraw(compute, aggregate, [each for each in users_in(aggregate) if each not in work.users])
         wanted = shares(work)
         hypervisors = {
             **reservation.cloud_state.get(HOSTS, {}),
@@ -78,7 +86,7 @@ class SlotActuator:
         left = _left(surplus, hypervisors, aggregate, work, cloud)
         failures = [*arrived.failures, *left.failures]
         if not failures and not arrived.waiting:
-            _ensure_access(compute, flavor.id, work.lease.project_id, is_new)
+            _ensure_access(compute, flavor.id, work, is_new)
         waiting = [*arrived.waiting, *being_deleted(unwanted)]
         if not failures and not waiting:
             return Done(remembered)
@@ -101,7 +109,8 @@ class SlotActuator:
         compute, reservation = cloud.compute, work.reservation
         servers = compute.servers_of(reservation.id)
         if not self._ending.are_under_way(servers):
-            compute.revoke_flavor(reservation.id, work.lease.project_id)
+            for project_id in _projects(work, compute):
+                compute.revoke_flavor(reservation.id, project_id)
             servers = compute.servers_of(reservation.id)
             self._ending.ask(servers, compute, work.run_steps)
         if waiting := being_deleted(servers):
@@ -124,12 +133,13 @@ class SlotActuator:
         return len(cloud.compute.servers_of(work.reservation.id))
 
     def close(self, work: Work, cloud: Cloud) -> bool:
-        """Take the flavor from the project, which makes no new servers of it then."""
-        compute, flavor_id, project_id = cloud.compute, work.reservation.id, work.lease.project_id
-        if project_id not in compute.flavor_projects(flavor_id):
-            return False
-        compute.revoke_flavor(flavor_id, project_id)
-        return True
+        """Take the flavor from the projects, which make no new servers of it then."""
+        compute, flavor_id = cloud.compute, work.reservation.id
+        known = compute.flavor_projects(flavor_id)
+        having = [each for each in _projects(work, compute) if each in known]
+        for project_id in having:
+            compute.revoke_flavor(flavor_id, project_id)
+        return bool(having)
 
     def _arrived(
         self, wanted: Mapping[str, Share], aggregate: Aggregate, work: Work, cloud: Cloud
@@ -147,7 +157,7 @@ class SlotActuator:
         )
 
     def _aggregate(self, work: Work, compute: Compute) -> Aggregate:
-        wanted = expected_metadata(work.lease, work.reservation, self._settings)
+        wanted = expected_metadata(work.lease, work.reservation, self._settings, work.users)
         aggregate = known_aggregate(work.reservation, compute)
         if aggregate is not None and wanted.items() <= aggregate.metadata.items():
             return aggregate
@@ -164,14 +174,39 @@ class _Arrived:
     waiting: Sequence[str]
 
 
-def expected_metadata(lease: Lease, reservation: Reservation, settings: SlotSettings) -> dict[str, str]:
+def expected_metadata(
+    lease: Lease, reservation: Reservation, settings: SlotSettings, users: Iterable[str] = ()
+) -> dict[str, str]:
     """Return the metadata that the reservation's aggregate should have."""
     return {
         "reservation": reservation.id,
         "filter_tenant_id": lease.project_id,
         settings.owner_key: lease.project_id,
         **_affinity_spec(reservation),
+        **{USER_KEY + each: each for each in users},
     }
+
+
+def users_in(aggregate: Aggregate | None) -> Sequence[str]:
+    """Return the other projects that the aggregate tells to have the flavor."""
+    metadata = aggregate.metadata if aggregate is not None else {}
+    return sorted(key.removeprefix(USER_KEY) for key in metadata if key.startswith(USER_KEY))
+
+
+def _projects(work: Work, compute: Compute) -> Sequence[str]:
+    """Return all projects that may have the flavor."""
+    if not work.lease.access_revision:
+        return [work.lease.project_id]
+    others = {*work.users, *users_in(existing_aggregate(work.reservation, compute))}
+    return [work.lease.project_id, *sorted(others)]
+
+
+def _withdraw(compute: Compute, aggregate: Aggregate, project_ids: Sequence[str]) -> None:
+    """Take the flavor from other projects; their servers stay."""
+    for project_id in project_ids:
+        compute.revoke_flavor(aggregate.name, project_id)
+    if project_ids:
+        compute.remove_metadata(aggregate.id, [USER_KEY + each for each in project_ids])
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,10 +335,24 @@ def _ensure_flavor(compute: Compute, wanted: Flavor) -> bool:
     return known is None
 
 
-def _ensure_access(compute: Compute, flavor_id: str, project_id: str, is_new: bool) -> None:
-    """Let the project use the flavor. A new one has no projects, so none are looked for."""
-    if is_new or project_id not in compute.flavor_projects(flavor_id):
+def _ensure_access(compute: Compute, flavor_id: str, work: Work, is_new: bool) -> None:
+    """Let the lease's project, and those that may use it, have the flavor. A new one has no projects, so none
+    are looked for."""
+    known = frozenset() if is_new else compute.flavor_projects(flavor_id)
+    if work.lease.project_id not in known:
+        compute.grant_flavor(flavor_id, work.lease.project_id)
+    for project_id in work.users:
+        if project_id not in known:
+            _grant_to_other(compute, flavor_id, project_id)
+
+
+def _grant_to_other(compute: Compute, flavor_id: str, project_id: str) -> None:
+    """Let another project have the flavor. Nova refuses one that Keystone does not know: a user has named it,
+    which is no reason for the lease not to start."""
+    try:
         compute.grant_flavor(flavor_id, project_id)
+    except CloudRefused as refusal:
+        LOG.warning("Project %s does not get the flavor %s: %s", project_id, flavor_id, refusal.message)
 
 
 def rendered(reservation: Reservation) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from blazar.kinds.slots.actuator import (
     expected_metadata,
     resource_class,
     shares,
+    users_in,
 )
 from blazar.kinds.slots.affinity import GROUP_ID, group_name
 from blazar.kinds.slots.size import SlotSize
@@ -52,7 +53,9 @@ def differences(work: Work, look: Look, size: SlotSize, settings: SlotSettings) 
     """Compare all that an active reservation has with its allocations."""
     yield from _of_placement(work, look)
     yield from _of_flavor(work, look, expected_flavor(work.reservation, size))
-    yield from _of_aggregate(work, look, expected_metadata(work.lease, work.reservation, settings))
+    yield from _of_aggregate(
+        work, look, expected_metadata(work.lease, work.reservation, settings, work.users)
+    )
     group_id = work.reservation.cloud_state.get(GROUP_ID)
     if group_id is not None and str(group_id) not in _groups(look):
         yield Difference(GROUP, f"server group {group_id}", "there", "missing", advice=GROUP_ADVICE)
@@ -81,9 +84,10 @@ def _of_flavor(work: Work, look: Look, wanted: Flavor) -> Iterator[Difference]:
     if _size(known) != _size(wanted):
         yield Difference(FLAVOR, f"size of {subject}", _size(wanted), _size(known), advice=SIZE_ADVICE)
     projects = look.cloud.compute.flavor_projects(wanted.id)
-    if work.lease.project_id not in projects:
+    allowed = {work.lease.project_id, *work.users}
+    if not allowed <= projects:
         found = ", ".join(sorted(projects)) or "none"
-        yield Difference("access", f"projects of {subject}", work.lease.project_id, found)
+        yield Difference("access", f"projects of {subject}", ", ".join(sorted(allowed)), found)
 
 
 def _of_aggregate(work: Work, look: Look, metadata: Mapping[str, str]) -> Iterator[Difference]:
@@ -96,6 +100,9 @@ def _of_aggregate(work: Work, look: Look, metadata: Mapping[str, str]) -> Iterat
     if named(aggregate.hosts) != wanted:
         yield Difference(AGGREGATE, subject, wanted, named(aggregate.hosts))
     yield from differing_metadata(aggregate, metadata)
+    if (users := users_in(aggregate)) != sorted(work.users):
+        wanted = ", ".join(sorted(work.users)) or "none"
+        yield Difference("access", f"other projects of {subject}", wanted, ", ".join(users) or "none")
 
 
 # what carries the mark of a reservation

@@ -54,6 +54,7 @@ class SlotKind(Kind[S]):
     others."""
 
     pool = POOL
+    takes_other_users = True
     extension = HostsExtension
     quantities = ("instances", "vcpus", "memory_mb")
     zone_property = ZONE

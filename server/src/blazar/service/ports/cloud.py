@@ -337,6 +337,11 @@ class Compute(Protocol):
         completed and returned."""
         ...
 
+    def remove_metadata(self, aggregate_id: int, keys: Sequence[str]) -> None:
+        """Remove keys from the metadata of an aggregate; those that are not there, and an aggregate that is
+        gone, are no error."""
+        ...
+
     def add_host(self, aggregate_id: int, host: str) -> None:
         """Add a host; one that is a member already is no error. Raises CloudUnavailable where Nova won't have
         it yet (it is in another zone), CloudRefused where there is no such host or aggregate."""

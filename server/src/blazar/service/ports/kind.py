@@ -73,6 +73,8 @@ class Work:
     """Returns the project's other reservations of the same kind, in leases that have begun and are not over,
     as they are stored now: for what the cloud keeps for the whole project, such as a quota. They come without
     allocations."""
+    users: tuple[str, ...] = ()
+    """The other projects that may use what the lease reserves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +160,9 @@ class RequestHooks(ABC, Generic[P]):
     """The word for the kind on the wire, such as ``physical:host``."""
     pool: Pool
     """The calendar that the kind's resources are on, in the first region."""
+    takes_other_users: ClassVar[bool] = False
+    """Whether other projects can be let use its reservations: ``activate`` lets those of ``Work.users``, and
+    no longer others."""
     is_regional: ClassVar[bool] = False
     """Whether its reservations may lie in another region of the cloud than the first one."""
     quantities: ClassVar[Collection[str]] = ()

@@ -2,6 +2,7 @@
 
 import { element } from "./element.js";
 import { MINUTE, duration, shown } from "./moments.js";
+import { mayChange } from "./texts.js";
 
 const EDGE = 8;
 const DRAG = 5;
@@ -19,7 +20,7 @@ const DRAG = 5;
  * @returns {Part[]} the parts of a bar that its user may move
  */
 export function movable(bar, project) {
-  if (bar.type !== "lease" || !bar.id || (bar.project !== project && bar.right !== "change")) return [];
+  if (bar.type !== "lease" || !bar.id || (bar.project !== project && !mayChange(bar.right))) return [];
   if (bar.status === "PENDING") return ["start", "end", "both"];
   return bar.status === "ACTIVE" ? ["end"] : [];
 }

@@ -7,7 +7,7 @@ import { kindSchemas } from "./fields.js";
 import { openMaintenanceBar } from "./maintenance.js";
 import { DAY, HOUR, duration, later, parsed, shown, wire } from "./moments.js";
 import { leaseIn, toLease } from "./routes.js";
-import { eventName, kindName, nameOf, parameterName, rightName, statusName, text } from "./texts.js";
+import { eventName, kindName, mayChange, mayUse, nameOf, parameterName, rightName, statusName, text } from "./texts.js";
 
 const MOST_NAMES = 20;
 const FINAL = ["TERMINATED", "DELETING", "TERMINATING"];
@@ -57,7 +57,8 @@ export function messageOf(refusal) {
 
 /** What is known of a lease. @param {any} lease @returns {HTMLElement[]} */
 export function facts(lease) {
-  const uses = lease.shared_right ? [] : lease.reservations.map(useOf).filter(Boolean);
+  const isUsable = !lease.shared_right || mayUse(lease.shared_right);
+  const uses = !isUsable ? [] : lease.reservations.map((/** @type {any} */ each) => useOf(each, Boolean(lease.shared_right))).filter(Boolean);
   return [
     summary(lease),
     ...lease.reservations.map(reservation),
@@ -175,13 +176,17 @@ function history(lease) {
   return table(["event", "time", "outcome"], known.map(([what, when, outcome]) => [what, shown(parsed(when)), outcome]));
 }
 
-/** How servers get into a reservation, by the words of the kind's own documentation. @param {any} told */
-function useOf(told) {
+/**
+ * How servers get into a reservation, by the words of the kind's own documentation.
+ * @param {any} told
+ * @param {boolean} isShared with the project: a server group is of the one that has the lease
+ */
+function useOf(told, isShared = false) {
   if (told.resource_type === "physical:host") {
     return `openstack server create --hint reservation=${told.id} --flavor FLAVOR --image IMAGE --network NETWORK NAME`;
   }
   if (["virtual:instance", "flavor:instance"].includes(told.resource_type)) {
-    const group = told.server_group_id ? ` --hint group=${told.server_group_id}` : "";
+    const group = told.server_group_id && !isShared ? ` --hint group=${told.server_group_id}` : "";
     return `openstack server create --flavor ${told.id}${group} --image IMAGE --network NETWORK NAME`;
   }
   return null;
@@ -191,14 +196,14 @@ function useOf(told) {
 function commands(lease) {
   return [
     `openstack reservation lease show ${lease.id}`,
-    ...(mayChange(lease) ? [`openstack reservation lease set --prolong-for 1h ${lease.id}`] : []),
+    ...(isChangeable(lease) ? [`openstack reservation lease set --prolong-for 1h ${lease.id}`] : []),
     ...(lease.shared_right ? [] : [`openstack reservation lease delete ${lease.id}`]),
   ];
 }
 
 /** @param {any} lease @returns {boolean} whether the project of the user may change its name and its dates */
-function mayChange({ shared_right: right }) {
-  return !right || right === "change";
+function isChangeable({ shared_right: right }) {
+  return !right || mayChange(right);
 }
 
 /**
@@ -210,7 +215,7 @@ function mayChange({ shared_right: right }) {
  * @returns {HTMLElement[]} none where it is over, or is another project's and may only be seen
  */
 export function actions(api, lease, close, changed) {
-  if (FINAL.includes(lease.status) || !mayChange(lease)) return [];
+  if (FINAL.includes(lease.status) || !isChangeable(lease)) return [];
   const told = element("p", { class: "told", role: "status" });
   let by = HOUR;
   const end = () => later(parsed(lease.end_date), by);

@@ -125,6 +125,8 @@ const ENGLISH = {
   expected: "When it began to wait, it could have started at {start}.",
   claimBy: "It is released unless it is used by {time}.",
   sharedRead: "It is another project's, and shared with this one: you may see it.",
+  sharedUse: "It is another project's, and shared with this one: you may put servers onto what it reserves.",
+  sharedUseAndChange: "It is another project's, and shared with this one: you may put servers onto what it reserves, and change its name and its dates.",
   sharedChange: "It is another project's, and shared with this one: you may change its name and its dates.",
   priorityIs: "Priority: {priority}",
   notYours: "It belongs to another project, or is an offer: no more is told.",
@@ -419,7 +421,18 @@ export function eventName(name) {
 
 /** @param {string} right of the user's project to a lease of another one @returns {string} what it may do */
 export function rightName(right) {
-  return text(right === "change" ? "sharedChange" : "sharedRead");
+  if (mayUse(right)) return text(mayChange(right) ? "sharedUseAndChange" : "sharedUse");
+  return text(mayChange(right) ? "sharedChange" : "sharedRead");
+}
+
+/** @param {string} right @returns {boolean} whether it lets change a lease of another project */
+export function mayChange(right) {
+  return ["change", "use_and_change"].includes(right);
+}
+
+/** @param {string} right @returns {boolean} whether it lets use a lease of another project */
+export function mayUse(right) {
+  return ["use", "use_and_change"].includes(right);
 }
 
 /** @param {import("./rows.js").Bar} bar @returns {string} */
