@@ -15,6 +15,7 @@ from blazar.service.ports.kind import Dependencies
 from blazar.service.preemption_notices import LONGEST_VALUE, NOTICE, PreemptionNotices, notice_of
 
 from .test_preemptibles import KEPT, SPARE, boot
+from .test_server_leases import adopted, with_server
 from .world import World, instances, whole_hosts
 
 HOUR = timedelta(hours=1)
@@ -274,3 +275,57 @@ def test_a_notice_is_as_long_as_nova_takes_it():
     text = notice_of("h" * 300, World().clock.now())
     assert len(text) == LONGEST_VALUE
     assert text.endswith("Z")
+
+
+def test_a_region_whose_nova_fails_does_not_keep_the_others_from_being_looked_at(world, caplog):
+    def fail(call):
+        raise CloudUnavailable(service="Nova", reason="it is away")
+
+    elsewhere = world.cloud.add_region("RegionTwo")
+    elsewhere.boot("far", "far-1")
+    elsewhere.compute.add_server_tag("far", NOTICE)
+    elsewhere.compute.set_server_metadata("far", NOTICE, "host far-1 is needed")
+    world.cloud.before = fail
+    assert look(world) == (0, 1)
+    assert "cannot be given notice" in caplog.text
+    assert not elsewhere.state.server_metadata["far"]
+    with world.database.read() as uow:
+        (payload,) = [each.payload for each in uow.outbox.peek(1000) if each.event_type == WITHDRAWN]
+    assert payload["region"] == "RegionTwo"
+
+
+def test_a_tag_without_a_notice_is_removed_without_a_word(world):
+    everywhere(world)
+    (some, *_) = sorted(world.cloud.state.servers)
+    world.cloud.compute.add_server_tag(some, NOTICE)
+    assert look(world) == (0, 0)
+    assert NOTICE not in world.cloud.state.tags[some]
+    assert told(world) == []
+
+
+def test_what_nova_refuses_of_one_server_does_not_end_the_look(world):
+    everywhere(world)
+    world.reserve(whole_hosts(min=2, max=2), start=30, end=200)
+    refusals = 1
+
+    def first_is_refused(call):
+        nonlocal refusals
+        if call == "add_server_tag" and refusals:
+            refusals -= 1
+            raise CloudRefused(service="Nova", reason="it has 50 tags")
+
+    world.cloud.before = first_is_refused
+    assert look(world) == (1, 0)
+    assert look(world) == (1, 0)
+    assert len(carried(world)) == 2
+
+
+def test_servers_on_the_host_to_which_a_server_comes_back_are_told(world):
+    world.slots = SlotSettings(preemptibles_make_way=True)
+    world.restart()
+    with_server(world)
+    lease = world.reserve(adopted(), start=30, end=90)
+    (host,) = hosts_of(world, lease)
+    everywhere(world)
+    assert look(world) == (1, 0)
+    assert set(carried(world)) == {f"on-{host}"}
