@@ -237,7 +237,7 @@ def bound(lease: Lease) -> Lease:
 
 DEFECTS: Mapping[str, Defect] = {
     "a commit compares no generations": Defect(
-        "never more than there is", MemoryResources, "bump", _no_comparison, seed=7
+        "never more than there is", MemoryResources, "bump", _no_comparison, seed=32
     ),
     "allocations are bound before they are taken": Defect(
         "no host is given while the last tenant's servers are on it",
@@ -316,7 +316,7 @@ DEFECTS: Mapping[str, Defect] = {
         "a lease that waits has nothing", MemoryLeases, "add", _with_a_start, seed=11
     ),
     "nothing is promoted": Defect(
-        "the first in line waits for what is not there", Waitlist, "_promote", _never_promoted, seed=179
+        "the first in line waits for what is not there", Waitlist, "_promote", _never_promoted, seed=20
     ),
     "plans know nothing of maintenances": Defect(
         "nothing is given that is taken away", MemoryResources, "occupancy", _without_maintenances
