@@ -42,7 +42,7 @@ from blazar.kinds.volume.extension import VolumeTypesExtension
 from blazar.kinds.volume.volume_types import OfferedVolumes, VolumeTypes
 from blazar.service.admission import PlanningSettings
 from blazar.service.availability import AvailabilityUseCases
-from blazar.service.calendars import Calendars
+from blazar.service.calendars import Calendars, Limits
 from blazar.service.capacity import CapacityUseCases
 from blazar.service.commands import NOW, CreateLease, ReservationRequest, UpdateLease
 from blazar.service.context import Caller
@@ -216,7 +216,9 @@ class World:
         }
         reports = UsageReports(self.filters, self.kinds, self.exempt)
         self.expiry = OfferExpiry(self.database, self.clock, reports)
-        self.calendars = Calendars(self.database, self.clock, expiry=self.expiry)
+        # However slow the machine is, the steps decide.
+        limits = Limits(seconds=600)
+        self.calendars = Calendars(self.database, self.clock, limits, expiry=self.expiry)
         dependencies = Dependencies(self.database, self.cloud, self.kinds, self.clock)
         use_cases = UseCases(
             dependencies,
