@@ -41,6 +41,7 @@ def test_they_are_found_as_they_were_stored(database: Database) -> None:
     assert shares(database, ours) == [second, third]
     assert shares(database, another) == []
     with database.read() as u:
+        assert list(u.shares.of_leases([another.id, new_id(), ours.id])) == [second, third]
         assert u.shares.rights([ours.id, another.id], THIRD) == {ours.id: ShareRight.CHANGE}
         assert u.shares.rights([another.id, new_id()], OTHER) == {}
         assert u.shares.rights([ours.id], "project") == {}

@@ -37,6 +37,18 @@ def file(tmp_path: Path) -> Iterator[SqlDatabase]:
     database.close()
 
 
+def test_the_log_of_sqlite_outlives_the_connections_of_the_pool(file: SqlDatabase) -> None:
+    """On a full disk it could not be made anew, and nothing could be read."""
+    path = Path(str(file.engine.url.database))
+    with file.engine.connect() as connection:
+        connection.invalidate()
+    assert path.with_name("blazar.db-shm").exists()
+    file.close()
+    assert not path.with_name("blazar.db-shm").exists()
+    with file.read() as u:
+        assert u.outbox.depth() == 0
+
+
 # --------------------------------------------------------------------------------------------------
 # unavailable
 

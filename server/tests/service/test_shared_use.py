@@ -125,6 +125,23 @@ def test_servers_of_the_other_project_go_with_the_lease_and_not_with_the_share(w
     assert world.lease(lease).status is LeaseStatus.TERMINATED
 
 
+def test_what_an_operator_has_written_stays(world: World, lease: Lease) -> None:
+    world.advance(minutes=5)
+    (reservation,) = lease.reservations
+    keys = {OTHER: "let in by an operator", "filter_tenant_id-east": "eastern"}
+    aggregate = world.cloud.compute.find_aggregate(reservation.id)
+    assert aggregate is not None
+    world.cloud.compute.create_aggregate(reservation.id, aggregate.availability_zone, keys)
+    for right in ("use", "read"):
+        put(world, lease, right)
+        world.run_due()
+        aggregate = world.cloud.compute.find_aggregate(reservation.id)
+        assert aggregate is not None
+        assert keys.items() <= aggregate.metadata.items()
+        assert differences(world, lease) == []
+    assert world.lease(lease).is_settled
+
+
 def test_a_project_that_nova_does_not_know_keeps_no_lease_from_its_start(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

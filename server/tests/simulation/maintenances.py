@@ -5,7 +5,6 @@ Half of the seeds have some of these, drawn by themselves: the others are the sa
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from random import Random
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from blazar.domain.resource import Allocation
 from blazar.service.commands import NOW, CreateMaintenance
 
 from . import lifetimes
+from .draws import is_of_operator, some_replaced
 from .site import ADMIN, HOSTS
 
 if TYPE_CHECKING:
@@ -28,13 +28,7 @@ MAINTAIN = "take hosts away for maintenance"
 
 def added(random: Random, actions: Sequence[Action]) -> list[Action]:
     """Return the actions with some in which the operator takes hosts away for a time."""
-    found = list(actions)
-    places = [n for n, action in enumerate(found) if action.who == "operator"]
-    if not places or random.random() < 0.5:
-        return found
-    for place in random.sample(places, min(len(places), random.choice((1, 2, 4)))):
-        found[place] = replace(found[place], verb=MAINTAIN, seed=random.getrandbits(32))
-    return found
+    return some_replaced(random, actions, MAINTAIN, (1, 2, 4), is_of_operator)
 
 
 def maintain(operator: Operator, random: Random) -> None:

@@ -15,6 +15,7 @@ from blazar.domain.lease.lease import Lease
 from blazar.service.commands import AddedReservation, ReservationsChange, UpdateLease
 from blazar.service.leases.update import outstanding
 
+from .draws import some_replaced
 from .kinds import KINDS
 
 if TYPE_CHECKING:
@@ -25,13 +26,7 @@ EXCHANGE = "exchange reservations"
 
 def added(random: Random, actions: Sequence[Action]) -> list[Action]:
     """Return the actions with some that exchange reservations."""
-    found = list(actions)
-    places = [n for n, action in enumerate(found) if action.who != "operator"]
-    if not places or random.random() < 0.5:
-        return found
-    for place in random.sample(places, min(len(places), random.choice((2, 4, 8, 16)))):
-        found[place] = replace(found[place], verb=EXCHANGE, seed=random.getrandbits(32))
-    return found
+    return some_replaced(random, actions, EXCHANGE, (2, 4, 8, 16))
 
 
 def exchange(user: User, random: Random) -> None:

@@ -5,7 +5,6 @@ Half of the seeds have some of them, drawn by themselves: the other seeds are th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from random import Random
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from blazar.domain.lease.offer import Offer
 from blazar.service.commands import NOW, ClaimOffer, CreateLease
 
 from .broker import PATIENCE
+from .draws import some_replaced
 from .kinds import KINDS
 
 if TYPE_CHECKING:
@@ -34,13 +34,7 @@ REFUSALS = (OfferNotFound, OfferClaimed, NotEnoughResources, QuotaExceeded)
 
 def added(random: Random, actions: Sequence[Action]) -> list[Action]:
     """Return the actions with some that hold what they need."""
-    found = list(actions)
-    places = [n for n, action in enumerate(found) if action.who != "operator"]
-    if not places or random.random() < 0.5:
-        return found
-    for place in random.sample(places, min(len(places), random.choice((1, 2, 4, 8)))):
-        found[place] = replace(found[place], verb=HOLD, seed=random.getrandbits(32))
-    return found
+    return some_replaced(random, actions, HOLD, (1, 2, 4, 8))
 
 
 def hold_and_decide(user: User, random: Random) -> None:

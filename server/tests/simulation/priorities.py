@@ -15,6 +15,7 @@ from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.lease.priority import Priority
 from blazar.service.commands import CreateLease, PriorityWish, RequestKey
 
+from .draws import some_replaced
 from .kinds import KINDS
 from .waiting import plain
 
@@ -27,13 +28,7 @@ DISPLACE = "create that may displace"
 
 def added(random: Random, actions: Sequence[Action]) -> list[Action]:
     """Return the actions with some creates that may displace."""
-    found = list(actions)
-    places = [n for n, action in enumerate(found) if action.who != "operator"]
-    if not places or random.random() < 0.5:
-        return found
-    for place in random.sample(places, min(len(places), random.choice((4, 8, 16)))):
-        found[place] = replace(found[place], verb=DISPLACE, seed=random.getrandbits(32))
-    return found
+    return some_replaced(random, actions, DISPLACE, (4, 8, 16))
 
 
 def create_that_may_displace(user: User, random: Random) -> None:

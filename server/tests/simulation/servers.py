@@ -15,6 +15,7 @@ from uuid import UUID
 from blazar.domain.lease.lease import LeaseStatus
 from blazar.service.commands import NOW, CreateLease
 
+from .draws import some_replaced
 from .kinds import KINDS
 
 if TYPE_CHECKING:
@@ -31,13 +32,7 @@ SEEN_AFTER = 20
 
 def added(random: Random, actions: Sequence[Action]) -> list[Action]:
     """Return the actions with some that reserve servers."""
-    found = list(actions)
-    places = [n for n, action in enumerate(found) if action.who != "operator"]
-    if not places or random.random() < 0.5:
-        return found
-    for place in random.sample(places, min(len(places), random.choice((1, 2, 4, 8)))):
-        found[place] = replace(found[place], verb=RESERVE, seed=random.getrandbits(32))
-    return found
+    return some_replaced(random, actions, RESERVE, (1, 2, 4, 8))
 
 
 def reserve(user: User, random: Random) -> None:

@@ -5,7 +5,6 @@ Half of the seeds have some of them, drawn by themselves: the other seeds are th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from blazar.kinds.host.actuator import SHARED
 from blazar.kinds.slots.actuator import USER_KEY
 
 from .broker import UNSURE
+from .draws import some_replaced
 
 if TYPE_CHECKING:
     from .people import Action, User
@@ -28,13 +28,7 @@ SLOTS = ("virtual:instance", "flavor:instance")
 
 def added(random: Random, actions: Sequence[Action]) -> list[Action]:
     """Return the actions with some that share leases."""
-    found = list(actions)
-    places = [n for n, action in enumerate(found) if action.who != "operator"]
-    if not places or random.random() < 0.5:
-        return found
-    for place in random.sample(places, min(len(places), random.choice((4, 8, 16)))):
-        found[place] = replace(found[place], verb=SHARE, seed=random.getrandbits(32))
-    return found
+    return some_replaced(random, actions, SHARE, (4, 8, 16))
 
 
 def share(user: User, random: Random) -> None:

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from blazar.service.commands import CreateLease, RequestKey
 
+from .draws import some_replaced
 from .kinds import KINDS
 
 if TYPE_CHECKING:
@@ -23,13 +24,7 @@ WAIT = "create that may wait"
 
 def added(random: Random, actions: Sequence[Action]) -> list[Action]:
     """Return the actions with some creates that may wait."""
-    found = list(actions)
-    places = [n for n, action in enumerate(found) if action.who != "operator"]
-    if not places or random.random() < 0.5:
-        return found
-    for place in random.sample(places, min(len(places), random.choice((2, 4, 8, 16)))):
-        found[place] = replace(found[place], verb=WAIT, seed=random.getrandbits(32))
-    return found
+    return some_replaced(random, actions, WAIT, (2, 4, 8, 16))
 
 
 def create_that_may_wait(user: User, random: Random) -> None:

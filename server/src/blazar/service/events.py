@@ -284,7 +284,7 @@ class Events:
         if not lease.access_revision:
             return ()
         with self._database.read() as uow:
-            return users_of(uow, lease)
+            return users_of(uow, [lease]).get(lease.id, ())
 
     def _look(self, held_claim: HeldClaim, lease: Lease) -> Finding:
         """Look whether the lease is used."""

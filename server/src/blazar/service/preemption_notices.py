@@ -179,7 +179,7 @@ class _Region:
 
 def notice_of(host: str, start: datetime) -> str:
     """Return what the metadata of a server tell; it names neither a project nor a lease."""
-    told = f"{start.astimezone(UTC):is needed by a lease that starts at %Y-%m-%dT%H:%MZ}"
+    told = f"is needed by a lease that starts at {start.astimezone(UTC):%Y-%m-%dT%H:%MZ}"
     room = LONGEST_VALUE - len(f"host  {told}")
     return f"host {host[:room]} {told}"
 

@@ -49,11 +49,14 @@ def others_of(database: Database, lease: Lease, reservation: Reservation) -> Seq
                 return found
 
 
-def users_of(uow: UnitOfWork, lease: Lease) -> tuple[str, ...]:
-    """Return the other projects that may use the lease. Where none ever could, nothing is asked."""
-    if not lease.access_revision:
-        return ()
-    return tuple(each.project_id for each in uow.shares.of_lease(lease.id) if each.right.may_use)
+def users_of(uow: UnitOfWork, leases: Iterable[Lease]) -> Mapping[str, tuple[str, ...]]:
+    """Return by lease the other projects that may use it. Where none ever could, nothing is asked."""
+    ids = [lease.id for lease in leases if lease.access_revision]
+    found: dict[str, tuple[str, ...]] = {}
+    for share in uow.shares.of_leases(ids) if ids else ():
+        if share.right.may_use:
+            found[share.lease_id] = (*found.get(share.lease_id, ()), share.project_id)
+    return found
 
 
 def active_works(
@@ -67,13 +70,13 @@ def active_works(
             pool = kinds[reservation.resource_type].pool_of(reservation)
             ids[pool].update(a.resource_id for a in reservation.allocations)
     known = {r.id: r for pool in sorted(ids) for r in uow.resources.list(pool, sorted(ids[pool]))}
-    users = {lease.id: users_of(uow, lease) for lease in leases}
+    users = users_of(uow, leases)
 
     def work(lease: Lease, reservation: Reservation) -> Work:
         occupied = {a.resource_id for a in reservation.allocations} & known.keys()
         others = partial(others_of, database, lease, reservation)
         there = {i: known[i] for i in sorted(occupied)}
-        return Work(lease, reservation, there, others=others, users=users[lease.id])
+        return Work(lease, reservation, there, others=others, users=users.get(lease.id, ()))
 
     return {
         lease.id: [

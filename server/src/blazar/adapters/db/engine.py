@@ -141,6 +141,9 @@ def make_engine(
         if family != "sqlite" and used is not None and time.monotonic() - used > UNUSED:
             _try(engine, connection)
 
+    if family == "sqlite":
+        _hold_open(engine)
+
     if family in BEGINS:  # a listener costs something at each statement
 
         @event.listens_for(engine, "begin")
@@ -184,6 +187,28 @@ def _prepare(family: str, connection: Any) -> None:
     cursor.close()
     if family != "sqlite":
         connection.commit()
+
+
+def _hold_open(engine: Engine) -> None:
+    """Keep a connection beside the pool's open, from the first one of these on until the engine is disposed
+    of.
+
+    With the last connection SQLite removes its log and the index of it, which take space to be made anew. The
+    pool closes connections whose transaction has failed, so on a full disk nothing could be read any more."""
+    held: list[Any] = []
+
+    @event.listens_for(engine, "connect")
+    def on_connect(_connection: Any, _record: Any) -> None:
+        if not held:
+            words, options = engine.dialect.create_connect_args(engine.url)
+            connection = engine.dialect.connect(*words, **options)
+            held.append(connection)
+            _prepare("sqlite", connection)
+
+    @event.listens_for(engine, "engine_disposed")
+    def on_disposed(_engine: Engine) -> None:
+        while held:
+            held.pop().close()
 
 
 def _try(engine: Engine, connection: Any) -> None:

@@ -32,9 +32,16 @@ class SqlShares:
         self._quotas.queue_up(project_id)
 
     def of_lease(self, lease_id: str) -> Sequence[LeaseShare]:
-        found = select(table).where(S.lease_id == lease_id)
+        return self.of_leases([lease_id])
+
+    def of_leases(self, lease_ids: Sequence[str]) -> Sequence[LeaseShare]:
+        found = [
+            _share(row)
+            for some in chunks(lease_ids)
+            for row in self._connection.execute(select(table).where(S.lease_id.in_(some)))
+        ]
         # The databases sort texts differently.
-        return sorted(map(_share, self._connection.execute(found)), key=lambda each: each.project_id)
+        return sorted(found, key=lambda each: (each.lease_id, each.project_id))
 
     def rights(self, lease_ids: Sequence[str], project_id: str) -> Mapping[str, ShareRight]:
         return {

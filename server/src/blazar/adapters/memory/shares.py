@@ -24,6 +24,9 @@ class MemoryShares:
     def of_lease(self, lease_id: str) -> Sequence[LeaseShare]:
         return self._state.shares.get(lease_id, ())
 
+    def of_leases(self, lease_ids: Sequence[str]) -> Sequence[LeaseShare]:
+        return [share for lease_id in sorted(lease_ids) for share in self.of_lease(lease_id)]
+
     def rights(self, lease_ids: Sequence[str], project_id: str) -> Mapping[str, ShareRight]:
         return {
             each.lease_id: each.right

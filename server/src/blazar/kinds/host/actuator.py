@@ -179,10 +179,10 @@ class HostActuator:
     def _aggregate(self, work: Work, compute: Compute) -> Aggregate:
         """Return the aggregate, which lets in the lease's project and those that may use it."""
         name, metadata = work.reservation.id, {**self._owner(work.lease.project_id)}
-        metadata |= dict.fromkeys(work.users, SHARED)
         known, match = known_aggregate(work.reservation, compute), match_of(work.reservation)
         if match is not Match.EXPLICIT or (known is not None and MATCH_KEY in known.metadata):
             metadata[MATCH_KEY] = match.value
+        metadata |= dict.fromkeys(to_let_in(work, known), SHARED)
         if known is None or not metadata.items() <= known.metadata.items():
             zone = self._settings.availability_zone_prefix + name
             known = compute.create_aggregate(name, zone, metadata)
@@ -291,6 +291,13 @@ class HostActuator:
         waiting = [reason for reason in joined.done.values() if reason is not None]
         missing = set(hosts) - left.done.keys()
         return _Moved(missing, waiting, [*joined.failures, *left.failures])
+
+
+def to_let_in(work: Work, aggregate: Aggregate | None) -> Sequence[str]:
+    """Return the other projects for which the aggregate is to have a key, sorted: those that may use the
+    reservation, without those that an operator lets in."""
+    metadata = aggregate.metadata if aggregate is not None else {}
+    return sorted(each for each in work.users if metadata.get(each, SHARED) == SHARED)
 
 
 def users_in(aggregate: Aggregate | None) -> Sequence[str]:

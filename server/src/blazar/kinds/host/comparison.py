@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from blazar.kinds.aggregates import aggregates_by_name, all_aggregates, named, still_used
-from blazar.kinds.host.actuator import MATCH_KEY, HostKindSettings, users_in
+from blazar.kinds.host.actuator import MATCH_KEY, HostKindSettings, to_let_in, users_in
 from blazar.kinds.host.schema import Match, match_of
 from blazar.kinds.registered_hosts import POOL
 from blazar.service.ports import Aggregate, Cloud, Difference, Look, MarkedObject, is_reservation_id
@@ -31,8 +31,8 @@ def differences(work: Work, look: Look, settings: HostKindSettings) -> Iterator[
     owner, project = aggregate.metadata.get(settings.owner_key), work.lease.project_id
     if owner != project:
         yield Difference("metadata", f"{settings.owner_key} of {subject}", project, owner or "nothing")
-    if (users := users_in(aggregate)) != sorted(work.users):
-        wanted = ", ".join(sorted(work.users)) or "none"
+    if (users := users_in(aggregate)) != (allowed := to_let_in(work, aggregate)):
+        wanted = ", ".join(allowed) or "none"
         yield Difference("access", f"other projects of {subject}", wanted, ", ".join(users) or "none")
     match, found = match_of(work.reservation), aggregate.metadata.get(MATCH_KEY, Match.EXPLICIT)
     if found != match:

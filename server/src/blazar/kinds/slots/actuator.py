@@ -190,7 +190,8 @@ def expected_metadata(
 def users_in(aggregate: Aggregate | None) -> Sequence[str]:
     """Return the other projects that the aggregate tells to have the flavor."""
     metadata = aggregate.metadata if aggregate is not None else {}
-    return sorted(key.removeprefix(USER_KEY) for key in metadata if key.startswith(USER_KEY))
+    # An operator's own key may begin so, too.
+    return sorted(value for key, value in metadata.items() if key == USER_KEY + value)
 
 
 def _projects(work: Work, compute: Compute) -> Sequence[str]:

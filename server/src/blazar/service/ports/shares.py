@@ -21,6 +21,10 @@ class ShareRepository(Protocol):
         """Return the shares of a lease, in the order of the projects' ids."""
         ...
 
+    def of_leases(self, lease_ids: Sequence[str]) -> Sequence[LeaseShare]:
+        """Return the shares of these leases, by lease and project."""
+        ...
+
     def rights(self, lease_ids: Sequence[str], project_id: str) -> Mapping[str, ShareRight]:
         """Return what a project may do with those of these leases that are shared with it."""
         ...
