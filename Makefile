@@ -9,6 +9,7 @@ CLOUD_PORT ?= 5000
 HOSTS ?= 8
 HA_SECONDS ?= 30
 SIMULATION_SECONDS ?= 60
+MARKED ?= not servers
 PYTEST := $(BIN)/python -m pytest
 PACKAGES := server nova-filter sandbox client
 RUNNABLE := $(VENV)/.runnable
@@ -30,7 +31,7 @@ SOURCES := server/src client/src nova-filter/src sandbox/src docs/examples/licen
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-quick test-newest install-newest test-simulation test-thorough test-servers test-compat test-page lab lab-status lab-down test-lab test-ha test-faults test-fairness test-storm check format bench bench-lab docs clean
+.PHONY: help run test test-quick test-newest install-newest test-simulation test-thorough test-servers test-compat test-page pictures lab lab-status lab-down test-lab test-ha test-faults test-fairness test-storm check format bench bench-lab docs clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -39,13 +40,13 @@ run: $(RUNNABLE) ## Run the service with a sandbox cloud on this machine (PORT=1
 	@exec $(BIN)/blazar-standalone --port $(PORT) --cloud-port $(CLOUD_PORT) --hosts $(HOSTS) --var $(VAR)
 
 test: $(INSTALLED) ## Run the tests that need nothing but Python; those of the simulation are in test-simulation
-	$(PYTEST) -n 8 --dist worksteal -m "not servers" $(addprefix --ignore ,$(SIMULATED) $(LEFT_OUT)) $(EXAMPLES)
+	$(PYTEST) -n 6 --dist worksteal -m "$(MARKED)" $(addprefix --ignore ,$(SIMULATED) $(LEFT_OUT)) $(EXAMPLES)
 
 test-quick: $(INSTALLED) ## Run the tests that take less than half a minute in all, while you write code
-	BLAZAR_TEST_EFFORT=quick $(PYTEST) -q -n 3 -m "not servers and not lab" $(QUICK)
+	BLAZAR_TEST_EFFORT=quick $(PYTEST) -q -n 2 -m "not slow and not servers and not lab" $(QUICK)
 
-test-newest: ## Run on the newest Python that is here what of make test starts no service, with few random examples
-	BLAZAR_TEST_EFFORT=quick $(MAKE) test $(NEWEST) LEFT_OUT="$(SERVED)"
+test-newest: ## Run on the newest Python that is here what of make test is quick and starts no service
+	BLAZAR_TEST_EFFORT=quick $(MAKE) test $(NEWEST) LEFT_OUT="$(SERVED)" MARKED="not servers and not slow"
 
 install-newest:
 	$(MAKE) .venv-newest/.installed $(NEWEST)
@@ -64,13 +65,16 @@ test-simulation: $(INSTALLED) ## Find planted defects, simulate the service with
 	@cd server/tests && ../../$(BIN)/python -m simulation $(if $(SEED),--seed $(SEED),--seconds $(SIMULATION_SECONDS)) $(SIMULATION)
 
 test-servers: $(INSTALLED) ## Run the tests that need PostgreSQL and MariaDB (see CONTRIBUTING.md)
-	$(PYTEST) -n auto -m servers server/tests $(EXAMPLES)
+	$(PYTEST) -n 3 --dist worksteal -m servers server/tests $(EXAMPLES)
 
 test-page: $(INSTALLED) ## Run the tests of the calendar page in a browser; needs Chromium
 	$(PYTEST) -q -n 2 -p playwright page
 	! command -v npx >/dev/null || npx --yes -p typescript@$(TYPESCRIPT) tsc -p page/jsconfig.json
 
-test-compat: $(INSTALLED) ## Run what needs the package index: client 4.6, Heat, Horizon, python-chi, libcloud; the wheels
+pictures: $(INSTALLED) ## Take the pictures of the calendar page in the documents anew; needs Chromium
+	PATH="$(abspath $(BIN)):$$PATH" PYTHONPATH=.:server/tests $(BIN)/python -m page.pictures
+
+test-compat: $(INSTALLED) ## Run what needs the package index: client 4.6, Heat, Horizon; the wheels
 	$(PYTEST) -n 6 --dist worksteal client/compat deploy/tests
 
 lab: ## Run a real OpenStack with the service in it on this machine (NCOMPUTE=4 LAB_INFRA=auto LAB_DIR=var/lab)

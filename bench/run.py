@@ -12,6 +12,7 @@
 ``capacity``     curves of the capacity alone, in memory
 ``late-binding`` how much of what is possible is granted, against an exact solver: needs ortools
 ``extensions``   how many leases that have begun can be extended, with and without late binding
+``utilisation``  how much of a cloud is used with hosts for leases only, and with shared ones, simulated
 ``dashboard``    the calendar page in Chromium, with 10,000 hosts and 100,000 reservations
 ``fairness``     a neighbour's creates while another project asks for the worst plans that it can
 ``growth``       what grows with hosts, reservations and leases that are over, how many leases managers create
@@ -45,12 +46,13 @@ import growth
 import late_binding
 import planning
 import starts
+import utilisation
 from seed import seed
 from service import RunningService, User, moment, next_minute, now, wait_until
 from sites import Unavailable
 
 PORT, CLOUD_PORT = 15901, 15902
-BESIDE, GROWTH = "beside", "growth"
+BESIDE, GROWTH, UTILISATION = "beside", "growth", "utilisation"
 MINUTE = timedelta(minutes=1)
 Row = Sequence[object]
 
@@ -216,7 +218,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "tables", nargs="*", choices=[*TABLES, BESIDE, GROWTH, []], help="all of them by default"
+        "tables", nargs="*", choices=[*TABLES, UTILISATION, BESIDE, GROWTH, []], help="all of them by default"
     )
     parser.add_argument("--to", type=Path, default=Path("var/bench"), help="folder for the tables")
     parser.add_argument("--hosts", type=int, nargs="+", default=growth.HOSTS, help="the sizes of growth")
@@ -228,7 +230,7 @@ def main() -> int:
     )
     # What was started is stopped by the managers of contexts, which a signal would pass by.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    names = arguments.tables or [*TABLES, BESIDE]  # growth takes long, and is to be named
+    names = arguments.tables or [*TABLES, UTILISATION, BESIDE]  # growth takes long, and is to be named
     scratch = Path(tempfile.mkdtemp(prefix="blazar-bench-"))
     try:
         if BESIDE in names:
@@ -253,6 +255,8 @@ def _tables(name: str, scratch: Path, given: argparse.Namespace) -> Iterator[tup
         yield from beside.tables(scratch, given.to)
     elif name == GROWTH:
         yield from growth.tables(scratch, given.hosts)
+    elif name == UTILISATION:
+        yield name, utilisation.table(given.to)
     else:
         yield name, TABLES[name](scratch)
 

@@ -3,16 +3,20 @@
     python bench/subscriptions.py postgresql://postgres@127.0.0.1/scratch
 
 The database must be empty. The manager runs in this process, with its relay and its workers, and the cloud is
-in memory. The creates follow one another without a pause, which is the worst case, and the receiver, which
-takes all, is a process of its own. Beside the time, it prints the processor time of the manager for each
-create: on a machine that does other things as well it tells more."""
+in memory. In the last case blazar-webhooks does what the workers do, in a process of its own. The creates
+follow one another without a pause, which is the worst case, and the receiver, which takes all, is a process
+of its own. Beside the time, it prints the processor time of the manager for each create: on a machine that
+does other things as well it tells more."""
 
 from __future__ import annotations
 
 import multiprocessing
 import statistics
+import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from multiprocessing.connection import Connection
@@ -26,6 +30,7 @@ from blazar.adapters.db.schema import upgrade
 from blazar.adapters.memory.cloud import MemoryCloud
 from blazar.adapters.notifications import LogNotifier
 from blazar.bootstrap.manager import Manager
+from blazar.cmd.process import switch_threads_often
 from blazar.domain.subscription import LeaseEvent, Subscription
 from blazar.kinds.registered_hosts.interface import RegisterHost
 from blazar.plugins import load_plugins
@@ -38,8 +43,17 @@ CREATES = 300
 ROUNDS = 3
 SUBSCRIPTIONS = 1000
 MOST = 10
-CASES = {"none": None, "1000 of others": 1, "1000, ten of which are told of each lease": 0}
-"""The number of the first project with subscriptions: leases are made in the one with the number 0."""
+WARM = 20
+"""Creates that a manager does before they are measured."""
+HERE, THERE = True, False
+CASES = {
+    "none": (None, HERE),
+    "1000 of others": (1, HERE),
+    "1000, ten of which are told of each lease": (0, HERE),
+    "1000, ten of which are told by blazar-webhooks": (0, THERE),
+}
+"""The number of the first project with subscriptions: leases are made in the one with the number 0. And
+whether the manager delivers."""
 START = datetime(2050, 1, 1, tzinfo=UTC)
 ANY = {"min": 1, "max": 1, "hypervisor_properties": "", "resource_properties": ""}
 
@@ -74,56 +88,105 @@ def subscribe(database: SqlDatabase, port: int, first: int | None) -> list[str]:
     return [each.id for each in made]
 
 
-def creates(manager: Manager, number: int) -> list[float]:
-    """Return the seconds that each of ``CREATES`` creates takes."""
-    caller = Caller("u", "p0", ("member",))
-    taken = []
-    for each in range(CREATES):
-        start = START + timedelta(minutes=number * CREATES + each)
-        reservation = ReservationRequest("physical:host", ANY)
-        command = CreateLease("x", start, start + timedelta(minutes=1), None, (reservation,))
-        begun = time.perf_counter()
-        manager.use_cases.leases.create(command, caller)
-        taken.append(time.perf_counter() - begun)
-    return taken
+class Leases:
+    """Makes leases one after another, each of a minute of its own."""
+
+    def __init__(self) -> None:
+        self._start = START
+
+    def create(self, manager: Manager, number: int) -> list[float]:
+        """Return the seconds that each of so many creates takes."""
+        caller = Caller("u", "p0", ("member",))
+        taken = []
+        for _ in range(number):
+            start, self._start = self._start, self._start + timedelta(minutes=1)
+            reservation = ReservationRequest("physical:host", ANY)
+            command = CreateLease("x", start, self._start, None, (reservation,))
+            begun = time.perf_counter()
+            manager.use_cases.leases.create(command, caller)
+            taken.append(time.perf_counter() - begun)
+        return taken
+
+
+def wait_until_told(database: SqlDatabase) -> None:
+    """Wait until all notifications are delivered and compared, and so until the program runs that does so."""
+    while True:
+        with database.read() as uow:
+            if not uow.outbox.depth() and not uow.outbox.unmatched(1):
+                return
+        time.sleep(0.1)
+
+
+@contextmanager
+def delivering(path: Path) -> Iterator[None]:
+    """Run blazar-webhooks, with the priority that its unit of systemd has."""
+    program = Path(sys.executable).with_name("blazar-webhooks")
+    words = ["nice", "-n", "10", program, "--config-file", path]
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen([str(word) for word in words], stdout=quiet, stderr=quiet) as process:
+        try:
+            yield
+        finally:
+            process.terminate()
+
+
+def written(folder: Path, url: str, delivers: bool) -> Path:
+    """Write a configuration for the manager and for blazar-webhooks."""
+    path = folder / f"{delivers}.conf"
+    path.write_text(
+        f"[database]\nconnection = {url}\n[quota]\nlimits = leases:-1\n[subscriptions]\nallow_http = true\n"
+        f"allowed_networks = 127.0.0.0/8\ndeliver_in_manager = {delivers}\n"
+    )
+    return path
 
 
 def main(url: str, folder: Path) -> None:
+    switch_threads_often()
     here, there = multiprocessing.Pipe()
     receiver = multiprocessing.get_context("spawn").Process(target=receive, args=(there,), daemon=True)
     receiver.start()
     port = here.recv()
-    (folder / "blazar.conf").write_text(
-        "[subscriptions]\nallow_http = true\nallowed_networks = 127.0.0.0/8\n[quota]\nlimits = leases:-1\n"
-    )
-    settings = conf.load(files=[str(folder / "blazar.conf")])
+    files = {delivers: written(folder, url, delivers) for delivers in (HERE, THERE)}
     database = SqlDatabase(url)
     upgrade(database.engine)
-    plugins = load_plugins(settings)
     names = [f"compute-{number}" for number in range(100)]
-    manager = Manager(settings, database, MemoryCloud(names), plugins, SystemClock(), LogNotifier())
-    manager.start()
-    hosts, operator = manager.use_cases.noun("hosts"), Caller("a", "admin", ("admin",), is_admin=True)
-    for name in names:
-        hosts.register(RegisterHost(name, {}), operator)
+
+    @contextmanager
+    def managing(delivers: bool) -> Iterator[Manager]:
+        settings = conf.load(files=[str(files[delivers])])
+        cloud = MemoryCloud(names)
+        manager = Manager(settings, database, cloud, load_plugins(settings), SystemClock(), LogNotifier())
+        manager.start()
+        yield manager
+        manager.stop()
+
+    leases = Leases()
+    with managing(HERE) as manager:
+        hosts, operator = manager.use_cases.noun("hosts"), Caller("a", "admin", ("admin",), is_admin=True)
+        for name in names:
+            hosts.register(RegisterHost(name, {}), operator)
+        leases.create(manager, CREATES)
     found: dict[str, list[float]] = {}
     used: dict[str, float] = {}
-    creates(manager, 0)
-    for number in range(ROUNDS):
-        for place, (name, first) in enumerate(CASES.items()):
-            made = subscribe(database, port, first)
-            began = time.process_time()
-            found.setdefault(name, []).extend(creates(manager, 1 + number * len(CASES) + place))
-            used[name] = used.get(name, 0.0) + time.process_time() - began
-            for each in made:
-                database.transact(lambda uow, id_=each: uow.subscriptions.remove(id_))
+    for _ in range(ROUNDS):
+        for name, (first, delivers) in CASES.items():
+            elsewhere = nullcontext() if delivers else delivering(files[delivers])
+            with managing(delivers) as manager, elsewhere:
+                leases.create(manager, WARM)
+                wait_until_told(database)
+                made = subscribe(database, port, first)
+                began = time.process_time()
+                found.setdefault(name, []).extend(leases.create(manager, CREATES))
+                used[name] = used.get(name, 0.0) + time.process_time() - began
+                for each in made:
+                    database.transact(lambda uow, id_=each: uow.subscriptions.remove(id_))
     for name, taken in found.items():
         taken.sort()
         median, p99 = statistics.median(taken) * 1000, taken[len(taken) * 99 // 100] * 1000
         mean, processor = statistics.mean(taken) * 1000, used[name] / len(taken) * 1000
         times = f"median {median:.2f} ms, mean {mean:.2f} ms, p99 {p99:.2f} ms"
         print(f"{name}: {times}; processor {processor:.2f} ms")
-    manager.stop()
+    database.close()
     receiver.terminate()
 
 

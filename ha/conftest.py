@@ -27,7 +27,7 @@ def seconds() -> float:
     return float(os.environ.get("HA_SECONDS", "30"))
 
 
-@pytest.fixture(params=list(PACKAGES))
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.by_turns(2)) for name in PACKAGES])
 def dialect(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

@@ -11,7 +11,10 @@ from playwright.sync_api import Page, expect
 
 from .conftest import NARROW, WIDE, Enter, Site
 from .test_lease_page import page_of
+from .test_on_start import WEBHOOK
+from .test_on_start import make as make_with
 from .test_series import make_series
+from .test_shared_leases import SHARES
 
 LOOKS: dict[str, tuple[Any, dict[str, Any]]] = {
     "light": (WIDE, {"color_scheme": "light"}),
@@ -46,6 +49,29 @@ def recurring(page: Page, enter: Enter, site: Site) -> None:
     creation(page, enter, site)
     page.get_by_label("Repeat").select_option("each week")
     expect(page.get_by_role("dialog").get_by_role("status")).to_contain_text("All of them fit")
+
+
+def splitting(page: Page, enter: Enter, site: Site) -> None:
+    lease(page, enter, site)
+    page.get_by_role("button", name="Split it").click()
+    expect(page.get_by_role("dialog", name="Split training")).to_be_visible()
+
+
+def taking_over(page: Page, enter: Enter, site: Site) -> None:
+    (ours,) = site.leases("demo", "training")
+    made = site.create("alt", "offered", "2053-01-02 09:00", "2053-01-02 12:00")
+    share = f"/leases/{made['id']}/shares/{ours['project_id']}"
+    put = site.user("alt").call("PUT", share, json={"right": "take_over"}, headers=SHARES)
+    assert put.status_code == 200, put.text
+    told = page_of(page, site, made)
+    told.get_by_role("button", name="Take it over").click()
+    expect(told.get_by_role("alert")).to_be_visible()
+
+
+def started_with(page: Page, enter: Enter, site: Site) -> None:
+    made = make_with(site, "with a webhook", WEBHOOK, "2053-01-03 09:00", "2053-01-03 12:00")
+    told = page_of(page, site, made)
+    expect(told.get_by_role("heading", name="Started with it")).to_be_visible()
 
 
 def series_page(page: Page, enter: Enter, site: Site) -> None:
@@ -89,6 +115,9 @@ def maintenance(page: Page, enter: Enter, site: Site) -> None:
         series_page,
         creation,
         recurring,
+        splitting,
+        taking_over,
+        started_with,
         operators,
         mail,
         maintenance,

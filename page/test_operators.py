@@ -51,7 +51,9 @@ def test_health_managers_and_projects_are_told(
     try:
         told = page_of(enter)
         expect(told).to_contain_text("Lateness of events0 s")
+        expect(told).to_contain_text("Delay of what subscribers are told0 s")
         expect(told).to_contain_text("Threads that do not worknone")
+        expect(told.get_by_role("row").filter(has_text="blazar-manager")).to_have_count(1)
         expect(told).to_contain_text("Comparison with the cloudOK")
         expect(told.get_by_role("row").filter(has_text="up")).to_contain_text("s")
         hosts = told.get_by_role("row").filter(has_text=re.compile("^demohosts\\d"))

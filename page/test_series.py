@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -17,6 +18,23 @@ from .test_leases import ask_hosts
 VERSION = {"OpenStack-API-Version": "reservation 1.28"}
 HOST = {"resource_type": "physical:host", "min": 1, "max": 1}
 HOST |= {"hypervisor_properties": "", "resource_properties": ""}
+
+
+def this_minute() -> str:
+    """Return the current minute, of which some seconds are left."""
+    while time.time() % 60 > 55:
+        time.sleep(1)
+    return in_hours(0)
+
+
+def begun(site: Site, lease_id: str) -> None:
+    """Wait until the lease has begun."""
+    for _ in range(150):
+        lease = site.user("demo").call("GET", f"/leases/{lease_id}").json()["lease"]
+        if lease["status"] == "ACTIVE":
+            return
+        time.sleep(0.2)
+    raise AssertionError("The lease does not start.")
 
 
 def all_series(site: Site, name: str) -> list[dict[str, Any]]:
@@ -254,3 +272,76 @@ def test_what_was_skipped_is_brought_back(page: Page, troubles: list[str], site:
         expect(page.get_by_role("heading", name="daily", exact=True)).to_be_visible()
         (now,) = all_series(site, "daily")
         assert [each["status"] for each in now["occurrences"]] == ["PENDING"] * 3
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_series_that_was_deleted_is_made_again(
+    page: Page, troubles: list[str], site: Site, size: dict[str, Any]
+) -> None:
+    page.set_viewport_size(size)
+    with series_of(site, "daily"):
+        # The second day is skipped, and the clocks go forward between the first and the third.
+        series = make_series(site, "daily", "2052-03-30 09:00")
+        first, second, third = series["occurrences"]
+        skip = {"except": [second["date"]]}
+        path = f"/series/{series['id']}"
+        assert site.user("demo").call("PUT", path, headers=VERSION, json=skip).status_code == 200
+        told = page_of(page, site, {"id": third["lease_id"]})
+        told.get_by_role("button", name="Delete the series").click()
+        expect(told.get_by_role("alert")).to_have_text(
+            "Delete it? None of its leases has begun, so it can be made again."
+        )
+        told.get_by_role("button", name="All its leases").click()
+        expect(page.get_by_text("The series daily is deleted.")).to_be_visible()
+        assert all_series(site, "daily") == []
+        dates = [each.replace("T", " ")[:16] for each in (first["start_date"], first["end_date"])]
+        taken = site.create("alt", "in the way", *dates, hosts=8)
+        page.get_by_role("button", name="Undo").click()
+        expect(page.get_by_text("Not enough hosts available: on ")).to_be_visible()
+        assert all_series(site, "daily") == []
+        site.user("alt").call("DELETE", f"/leases/{taken['id']}")
+
+
+def test_what_is_undone_is_as_it_was(page: Page, troubles: list[str], site: Site) -> None:
+    with series_of(site, "daily"):
+        series = make_series(site, "daily", "2052-03-30 09:00")
+        _, second, third = series["occurrences"]
+        skip = {"except": [second["date"]]}
+        path = f"/series/{series['id']}"
+        assert site.user("demo").call("PUT", path, headers=VERSION, json=skip).status_code == 200
+        told = page_of(page, site, {"id": third["lease_id"]})
+        told.get_by_role("button", name="Delete the series").click()
+        told.get_by_role("button", name="Only those that have not started").click()
+        page.get_by_role("button", name="Undo").click()
+        expect(page.get_by_text("The series daily is made again, with other IDs.")).to_be_visible()
+        (again,) = all_series(site, "daily")
+        assert again["id"] != series["id"]
+        assert again["recurrence"]["rule"] == series["recurrence"]["rule"]
+        kept = [each for each in series["occurrences"] if each != second]
+        names = ("date", "start_date", "end_date")
+        assert [[each[name] for name in names] for each in again["occurrences"]] == [
+            [each[name] for name in names] for each in kept
+        ]
+        expect(page).to_have_url(re.compile(again["occurrences"][-1]["lease_id"]))
+        expect(page.get_by_role("heading", name="daily", exact=True)).to_be_visible()
+
+
+@pytest.mark.parametrize("change", ["name", "end_date", "begun"])
+def test_a_series_whose_leases_differ_is_deleted_for_good(
+    page: Page, troubles: list[str], site: Site, change: str
+) -> None:
+    with series_of(site, "daily"):
+        start = this_minute() if change == "begun" else "2052-03-04 09:00"
+        first, second, _ = make_series(site, "daily", start)["occurrences"]
+        if change == "begun":
+            begun(site, first["lease_id"])
+        else:
+            other = {"name": "daily, other"} if change == "name" else {"end_date": "2052-03-05 20:00"}
+            changed = site.user("demo").call("PUT", f"/leases/{second['lease_id']}", json=other)
+            assert changed.status_code == 200, changed.text
+        told = page_of(page, site, {"id": first["lease_id"]})
+        told.get_by_role("button", name="Delete the series").click()
+        expect(told.get_by_role("alert")).to_contain_text("Delete it for good? It cannot be undone.")
+        told.get_by_role("button", name="All its leases").click()
+        expect(page.get_by_text("The series daily is deleted.")).to_be_visible()
+        expect(page.get_by_role("button", name="Undo")).to_have_count(0)

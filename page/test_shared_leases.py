@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
+from process.conftest import Standalone
 
 from .conftest import SIZES, Enter, Site
 from .test_calendar import bars
-from .test_drawing import drag_bar
+from .test_drawing import drag_bar, lease_of
 from .test_leases import opened
 
-SHARES = {"OpenStack-API-Version": "reservation 1.36"}
+SHARES = {"OpenStack-API-Version": "reservation 1.38"}
 
 
 @contextmanager
@@ -109,3 +111,84 @@ def test_what_is_no_longer_shared_is_gone(enter: Enter, page: Page, site: Site) 
         assert site.user("alt").call("DELETE", path, headers=SHARES).status_code == 204
         page.clock.fast_forward(21_000)
         expect(bars(page, "for a while (shared)")).to_have_count(0)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_what_is_offered_is_taken_over(enter: Enter, page: Page, site: Site, size: dict[str, Any]) -> None:
+    page.set_viewport_size(size)
+    with lease_of(site, "handed over"), shared(site, "handed over", "take_over") as made:
+        enter("demo")
+        dialog = opened(page, "handed over (shared)")
+        expect(dialog).to_contain_text(f"openstack reservation lease take over {made['id']}")
+        dialog.get_by_role("button", name="Take it over").click()
+        expect(dialog.get_by_role("alert")).to_contain_text("counts in its quota. That cannot be undone.")
+        expect(dialog.get_by_role("button", name="Leave it")).to_be_focused()
+        dialog.get_by_role("button", name="Leave it").click()
+        assert site.leases("demo", "handed over") == []
+        dialog.get_by_role("link", name="Its own page").click()
+        told = page.get_by_role("main")
+        expect(told.get_by_role("button", name="Rename")).to_have_count(0)
+        told.get_by_role("button", name="Take it over").click()
+        told.get_by_role("button", name="Yes, take it over").click()
+        expect(page.get_by_text("The lease handed over is this project's now.")).to_be_visible()
+        expect(page.get_by_role("button", name="Undo")).to_have_count(0)
+        expect(told.get_by_role("button", name="Cancel the lease")).to_be_visible()
+        expect(told).not_to_contain_text("another project")
+        (ours,) = site.leases("demo", "handed over")
+        assert ours["id"] == made["id"]
+        assert site.leases("alt", "handed over") == []
+
+
+def test_a_take_over_that_is_refused_says_why(enter: Enter, page: Page, site: Site) -> None:
+    with shared(site, "too much", "take_over"):
+        (ours,) = site.leases("demo", "training")
+        quota, admin = f"/quotas/{ours['project_id']}", site.user("admin")
+        limits = {"limits": {"hosts": 0}}
+        assert admin.call("PUT", quota, json=limits, headers=SHARES).status_code == 200
+        try:
+            enter("demo")
+            dialog = opened(page, "too much (shared)")
+            dialog.get_by_role("button", name="Take it over").click()
+            dialog.get_by_role("button", name="Yes, take it over").click()
+            expect(dialog.get_by_role("alert")).to_contain_text("hosts")
+            assert site.leases("alt", "too much")
+        finally:
+            admin.call("DELETE", quota, headers=SHARES)
+
+
+@pytest.fixture(scope="module")
+def open_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A service whose operator lets all users see when hosts are occupied."""
+    folder = tmp_path_factory.mktemp("open")
+    rules, options = folder / "policy.yaml", folder / "more.conf"
+    rules.write_text('"blazar:timeline:get": "rule:project_reader_or_admin"\n')
+    options.write_text(f"[oslo_policy]\npolicy_file = {rules}\n")
+    service = Standalone(folder / "var", hosts=8, more=["--config-file", options])
+    service.start()
+    try:
+        site = Site(service)
+        site.create("demo", "training", 1, 30)
+        yield site
+    finally:
+        service.close()
+
+
+def test_bars_on_hosts_tell_what_is_shared(page: Page, troubles: list[str], open_site: Site) -> None:
+    with shared(open_site, "their hosts", "read"), shared(open_site, "our hosts", "change"):
+        hidden = open_site.create("alt", "hidden", 40, 50)
+        page.goto(open_site.url)
+        page.get_by_role("button", name="Sign in as demo").click()
+        expect(page.get_by_label("Show", exact=True)).to_have_value("resources")
+        fixed, movable = bars(page, "their hosts (shared)"), bars(page, "our hosts (shared)")
+        for bar in (fixed, movable):
+            expect(bar).to_have_count(1)
+            expect(bar).to_have_class(re.compile(r"\bshared\b"))
+            expect(bar).to_have_css("border-left-width", "5px")
+        expect(bars(page, "Reserved")).to_have_count(1)
+        expect(bars(page, "training")).not_to_have_class(re.compile(r"\bshared\b"))
+        drag_bar(page, "their hosts (shared)", "middle", -20)
+        drag_bar(page, "our hosts (shared)", "middle", -20)
+        expect(page.get_by_text("The lease our hosts is from")).to_be_visible()
+        opened(page, "their hosts (shared)")
+        expect(page.get_by_role("dialog")).to_contain_text("you may see it.")
+        open_site.user("alt").call("DELETE", f"/leases/{hidden['id']}")

@@ -80,7 +80,7 @@ LIBCLOUD = Environment("libcloud", ("apache-libcloud==3.9.1",))
 UPSTREAM = {
     release: Environment(f"upstream-{release}", (f"blazar=={release}.0.0", "PyMySQL")) for release in (17, 18)
 }
-LONG = (UPSTREAM[17],)
+LONG = (CHI, LIBCLOUD, *UPSTREAM.values())
 """Only what is marked ``thorough`` needs these."""
 ENVIRONMENTS = (OLD, NEW, HORIZON, HEAT, CHI, LIBCLOUD, *UPSTREAM.values())
 

@@ -9,8 +9,10 @@ import pytest
 from conftest import RunProgram
 from environments import CHI, old_library
 
+pytestmark = pytest.mark.thorough
 
-@pytest.fixture(scope="module", params=["this client", pytest.param("4.6", marks=pytest.mark.thorough)])
+
+@pytest.fixture(scope="module", params=["this client", "4.6"])
 def results(request: pytest.FixtureRequest, run_program: RunProgram) -> dict[str, Any]:
     path = {} if request.param == "this client" else {"PYTHONPATH": str(old_library())}
     found: dict[str, Any] = json.loads(run_program(CHI, "chi_leases.py", cloud="sandbox-demo", **path))

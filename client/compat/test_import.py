@@ -12,7 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from environments import LONG, UPSTREAM, Environment
+from environments import UPSTREAM, Environment
 from functional.upstream_rows import UpstreamRows
 from sqlalchemy import URL, Boolean, MetaData, Table, create_engine, event, inspect, make_url
 from sqlalchemy.dialects.mysql import TINYINT
@@ -25,16 +25,12 @@ from blazar.kinds.floatingip.names import POOL as FLOATING_IPS
 from blazar.kinds.registered_hosts.pool import POOL as HOSTS
 from blazar.upstream import tables
 
+pytestmark = pytest.mark.thorough
+
 BIN = Path(sys.executable).parent
 SERVER = os.environ.get("BLAZAR_TEST_MARIADB", "mariadb://root@127.0.0.1/mysql")
 POSTGRESQL = os.environ.get("BLAZAR_TEST_POSTGRESQL", "postgresql://postgres@127.0.0.1/postgres")
-RELEASES = pytest.mark.parametrize(
-    "release",
-    [
-        pytest.param(release, marks=[pytest.mark.thorough] if made in LONG else [])
-        for release, made in UPSTREAM.items()
-    ],
-)
+RELEASES = pytest.mark.parametrize("release", UPSTREAM)
 STATUSES = {
     "PENDING": "PENDING",
     "STARTING": "STARTING",

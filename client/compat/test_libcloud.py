@@ -9,6 +9,8 @@ import pytest
 from conftest import RunProgram
 from environments import LIBCLOUD
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(scope="module")
 def results(run_program: RunProgram) -> dict[str, Any]:

@@ -34,6 +34,7 @@ def fresh_environment() -> Iterator[MutableMapping[str, str]]:
     os.environ.update(before)
 
 
+@pytest.mark.by_turns(3)
 @pytest.mark.parametrize(
     "name",
     [
@@ -45,6 +46,7 @@ def fresh_environment() -> Iterator[MutableMapping[str, str]]:
         "../user/sharing.md",
         "../user/kinds/server.md",
         "../user/kinds/network.md",
+        "../user/kinds/port.md",
         "../user/kinds/volume.md",
     ],
 )

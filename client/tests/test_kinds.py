@@ -114,8 +114,28 @@ INSTANCE = {"resource_type": "virtual:instance", "vcpus": 1, "memory_mb": 512, "
             },
         ),
         (
+            "resource_type=storage:volume,volume_type=fast,gigabytes=500,volumes=2,volume_name=data,"
+            "volume_size=200,image_id=i,server_id=web,on_end=snapshot+detach",
+            {
+                "resource_type": "storage:volume",
+                "volume_type": "fast",
+                "gigabytes": 500,
+                "volumes": 2,
+                "on_end": "snapshot,detach",
+                "volume_name": "data",
+                "volume_size": 200,
+                "image_id": "i",
+                "server_id": "web",
+            },
+        ),
+        (
             "resource_type=network,network_type=vlan,network_name=lab",
             {"resource_type": "network", "amount": 1, "network_type": "vlan", "network_name": "lab"},
+        ),
+        ("resource_type=network:port,amount=20", {"resource_type": "network:port", "amount": 20}),
+        (
+            "resource_type=network:port,amount=20,on_end=delete",
+            {"resource_type": "network:port", "amount": 20, "on_end": "delete"},
         ),
         (
             "resource_type=quantum:link,lanes=4,name=x",
@@ -151,6 +171,11 @@ def test_what_is_sent(given: str, sent: dict[str, Any]) -> None:
         ),
         ("resource_type=flavor:instance,flavor_id=,amount=1", "flavor_id is empty"),
         ("resource_type=instance:server,server_id=web,on_end=burn", "on_end=burn is not possible"),
+        ("resource_type=network:port", "amount"),
+        ("resource_type=network:port,amount=1,on_end=burn", "on_end"),
+        ("resource_type=storage:volume,volume_type=f,gigabytes=1,on_end=burn", "on_end=burn is not possible"),
+        ("resource_type=storage:volume,volume_type=f,gigabytes=1,on_end=detach", "without volume_name"),
+        ("resource_type=storage:volume,volume_type=f,gigabytes=1,server_id=w", "volume_name is missing"),
         ("resource_type=instance:server,server_id=web,locked=maybe", "locked=maybe is not possible"),
         ("resource_type=instance:server", "needs also server_id, or server_name, image_id, flavor_id"),
         ("resource_type=instance:server,image_id=cirros", "needs also server_name, flavor_id"),
@@ -269,6 +294,14 @@ def test_the_version_that_new_servers_need() -> None:
     assert needed_version({"reservations": [old, new]}) == "1.20"
     assert needed_version({"reservations": [INSTANCE]}) is None
     assert needed_version({"name": "x"}) is None
+
+
+def test_the_version_that_volumes_from_a_template_need() -> None:
+    given = "resource_type=storage:volume,volume_type=fast,gigabytes=1"
+    assert needed_version({"reservations": [parse_reservation(parse_pairs(given))]}) is None
+    made = parse_reservation(parse_pairs(f"{given},volume_name=data"))
+    assert needed_version({"reservations": [made]}) == "1.39"
+    assert needed_version({"reservations": [{"id": "r1", "on_end": "detach"}]}) is None
 
 
 def test_the_version_that_open_reservations_need() -> None:

@@ -105,7 +105,7 @@ pytestmark = pytest.mark.usefixtures("vlans")
 
 def test_the_help_names_the_keys_of_the_kind_after_those_of_the_client(blazar: Blazar) -> None:
     text = " ".join(blazar("help lease-create").out.split())
-    assert "[physical_network], [network_name]; resource_type=virtual:vlan: amount, [speed]" in text
+    assert "resource_type=network:port: amount, [on_end]; resource_type=virtual:vlan: amount, [speed]" in text
 
 
 def test_a_reservation_is_parsed_by_the_fields_of_the_kind(blazar: Blazar) -> None:

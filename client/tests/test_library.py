@@ -92,6 +92,9 @@ SIGNATURES = {
     "usage.report": "(start_date=None, end_date=None, *, project_id=None, user_id=None, resource_type=None, "
     "group_by=None)",
     "quota.list": "()",
+    "portpool.get": "()",
+    "portpool.set": "(ports)",
+    "portpool.unset": "()",
     "quota.get": "(project_id=None)",
     "quota.usage": "(project_id=None)",
     "quota.set": "(project_id, limits)",
@@ -119,6 +122,14 @@ def test_network_segments(library: Client, cloud: RecordingCloud) -> None:
     assert library.networksegment.list(sort_by="name") == [samples.network_segment()]
     assert library.networksegment.delete(samples.SEGMENT_ID) is None
     assert {each.headers["openstack-api-version"] for each in cloud.requests} == {"reservation 1.28"}
+
+
+def test_port_pool(library: Client, cloud: RecordingCloud) -> None:
+    assert library.portpool.set(5000) == samples.port_pool()
+    assert last_body(cloud) == {"ports": 5000}
+    assert library.portpool.get() == samples.port_pool()
+    assert library.portpool.unset() is None
+    assert {each.headers["openstack-api-version"] for each in cloud.requests} == {"reservation 1.42"}
 
 
 def test_volume_types(library: Client, cloud: RecordingCloud) -> None:

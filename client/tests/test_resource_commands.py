@@ -74,6 +74,19 @@ def test_network_segments_go_by_name_too(blazar: Blazar) -> None:
     assert blazar(f"networksegment-delete '{name}'").out == f"Deleted networksegment: {name}\n"
 
 
+def test_the_number_of_ports_is_set_and_shown(blazar: Blazar, cloud: RecordingCloud) -> None:
+    assert bodies(blazar, "portpool-set 5000") == [{"ports": 5000}]
+    assert blazar("portpool-show -f value -c ports").out == "5000\n"
+    assert blazar("portpool-unset").out == "Updated portpool: no ports can be reserved\n"
+    assert cloud.requests[-1].method == "DELETE"
+
+
+def test_what_can_be_done_where_there_are_too_few_ports(blazar: Blazar, cloud: RecordingCloud) -> None:
+    cloud.answer("POST", "/leases", 409, samples.error(409, "Not enough ports available: none."))
+    ran = blazar("lease-create x --reservation resource_type=network:port,amount=9")
+    assert "See how many there are with `openstack reservation portpool show`." in ran.err
+
+
 def test_what_can_be_done_where_there_are_too_few_segments(blazar: Blazar, cloud: RecordingCloud) -> None:
     cloud.answer("POST", "/leases", 409, samples.error(409, "Not enough network segments available: none."))
     ran = blazar("lease-create x --reservation resource_type=network")

@@ -27,6 +27,7 @@ SHARE = {
 }
 SINCE = "reservation 1.34"
 USE = "reservation 1.36"
+TAKE_OVER = "reservation 1.38"
 
 
 @pytest.fixture
@@ -56,6 +57,17 @@ def test_a_lease_is_shared(shared: RecordingCloud) -> None:
     for right in ("use", "use_and_change"):
         assert calls(shared).share(samples.LEASE_ID, "other", right) == SHARE
         assert last(shared) == ("PUT", f"{PATH}/other", {"right": right}, USE)
+    assert calls(shared).share(samples.LEASE_ID, "other", "take_over") == SHARE
+    assert last(shared) == ("PUT", f"{PATH}/other", {"right": "take_over"}, TAKE_OVER)
+
+
+def test_a_lease_is_taken_over(shared: RecordingCloud, blazar: Blazar) -> None:
+    path = f"/leases/{samples.LEASE_ID}/take_over"
+    shared.answer("POST", path, 200, {"lease": {**samples.lease(), "project_id": "mine"}})
+    assert calls(shared).take_over(samples.LEASE_ID)["project_id"] == "mine"
+    assert last(shared) == ("POST", path, None, TAKE_OVER)
+    ran = blazar(f"lease-take-over {samples.LEASE_ID}")
+    assert ran.out == f"Lease {samples.LEASE_ID} belongs to mine now.\n"
 
 
 def test_a_share_is_withdrawn(shared: RecordingCloud) -> None:
@@ -66,15 +78,15 @@ def test_a_share_is_withdrawn(shared: RecordingCloud) -> None:
 def test_shares_are_listed(shared: RecordingCloud) -> None:
     found = calls(shared).shares(samples.LEASE_ID, sort_by="project_id")
     assert [(each["project_id"], each["right"]) for each in found] == [("other", "read"), ("zoo", "change")]
-    assert last(shared)[::3] == ("GET", USE)
+    assert last(shared)[::3] == ("GET", TAKE_OVER)
 
 
 def test_a_service_without_the_right_to_use_is_asked_in_the_version_of_shares(cloud: RecordingCloud) -> None:
-    cloud.answer("GET", PATH, 406, {"error_message": "Version 1.36 is not supported."})
+    cloud.answer("GET", PATH, 406, {"error_message": "The version is not supported."})
     with pytest.raises(BlazarClientException):
         calls(cloud).shares(samples.LEASE_ID)
     asked = [each.headers["openstack-api-version"] for each in cloud.requests if each.path == PATH]
-    assert asked == [USE, SINCE]
+    assert asked == [TAKE_OVER, USE, SINCE]
 
 
 def test_shared_leases_are_asked_for(shared: RecordingCloud) -> None:
@@ -82,11 +94,11 @@ def test_shared_leases_are_asked_for(shared: RecordingCloud) -> None:
     leases.list(shared=True, status="ACTIVE", limit=1)
     sent = shared.requests[-1]
     assert (dict(sent.query)["shared"], dict(sent.query)["status"]) == ("true", "ACTIVE")
-    assert sent.headers["openstack-api-version"] == USE
+    assert sent.headers["openstack-api-version"] == TAKE_OVER
     leases.list()
     assert "shared" not in dict(shared.requests[-1].query)
     leases.get_since_1_34(samples.LEASE_ID)
-    assert shared.requests[-1].headers["openstack-api-version"] == USE
+    assert shared.requests[-1].headers["openstack-api-version"] == TAKE_OVER
 
 
 @pytest.mark.parametrize(
@@ -116,7 +128,7 @@ def test_commands(
     assert (ran.requests[-1].method, ran.requests[-1].body) == sent
 
 
-def test_a_right_is_one_of_four_words(blazar: Blazar) -> None:
+def test_a_right_is_one_of_five_words(blazar: Blazar) -> None:
     ran = blazar(f"lease-share-set {samples.LEASE_ID} other --right own")
     assert ran.code == 2
     assert "'own'" in ran.err
@@ -143,4 +155,4 @@ def test_a_lease_tells_the_right_where_it_is_asked_for(shared: RecordingCloud, b
     )
     ran = blazar(f"lease-show {samples.LEASE_ID} -f value -c shared_right")
     assert (ran.code, ran.out) == (0, "read\n")
-    assert ran.requests[-1].headers["openstack-api-version"] == USE
+    assert ran.requests[-1].headers["openstack-api-version"] == TAKE_OVER

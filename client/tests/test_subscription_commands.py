@@ -29,7 +29,7 @@ def test_a_subscription_is_made_with_its_secret(blazar: Blazar, cloud: Recording
         "--lease l1 --resource-type physical:host --all-projects -f value -c secret"
     )
     assert ran.out == "whsec_eA==\n"
-    assert ran.requests[-1].headers["openstack-api-version"] == "reservation 1.32"
+    assert ran.requests[-1].headers["openstack-api-version"] == "reservation 1.41"
     assert ran.requests[-1].body == {
         "url": "https://receiver.example.com/leases",
         "events": ["started", "ended"],
@@ -227,6 +227,15 @@ def test_a_stream_is_printed_as_lines_of_json(blazar: Blazar, cloud: RecordingCl
     assert "There is no subscription." in gone.err
 
 
+def test_the_notice_of_a_server_is_a_line(blazar: Blazar, cloud: RecordingCloud) -> None:
+    notice = "host compute-01 is needed by a lease that starts at 2030-01-01T12:00Z"
+    server = {"id": "s1", "project_id": "p1", "region": None, "notice": notice}
+    event = {"id": "msg_9", "event": "preemption_notice", "occurred_at": "2030-01-01T11:30:00.5"}
+    cloud.answer("GET", STREAM_PATH, *told({**event, "server": server}))
+    ran = blazar(f"subscription-watch {SUBSCRIPTION['id']} --count 1")
+    assert ran.out == f"2030-01-01 11:30:00 preemption_notice s1 {notice}\n"
+
+
 def test_a_subscription_without_an_address_asks_for_its_version(
     blazar: Blazar, cloud: RecordingCloud
 ) -> None:
@@ -234,5 +243,5 @@ def test_a_subscription_without_an_address_asks_for_its_version(
     ran = blazar("subscription-create --event started")
     assert (ran.requests[-1].body, ran.requests[-1].headers["openstack-api-version"]) == (
         {"events": ["started"]},
-        "reservation 1.32",
+        "reservation 1.41",
     )

@@ -31,6 +31,29 @@ def test_a_lease_shows_what_of_it_is_used(blazar: Blazar, cloud: RecordingCloud)
     assert shown.requests[-1].headers["openstack-api-version"] == "reservation 1.22"
 
 
+def test_a_lease_shows_how_much_of_volumes_is_used(blazar: Blazar, cloud: RecordingCloud) -> None:
+    quantities = [
+        {"name": "volume_gigabytes", "used": 500, "left": 300},
+        {"name": "volumes", "used": 1, "left": 1},
+    ]
+    told = {"used": 1, "left": 0, "looked_at": "2030-01-01T10:00:03.120000", "quantities": quantities}
+    reservations = [
+        {"id": "r1", "resource_type": "storage:volume", "units": 1, "use": told},
+        {"id": "r2", "resource_type": "physical:host", "units": 1, "use": {**told, "quantities": []}},
+    ]
+    cloud.answer(
+        "GET", f"/leases/{samples.LEASE_ID}", 200, {"lease": samples.lease(reservations=reservations)}
+    )
+    shown = blazar(f"lease-show {samples.LEASE_ID} -f value -c quantities")
+    assert shown.out.splitlines() == [
+        "500 of 800 volume_gigabytes used, 300 left",
+        "1 of 2 volumes used, 1 left",
+    ]
+    assert shown.requests[-1].headers["openstack-api-version"] == "reservation 1.42"
+    cloud.answer("GET", f"/leases/{samples.LEASE_ID}", 200, {"lease": samples.lease()})
+    assert blazar(f"lease-show {samples.LEASE_ID} -f value -c quantities").out == "\n"
+
+
 def test_a_lease_shows_what_is_only_planned(blazar: Blazar, cloud: RecordingCloud) -> None:
     reservations = [
         {"id": "r1", "resource_type": "virtual:instance", "units": 3, "bound": True},

@@ -31,7 +31,7 @@ _SETTING = re.compile(r"^(\w+)=(.*)$", re.MULTILINE)
 _VARIABLE = re.compile(r"\$\{(\w+)(?::\?|:-([^}]*))\}")
 
 
-def environment(cloud: int, api: int, manager: int, folder: Path) -> dict[str, str]:
+def environment(cloud: int, api: int, manager: int, webhooks: int, folder: Path) -> dict[str, str]:
     """Return what the programs get from compose and ``sandbox.env``, with the servers of this machine."""
     values = dict(_SETTING.findall((COMPOSE / "sandbox.env").read_text()))
     text = _VARIABLE.sub(lambda found: values.get(found[1], found[2]), (COMPOSE / "compose.yaml").read_text())
@@ -43,6 +43,7 @@ def environment(cloud: int, api: int, manager: int, folder: Path) -> dict[str, s
             "BLAZAR_TEST_RABBITMQ", "rabbit://guest:guest@127.0.0.1:5672/"
         ),
         "OS_MANAGER__METRICS_PORT": str(manager),
+        "OS_SUBSCRIPTIONS__METRICS_PORT": str(webhooks),
     }
     assert here.keys() <= moved.keys()
     own = {"OS_DEFAULT__PORT": str(api), "OS_MANAGER__RPC_TOPIC": f"compose_{uuid4().hex[:8]}"}
@@ -58,18 +59,18 @@ def answers(url: str) -> int:
 
 
 def test_the_programs_work_with_the_environment_of_compose(tmp_path: Path) -> None:
-    cloud_port, api, manager = free_port(), free_port(), free_port()
-    env = environment(cloud_port, api, manager, tmp_path)
+    cloud_port, api, manager, webhooks = (free_port() for _ in range(4))
+    env = environment(cloud_port, api, manager, webhooks, tmp_path)
     cloud = Cloud(hosts=1, reservation_url=f"http://{HOST}:{api}/v1")
     with ExitStack() as stack:
         stack.enter_context(SandboxServer(cloud, host=HOST, port=cloud_port))
         subprocess.run([BIN / "blazar-db-manage", "upgrade"], env=env, cwd=tmp_path, check=True)
-        for program in ("blazar-manager", "blazar-api"):
+        for program in ("blazar-manager", "blazar-webhooks", "blazar-api"):
             log = stack.enter_context((tmp_path / f"{program}.log").open("w"))
             started = subprocess.Popen([BIN / program], env=env, cwd=tmp_path, stdout=log, stderr=log)
             stack.callback(started.wait, 60)
             stack.callback(started.send_signal, signal.SIGTERM)
-        for port in (manager, api):
+        for port in (manager, webhooks, api):
             assert answers(f"http://{HOST}:{port}/healthcheck") == 200
             subprocess.run([sys.executable, ROOT / "deploy/healthy", str(port)], check=True)
         assert subprocess.run([sys.executable, ROOT / "deploy/healthy", str(free_port())]).returncode == 1

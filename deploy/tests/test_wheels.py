@@ -26,6 +26,7 @@ PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
 PROGRAMS = (
     "blazar-api",
     "blazar-manager",
+    "blazar-webhooks",
     "blazar-db-manage",
     "blazar-status",
     "blazar-standalone",

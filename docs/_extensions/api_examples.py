@@ -33,10 +33,16 @@ TOKEN, USER, PROJECT = "token", "4b7e1d90a2c54f38", "9d2c5e6f01a84b73"
 ROLES = "admin,member,reader"
 OTHER_PROJECT = "7f0e3b15d8a94c62"
 
-MORE_KINDS = ("storage.volume.plugin", "network.plugin")
+MORE_KINDS = ("storage.volume.plugin", "network.plugin", "network.port.plugin")
 """Kinds with routes of their own that are not enabled by default."""
 WAITS = "/v1/leases?waits"
 """A second create, which is not the example of its operation."""
+STARTS = "/v1/leases?starts"
+"""Another one: a stack is started with the lease."""
+RESERVATION = "of the first lease"
+"""Stands in a body for the id of a reservation."""
+PART = "/v1/leases/{part_id}"
+"""The lease that another one was split off."""
 SHARE = "/v1/leases/{lease_id}/shares/{project_id}"
 """A lease, and a project that is not its own."""
 OF_A_PROJECT = "/v1/leases?project_id={project_id}&dry_run=true"
@@ -70,6 +76,8 @@ STORY: tuple[tuple[str, str, Any], ...] = (
     ),
     ("GET", "/v1/networksegments", None),
     ("GET", "/v1/networksegments/{networksegment_id}", None),
+    ("PUT", "/v1/portpool", {"ports": 5000}),
+    ("GET", "/v1/portpool", None),
     (
         "POST",
         "/v1/leases",
@@ -95,6 +103,12 @@ STORY: tuple[tuple[str, str, Any], ...] = (
     ("PUT", SHARE, {"right": "change"}),
     ("GET", "/v1/leases/{lease_id}/shares", None),
     ("DELETE", SHARE, None),
+    (
+        "POST",
+        "/v1/leases/{lease_id}/split",
+        {"name": "a part of it", "reservations": [{"id": RESERVATION}]},
+    ),
+    ("POST", "/v1/leases/{lease_id}/take_over", None),
     (
         "POST",
         "/v1/availability",
@@ -220,11 +234,30 @@ STORY: tuple[tuple[str, str, Any], ...] = (
     ("GET", "/v1/services", None),
     ("GET", "/v1/os-hosts/allocations", None),
     ("GET", "/v1/os-hosts/{host_id}/allocation", None),
+    (
+        "POST",
+        STARTS,
+        {
+            "name": "with a stack",
+            "start_date": "2030-01-02 10:00",
+            "duration": 120,
+            "on_start": {
+                "type": "stack",
+                "template": {
+                    "heat_template_version": "2021-04-16",
+                    "parameters": {"lease": {"type": "string"}},
+                },
+                "parameters": {"lease": "{lease.id}"},
+            },
+        },
+    ),
     ("DELETE", OF_A_PROJECT, None),
     ("DELETE", "/v1/leases/{lease_id}", None),
+    ("DELETE", PART, None),
     ("DELETE", "/v1/floatingips/{floatingip_id}", None),
     ("DELETE", "/v1/volumetypes/{volumetype_id}", None),
     ("DELETE", "/v1/networksegments/{networksegment_id}", None),
+    ("DELETE", "/v1/portpool", None),
     ("DELETE", "/v1/os-hosts/{host_id}", None),
 )
 """Method, path and body of each request, in an order in which all of them succeed."""
@@ -232,10 +265,13 @@ SINCE = {
     "/v1/capacity": "1.2",
     "/v1/leases/{lease_id}/shares": "1.34",
     SHARE: "1.34",
+    "/v1/leases/{lease_id}/split": "1.40",
+    "/v1/leases/{lease_id}/take_over": "1.38",
     "/v1/availability": "1.3",
     "/v1/offers": "1.4",
     "/v1/offers/{offer_id}": "1.4",
     WAITS: "1.7",
+    STARTS: "1.37",
     OF_A_PROJECT: "1.18",
     "/v1/waitlist": "1.7",
     "/v1/timeline": "1.10",
@@ -255,6 +291,7 @@ SINCE = {
     "/v1/volumetypes/{volumetype_id}": "1.25",
     "/v1/networksegments": "1.28",
     "/v1/networksegments/{networksegment_id}": "1.28",
+    "/v1/portpool": "1.42",
 }
 """The version that is asked for where a path is not in the first one."""
 
@@ -328,6 +365,7 @@ def _example(service: WSGIApplication, ids: dict[str, str], method: str, path: s
     version = [f"{HEADER}: reservation {since}"] if since else []
     if since:
         request.headers[HEADER] = f"reservation {since}"
+    body = json.loads(json.dumps(body).replace(RESERVATION, ids.get("reservation_id", RESERVATION)))
     if body is not None:
         request.json = body
     response = request.get_response(service)
@@ -337,6 +375,10 @@ def _example(service: WSGIApplication, ids: dict[str, str], method: str, path: s
     for noun, value in answer.items():
         if isinstance(value, dict) and "id" in value:
             ids.setdefault(f"{noun}_id", value["id"])
+        if path.endswith("/split"):
+            ids["part_id"] = value["id"]
+        if noun == "lease" and value["reservations"]:
+            ids.setdefault("reservation_id", value["reservations"][0]["id"])
         if noun == "networksegments":
             ids.setdefault("networksegment_id", value[0]["id"])
     if "url" in answer.get("feed", {}):

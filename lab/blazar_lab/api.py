@@ -11,6 +11,7 @@ from typing import Any
 from blazar_lab.settings import PASSWORD, Settings
 
 SECONDS = 5.0
+VERSIONS = {"nova": "compute 2.53", "cinder": "volume 3.70"}
 # requests to this machine must not go through a proxy
 _direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -39,7 +40,7 @@ class Api:
     def get(self, service: str, path: str) -> Any:
         request = urllib.request.Request(self._settings.url(service) + path)
         request.add_header("X-Auth-Token", self._token or self._authenticate())
-        request.add_header("OpenStack-API-Version", "compute 2.53")
+        request.add_header("OpenStack-API-Version", VERSIONS[service])
         return self._send(request)[1]
 
     def moment(self, text: str) -> float:

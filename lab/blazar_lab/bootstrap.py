@@ -26,11 +26,14 @@ def schemas(settings: Settings) -> None:
 
     def migrate() -> None:
         with ThreadPoolExecutor(max_workers=os.cpu_count() or 2) as pool:
-            chains = (_neutron_schema, _nova_schemas, _keystone_schema, _placement_schema, _glance_schema)
+            chains = (
+                *(_neutron_schema, _nova_schemas, _cinder_schema, _keystone_schema),
+                *(_placement_schema, _glance_schema),
+            )
             for done in [pool.submit(chain, settings) for chain in chains]:
                 done.result()
 
-    _once(settings, "schemas", wanted, migrate, "made the schemas of five services")
+    _once(settings, "schemas", wanted, migrate, "made the schemas of six services")
 
 
 def identity(settings: Settings) -> None:
@@ -41,10 +44,11 @@ def identity(settings: Settings) -> None:
 
 
 def cloud(settings: Settings) -> None:
-    """Create image, flavors, networks and freepool; needs Nova, Neutron and Glance."""
+    """Create image, flavors, networks, freepool and volume types; needs all APIs."""
     image = settings.folder("data", "dummy.img")
     image.write_bytes(bytes(IMAGE_BYTES))
-    _populate(settings, "cloud", {"image": str(image)}, "made image, flavors, networks, freepool")
+    made = "made image, flavors, networks, freepool, volume types"
+    _populate(settings, "cloud", {"image": str(image)}, made)
 
 
 def map_computes(settings: Settings) -> None:
@@ -102,6 +106,10 @@ def _glance_schema(settings: Settings) -> None:
     _manage(settings, "glance-manage", "glance/glance-api.conf", "db_sync")
 
 
+def _cinder_schema(settings: Settings) -> None:
+    _manage(settings, "cinder-manage", "cinder/cinder.conf", "db", "sync")
+
+
 def _neutron_schema(settings: Settings) -> None:
     _manage(settings, "neutron-db-manage", "neutron/neutron.conf", "upgrade", "heads")
 
@@ -121,4 +129,5 @@ def _nova_schemas(settings: Settings) -> None:
 def _manage(settings: Settings, program: str, conf: str, *words: str) -> None:
     path = settings.folder("etc", *conf.split("/"))
     command = [str(settings.venv / "bin" / program), f"--config-file={path}", *words]
-    run(command, settings.folder("log", f"{program}.log"), {**os.environ, **services.NATIVE_THREADS})
+    environment = {**os.environ, **services.NATIVE_THREADS.get(program.partition("-")[0], {})}
+    run(command, settings.folder("log", f"{program}.log"), environment)

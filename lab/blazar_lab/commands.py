@@ -64,7 +64,7 @@ def status(settings: Settings) -> int:
     supervisor = _supervisor(settings)
     record = read_record(settings.root)
     names = [name for name in SERVERS if record.get(f"{name}_port") == settings.port(name)]
-    names += [*services.APIS, *services.NOVA_WORKERS, *services.computes(settings), *services.BLAZAR_COMMANDS]
+    names += [*services.APIS, *services.workers(settings), *services.BLAZAR_COMMANDS]
     print(f"{'service':<18}{'pid':>8}{'port':>7}  health")
     found = services.HealthChecker(settings, supervisor).check(names)
     for health in found:
@@ -123,7 +123,7 @@ def _install(settings: Settings, supervisor: Supervisor, *installs: Install) -> 
 def _install_cloud(settings: Settings, supervisor: Supervisor) -> None:
     if environment.ensure(environment.lab_environment(settings), _pip_log(settings, "cloud")):
         # running processes keep their old code until they are started again
-        supervisor.stop(["nova-scheduler", *services.APIS])
+        supervisor.stop(["nova-scheduler", "cinder-volume", *services.APIS])
 
 
 def _install_clients(settings: Settings, supervisor: Supervisor) -> None:
@@ -146,9 +146,9 @@ def _start_cloud(settings: Settings, supervisor: Supervisor) -> None:
     bootstrap.schemas(settings)
     _start_apis(settings, supervisor)
     bootstrap.identity(settings)
-    _start_nova_workers(settings, supervisor)
+    _start_workers(settings, supervisor)
     bootstrap.cloud(settings)
-    _wait_for_nova_workers(settings, supervisor)
+    _wait_for_workers(settings, supervisor)
     write_record(settings.root, computes=settings.computes)
     say(f"the cloud is up: OS_CLIENT_CONFIG_FILE={settings.clouds_yaml} OS_CLOUD=lab-admin")
 
@@ -161,17 +161,17 @@ def _start_apis(settings: Settings, supervisor: Supervisor) -> None:
             supervisor.wait(started, checker.responds, seconds=180)
 
 
-def _start_nova_workers(settings: Settings, supervisor: Supervisor) -> None:
-    for name in (*services.NOVA_WORKERS, *services.computes(settings)):
-        supervisor.start(services.nova_worker(settings, name))
+def _start_workers(settings: Settings, supervisor: Supervisor) -> None:
+    for name in services.workers(settings):
+        supervisor.start(services.worker(settings, name))
 
 
-def _wait_for_nova_workers(settings: Settings, supervisor: Supervisor) -> None:
-    names = [*services.NOVA_WORKERS, *services.computes(settings)]
+def _wait_for_workers(settings: Settings, supervisor: Supervisor) -> None:
+    names = services.workers(settings)
     checker = services.HealthChecker(settings, supervisor)
     if not all(health.healthy for health in checker.check(names)):
-        with step(f"conductor, scheduler and {settings.computes} computes work"):
-            worker = partial(services.nova_worker, settings)
+        with step(f"the workers of Nova and Cinder work, {settings.computes} computes among them"):
+            worker = partial(services.worker, settings)
             supervisor.wait(names, checker.working(names), seconds=240, daemon=worker)
     if checker.unmapped():
         bootstrap.map_computes(settings)

@@ -41,6 +41,7 @@ def write(settings: Settings) -> None:
     _write(settings, "placement/placement.conf", _placement(settings))
     _write(settings, "glance/glance-api.conf", _glance(settings))
     _write(settings, "neutron/neutron.conf", _neutron(settings))
+    _write(settings, "cinder/cinder.conf", _cinder(settings))
     _write(settings, "nova/nova.conf", {**_nova(settings), **_nova_databases(settings)})
     for name, rules in policies(settings).items():
         settings.folder("etc", name, "policy.yaml").write_text(rules)
@@ -50,7 +51,8 @@ def write(settings: Settings) -> None:
     # nova's WSGI module looks for it beside nova.conf
     paste = settings.venv / "etc" / "nova" / "api-paste.ini"
     shutil.copy(paste, settings.folder("etc", "nova", "api-paste.ini"))
-    settings.folder("data", "glance").mkdir(parents=True, exist_ok=True)
+    for name in ("glance", "cinder"):
+        settings.folder("data", name).mkdir(parents=True, exist_ok=True)
     settings.clouds_yaml.write_text(clouds_yaml(settings))
     settings.blazar_conf.write_text(ini(_blazar(settings)))
     settings.policy_yaml.touch()  # empty, for stories to write into
@@ -197,6 +199,34 @@ def _neutron(settings: Settings) -> Groups:
     }
 
 
+def _cinder(settings: Settings) -> Groups:
+    return {
+        "DEFAULT": {
+            "transport_url": settings.transport_url(),
+            "my_ip": HOST,
+            "host": "storage",
+            "state_path": str(settings.folder("data", "cinder")),
+            "api_paste_config": str(settings.venv / "etc" / "cinder" / "api-paste.ini"),
+            "resource_query_filters_file": str(settings.venv / "etc" / "cinder" / "resource_filters.json"),
+            "auth_strategy": "keystone",
+            "glance_api_servers": settings.url("glance"),
+            "enabled_backends": "lab",
+            "default_volume_type": "standard",
+            "report_interval": 5,
+            "service_down_time": 60,
+        },
+        "lab": {
+            "volume_driver": "blazar_lab_parts.storage.LabVolumeDriver",
+            "volume_backend_name": "lab",
+        },
+        "database": _database(settings, "cinder"),
+        "oslo_concurrency": {"lock_path": str(settings.folder("run", "locks"))},
+        "keystone_authtoken": _authtoken(settings, "cinder"),
+        "service_user": {**_credentials(settings, "cinder"), "send_service_user_token": True},
+        "nova": {**_client(settings, "cinder"), "interface": "public"},
+    }
+
+
 def _nova(settings: Settings) -> Groups:
     unlimited = ("instances", "cores", "ram", "server_groups", "server_group_members", "key_pairs")
     return {
@@ -241,6 +271,7 @@ def _nova(settings: Settings) -> Groups:
         "service_user": {**_credentials(settings, "nova"), "send_service_user_token": True},
         "placement": _client(settings, "placement"),
         "neutron": _client(settings, "neutron"),
+        "cinder": {**_client(settings, "cinder"), "catalog_info": "block-storage::publicURL"},
     }
 
 
@@ -266,6 +297,8 @@ KINDS = (
     "virtual.floatingip.plugin",
     "instance.server.plugin",
     "network.plugin",
+    "network.port.plugin",
+    "storage.volume.plugin",
 )
 
 

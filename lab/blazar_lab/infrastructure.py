@@ -58,14 +58,17 @@ def _ensure_mariadb(settings: Settings, supervisor: Supervisor) -> None:
     elif record["mariadb_port"] == MARIADB_PORT and not is_listening(MARIADB_PORT):
         raise LabError(f"the lab's databases are in the MariaDB on port {MARIADB_PORT}, which does not run.")
     if read_record(settings.root)["mariadb_port"] == MARIADB_PORT:
-        stamp = settings.folder("state", "databases")
+        stamp, wanted = settings.folder("state", "databases"), " ".join(DATABASES)
         if not stamp.exists():
             if is_listening(settings.port("keystone")):
                 raise LabError(f"another lab named {settings.name} runs: stop it, or give this one LAB_NAME.")
             with step(f"made databases {settings.name}_* in the MariaDB on port {MARIADB_PORT}"):
                 # an interrupted start, or a lab whose folder is gone, may have left some
                 _sql(settings, [*_removal_sql(settings), *_creation_sql(settings)])
-            stamp.touch()
+        elif stamp.read_text() != wanted:
+            # a lab of an older checkout, with fewer services
+            _sql(settings, _creation_sql(settings))
+        stamp.write_text(wanted)
     else:
         _start_mariadb(settings, supervisor)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from blazar_lab.api import Api, ApiError
@@ -16,8 +16,10 @@ APIS = {
     "glance": "glance.wsgi.api:application",
     "neutron": "neutron.wsgi.api:application",
     "nova": "nova.wsgi.osapi_compute:application",
+    "cinder": "cinder.wsgi.api:application",
 }
 NOVA_WORKERS = ("nova-conductor", "nova-scheduler")
+CINDER_WORKERS = ("cinder-scheduler", "cinder-volume")
 
 # The commands of the reservation service; {conf} is its configuration file.
 BLAZAR_MIGRATE = ("blazar-db-manage", "--config-file", "{conf}", "upgrade", "head")
@@ -32,6 +34,7 @@ CATALOG = {
     "nova": ("nova", "compute", "/v2.1"),
     "neutron": ("neutron", "network", ""),
     "glance": ("glance", "image", ""),
+    "cinder": ("cinder", "block-storage", "/v3"),
     "blazar": ("blazar", "reservation", "/v1"),
 }
 
@@ -45,12 +48,13 @@ def api(settings: Settings, name: str) -> Daemon:
     environment = {f"OS_{name.upper()}_CONFIG_DIR": str(etc)}
     if name == "neutron":
         environment["OS_NEUTRON_CONFIG_FILES"] = "neutron.conf"
-    if name == "nova":
-        environment |= NATIVE_THREADS
+    environment |= NATIVE_THREADS.get(name, {})
     command = (
         *(str(settings.venv / "bin" / "python"), "-m", "blazar_lab_parts.serve", APIS[name]),
         *(str(settings.port(name)), str(settings.folder("log", f"{name}.access"))),
         str(fault_file(settings, name)),
+        # the others look into the folder that their environment names
+        *([f"--config-file={etc / 'cinder.conf'}"] if name == "cinder" else []),
     )
     return Daemon(name, command, port=settings.port(name), environment=environment)
 
@@ -60,22 +64,30 @@ def fault_file(settings: Settings, name: str) -> str:
     return str(settings.folder("faults", name))
 
 
-# Nova's services run on native threads; the other mode needs eventlet, which OpenStack abandons.
-NATIVE_THREADS = {"OS_NOVA_DISABLE_EVENTLET_PATCHING": "true"}
+# Nova and Cinder run on native threads; the other mode needs eventlet, which OpenStack abandons.
+NATIVE_THREADS = {
+    name: {f"OS_{name.upper()}_DISABLE_EVENTLET_PATCHING": "true"} for name in ("nova", "cinder")
+}
 
 
-def nova_worker(settings: Settings, name: str) -> Daemon:
-    """Return nova-conductor, nova-scheduler, or a nova-compute, whose name ends in its number."""
+def workers(settings: Settings) -> list[str]:
+    """Return the names of all that serve no port: Nova's and Cinder's own processes."""
+    return [*NOVA_WORKERS, *computes(settings), *CINDER_WORKERS]
+
+
+def worker(settings: Settings, name: str) -> Daemon:
+    """Return a process of Nova or Cinder; the name of a nova-compute ends in its number."""
     program = name.rstrip("0123456789")
-    file = "nova.conf"
-    environment = NATIVE_THREADS
+    service = program.partition("-")[0]
+    file = f"{service}.conf"
+    environment = NATIVE_THREADS[service]
     if program == "nova-compute":
         number = int(name.removeprefix(program))
         file = f"compute{number}.conf"
         vcpus, memory, disk = SIZES[(number - 1) % len(SIZES)]
         size = {"LAB_VCPUS": str(vcpus), "LAB_MEMORY_MB": str(memory), "LAB_DISK_GB": str(disk)}
         environment = {**environment, **size}
-    command = (str(settings.venv / "bin" / program), f"--config-file={settings.folder('etc', 'nova', file)}")
+    command = (str(settings.venv / "bin" / program), f"--config-file={settings.folder('etc', service, file)}")
     return Daemon(name, command, environment=environment)
 
 
@@ -110,8 +122,18 @@ class Health:
     remark: str = ""
 
 
+WORKERS_OF = {"nova": "/v2.1/os-services", "cinder": "/v3/os-services"}
+"""Where the services that have workers tell about them."""
+
+
+def _service_of(worker: str) -> str | None:
+    """Return the service that hears of a worker; None for all else."""
+    service, dash, _ = worker.partition("-")
+    return service if dash and service in WORKERS_OF else None
+
+
 class HealthChecker:
-    """Checks services; asks Nova once about all of its workers."""
+    """Checks services; asks Nova and Cinder once about all of their workers."""
 
     def __init__(self, settings: Settings, supervisor: Supervisor) -> None:
         self._settings = settings
@@ -119,9 +141,8 @@ class HealthChecker:
         self._api = Api(settings)
 
     def check(self, names: list[str]) -> list[Health]:
-        asked = any(name.startswith("nova-") for name in names)
-        workers = self._nova_workers() if asked else None
-        return [self._one(name, workers) for name in names]
+        heard = {service: self._heard(service) for service in {*filter(None, map(_service_of, names))}}
+        return [self._one(name, heard) for name in names]
 
     def responds(self, name: str) -> bool:
         """Tell whether this API answers, with any status but a server error."""
@@ -130,14 +151,14 @@ class HealthChecker:
         return self._api.status(self._settings.url(port) + path) < 500
 
     def working(self, names: list[str]) -> Callable[[str], bool]:
-        """Return a condition for Supervisor.wait: Nova has heard of the worker since it was started."""
+        """Return a condition for Supervisor.wait: its service has heard of the worker since it started."""
 
         def ready(name: str) -> bool:
             return {health.name: health for health in self.check(names)}[name].healthy
 
         return ready
 
-    def _one(self, name: str, workers: dict[str, float] | None) -> Health:
+    def _one(self, name: str, heard: Mapping[str, Mapping[str, float] | None]) -> Health:
         settings = self._settings
         port = settings.port("blazar") if name == "blazar-api" else None
         if name in APIS or name in ("mariadb", "rabbitmq"):
@@ -147,9 +168,11 @@ class HealthChecker:
             return Health(name, None, port, healthy=False, remark="not running")
         if found.frozen:
             return Health(name, found.pid, port, healthy=False, remark="stopped by a signal")
-        if name.startswith("nova-"):
-            fresh = workers is not None and workers.get(name, 0.0) >= started_at(found) - 1
-            remark = "not known: Nova does not answer" if workers is None else "Nova has not heard of it yet"
+        if service := _service_of(name):
+            times, noun = heard[service], service.capitalize()
+            fresh = times is not None and times.get(name, 0.0) >= started_at(found) - 1
+            unknown = f"not known: {noun} does not answer"
+            remark = unknown if times is None else f"{noun} has not heard of it yet"
             return Health(name, found.pid, port, fresh, "" if fresh else remark)
         if name in APIS or name == "blazar-api":
             healthy = self.responds(name)
@@ -165,10 +188,10 @@ class HealthChecker:
             return True
         return len(hypervisors) < self._settings.computes
 
-    def _nova_workers(self) -> dict[str, float] | None:
-        """Return when Nova last heard of each worker that it considers up."""
+    def _heard(self, name: str) -> dict[str, float] | None:
+        """Return when a service last heard of each of its workers that it considers up."""
         try:
-            found = self._api.get("nova", "/v2.1/os-services")["services"]
+            found = self._api.get(name, WORKERS_OF[name])["services"]
         except ApiError:
             return None
         heard: dict[str, float] = {}

@@ -17,6 +17,7 @@ PORTS = {
     "placement": 2,
     "neutron": 3,
     "glance": 4,
+    "cinder": 5,
     "mariadb": 6,  # the last four only where the lab starts servers of its own
     "rabbitmq": 7,
     "rabbitmq-distribution": 8,
@@ -33,6 +34,7 @@ DATABASES = {
     "nova_cell1": "utf8mb3",
     "neutron": "utf8mb3",
     "glance": "utf8mb3",
+    "cinder": "utf8mb3",
     "blazar": "utf8mb4",
 }
 

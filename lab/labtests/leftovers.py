@@ -96,6 +96,25 @@ def _images(admin: Connection) -> Iterable[str]:
     return (f"{image.name} ({image.id})" for image in admin.image.images())
 
 
+def _port_quotas(admin: Connection) -> Iterable[str]:
+    keystone: Any = admin.identity
+    for project in keystone.projects():
+        yield f"{project.name} ports={admin.network.get_quota(project.id).ports}"
+
+
+def _volumes(admin: Connection) -> Iterable[str]:
+    return (f"{volume.name} ({volume.id})" for volume in admin.block_storage.volumes(all_projects=True))
+
+
+def _volume_quotas(admin: Connection) -> Iterable[str]:
+    """Yield the limits of all volumes of each project; those of volume types are the stories' own affair."""
+    keystone: Any = admin.identity
+    for project in keystone.projects():
+        answer: Any = admin.block_storage.get(f"/os-quota-sets/{project.id}")
+        limits = answer.json()["quota_set"]
+        yield f"{project.name} volumes={limits['volumes']} gigabytes={limits['gigabytes']}"
+
+
 READERS: dict[str, Callable[[Connection], Iterable[str]]] = {
     "aggregate": _aggregates,
     "flavor": _flavors,
@@ -108,4 +127,7 @@ READERS: dict[str, Callable[[Connection], Iterable[str]]] = {
     "floating IP": _floating_ips,
     "network": _networks,
     "image": _images,
+    "port quota": _port_quotas,
+    "volume": _volumes,
+    "volume quota": _volume_quotas,
 }

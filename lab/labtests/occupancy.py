@@ -13,7 +13,7 @@ NAMED = 3
 
 
 def found(admin: Connection) -> dict[str, list[str]]:
-    """Return the names of registered hosts, floating IPs and network segments, of leases and of servers."""
+    """Return the names of what is registered, of leases, of servers and of volumes."""
     service = Reservations(admin)
 
     def listed(path: str, key: str, name: str, version: str = "") -> list[str]:
@@ -21,12 +21,20 @@ def found(admin: Connection) -> dict[str, list[str]]:
         assert answer.status == 200, answer
         return [each[name] for each in answer.body[key]]
 
+    def ports() -> list[str]:
+        answer = service.call("GET", "/portpool", version="1.42")
+        assert answer.status in (200, 404), answer
+        return [str(answer.body["portpool"]["ports"])] if answer.status == 200 else []
+
     return {
         "registered host": listed("/os-hosts", "hosts", "hypervisor_hostname"),
         "registered floating IP": listed("/floatingips", "floatingips", "floating_ip_address"),
         "registered network segment": listed("/networksegments", "networksegments", "name", "1.28"),
+        "number of ports": ports(),
+        "registered volume type": listed("/volumetypes", "volumetypes", "name", "1.25"),
         "lease": listed("/leases", "leases", "name"),
         "server": [server.name for server in admin.compute.servers(all_projects=True)],
+        "volume": [volume.name for volume in admin.block_storage.volumes(all_projects=True)],
     }
 
 

@@ -41,7 +41,7 @@ class LabProcesses:
 
     def unhealthy(self) -> list[str]:
         """Return a sentence for each service that is not healthy."""
-        names = [*services.APIS, *services.NOVA_WORKERS, *services.computes(self.settings)]
+        names = [*services.APIS, *services.workers(self.settings)]
         examined = self._checker.check([*names, *services.BLAZAR_COMMANDS])
         return [f"{health.name}: {health.remark}" for health in examined if not health.healthy]
 
@@ -80,7 +80,7 @@ class LabProcesses:
 
     def start_compute(self, host: str) -> None:
         """Start the nova-compute of a host where it does not run."""
-        self.supervisor.start(services.nova_worker(self.settings, compute_of(host)))
+        self.supervisor.start(services.worker(self.settings, compute_of(host)))
 
     @contextmanager
     def configured(self, group: str, **options: object) -> Iterator[None]:

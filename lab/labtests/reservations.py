@@ -79,6 +79,22 @@ def networks(amount: int, physical_network: str) -> Json:
     return {"resource_type": "network", "amount": amount, "physical_network": physical_network}
 
 
+def ports(amount: int, **more: Any) -> Json:
+    """Return a reservation of ports."""
+    return {"resource_type": "network:port", "amount": amount, **more}
+
+
+def volumes(volume_type: str, gigabytes: int, count: int, **more: Any) -> Json:
+    """Return a reservation of capacity of a volume type."""
+    return {
+        "resource_type": "storage:volume",
+        "volume_type": volume_type,
+        "gigabytes": gigabytes,
+        "volumes": count,
+        **more,
+    }
+
+
 @dataclass(frozen=True)
 class Answer:
     """The status, parsed body and headers of a response."""

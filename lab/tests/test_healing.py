@@ -16,7 +16,7 @@ from openstack.connection import Connection
 
 RECOVERY_SECONDS = 90
 LASTS = 20 * 60
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone, pytest.mark.by_turns(2)]
 
 
 @pytest.fixture(scope="module", autouse=True)

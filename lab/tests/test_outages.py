@@ -76,6 +76,7 @@ def test_a_frozen_compute_delays_its_own_lease_only(
 
 
 @alone
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize("api", ["nova", pytest.param("keystone", marks=thorough)])
 def test_an_api_that_answers_500_and_503_for_a_while(
     api: str, hosts: dict[str, str], processes: LabProcesses, demo: Connection, name: str

@@ -17,7 +17,7 @@ from openstack.connection import Connection
 
 LASTS = 20 * 60
 OVER = "expected nothing: no lease has it, or the lease is over, found is there"
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone, pytest.mark.by_turns(2)]
 
 
 def aggregate_of(admin: Connection, name: str) -> Any:

@@ -19,7 +19,7 @@ RECOVERY_SECONDS = 180
 API, MANAGER = "blazar-api", "blazar-manager"
 
 Ending = Callable[[LabProcesses, str], None]
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone, pytest.mark.by_turns(2)]
 
 
 RESTART = pytest.param(LabProcesses.stop, id="restart", marks=pytest.mark.thorough)

@@ -15,6 +15,7 @@ from openstack.connection import Connection
 SHELVED_SECONDS = 90
 START_SECONDS = 120
 END_SECONDS = 180
+VOLUME_SECONDS = 60
 BYTES = {"Content-Type": "application/octet-stream"}
 
 
@@ -31,6 +32,22 @@ def kept(hosts: dict[str, str], admin: Connection) -> Iterator[str]:
         hosts[name] = str(answer.body["host"]["id"])
 
 
+@pytest.fixture
+def volume(demo: Connection, name: str) -> Iterator[str]:
+    storage = demo.block_storage
+    made = storage.create_volume(name=name, size=1, volume_type="standard")
+    storage.wait_for_status(made, "available", interval=0.3, wait=VOLUME_SECONDS)
+    yield str(made.id)
+    storage.delete_volume(made)
+    storage.wait_for_delete(made, interval=0.3, wait=VOLUME_SECONDS)
+
+
+def uses_of(demo: Connection, volume: str) -> tuple[str, list[str]]:
+    """Return the status of a volume, and the servers that it is attached to."""
+    found = demo.block_storage.get_volume(volume)
+    return found.status, [each["server_id"] for each in found.attachments]
+
+
 def booted(boot: Callable[..., Any], demo: Connection) -> Any:
     """Return a server that runs, or None: the scheduler may hear later that a host has left the freepool."""
     server = boot(demo)
@@ -42,9 +59,12 @@ def booted(boot: Callable[..., Any], demo: Connection) -> Any:
 
 
 def test_a_server_waits_shelved_runs_on_its_host_and_leaves_an_image(
-    kept: str, admin: Connection, demo: Connection, boot: Callable[..., Any], name: str
+    kept: str, admin: Connection, demo: Connection, boot: Callable[..., Any], volume: str, name: str
 ) -> None:
     server = until("an ordinary server", START_SECONDS, lambda: booted(boot, demo))
+    demo.compute.create_volume_attachment(server.id, volume_id=volume)
+    in_use = ("in-use", [server.id])
+    until("its volume in use", VOLUME_SECONDS, lambda: uses_of(demo, volume) == in_use)
     assert admin.compute.get_server(server.id).compute_host != kept
     service, start = Reservations(demo), boundary(60)
     asked = ask.server(server.id, "create_image", "delete")
@@ -64,6 +84,7 @@ def test_a_server_waits_shelved_runs_on_its_host_and_leaves_an_image(
     service.await_status(lease_id, "ACTIVE", START_SECONDS)
     found = admin.compute.get_server(server.id)
     assert (found.status, found.compute_host) == ("ACTIVE", kept)
+    assert uses_of(demo, volume) == in_use
 
     service.deleted(lease_id)
     until("an image of the server", END_SECONDS, lambda: images_of(demo, reservation_id))
@@ -72,6 +93,7 @@ def test_a_server_waits_shelved_runs_on_its_host_and_leaves_an_image(
         fill(demo, image)
     service.await_gone(lease_id, END_SECONDS)
     assert admin.compute.find_server(server.id, ignore_missing=True) is None
+    until("its volume free", VOLUME_SECONDS, lambda: uses_of(demo, volume) == ("available", []))
     assert [image.status for image in images_of(demo, reservation_id)] == ["active"]
     for image in images_of(demo, reservation_id):
         demo.image.delete_image(image)

@@ -42,6 +42,16 @@ def router(demo: Connection, name: str) -> Iterator[str]:
     demo.network.delete_router(made)
 
 
+@pytest.fixture
+def volume(demo: Connection, name: str) -> Iterator[str]:
+    storage = demo.block_storage
+    made = storage.create_volume(name=name, size=1, volume_type="standard")
+    storage.wait_for_status(made, "available", interval=0.3)
+    yield str(made.id)
+    storage.delete_volume(made)
+    storage.wait_for_delete(made, interval=0.3)
+
+
 def test_it_has_the_roles_of_the_page(admin: Connection, service: Connection) -> None:
     keystone: Any = admin.identity
     names = {role.id: role.name for role in keystone.roles()}
@@ -78,17 +88,41 @@ def test_in_neutron_it_reaches_what_the_rules_for_networks_open(
 
 
 @pytest.mark.alone
-def test_without_the_rules_for_networks_it_reaches_none_of_them(
-    service: Connection, admin: Connection, processes: LabProcesses, router: str
+def test_without_the_rules_for_networks_and_ports_it_reaches_none_of_them(
+    service: Connection, admin: Connection, demo: Connection, processes: LabProcesses, router: str
 ) -> None:
     public = admin.network.find_network("public", ignore_missing=False).id
     neutron: Any = service.network
-    usual, for_networks = POLICY.findall(PAGE.read_text())
+    usual, for_networks, for_ports = POLICY.findall(PAGE.read_text())
     assert for_networks.count("role:reservation") == 15
-    with processes.rules("neutron", usual + closed(for_networks)):
+    quota = f"/quotas/{demo.current_project_id}"
+    assert status(neutron, "GET", quota) == 200
+    with processes.rules("neutron", usual + closed(for_networks + for_ports)):
+        assert status(neutron, "GET", quota) == 403
+        assert status(neutron, "PUT", quota, {"quota": {"port": -1}}) == 403
         assert router not in [each.id for each in neutron.routers()]
         assert status(neutron, "POST", "/networks", {"network": {"name": "forged"}}) == 403
         assert status(neutron, "DELETE", f"/networks/{public}") == 403
+
+
+def test_in_cinder_it_reads_volumes_of_others_and_makes_or_changes_none(
+    service: Connection, volume: str, demo: Connection
+) -> None:
+    cinder: Any = service.block_storage
+    project = f"/os-quota-sets/{demo.current_project_id}"
+    path = f"/volumes/{volume}"
+    assert status(cinder, "GET", path) == status(cinder, "GET", project) == 200
+    for method, where, body in (
+        ("POST", "/volumes", {"volume": {"size": 1}}),
+        ("PUT", path, {"volume": {"name": "forged"}}),
+        ("POST", f"{path}/action", {"os-extend": {"new_size": 2}}),
+        ("POST", f"{path}/action", {"os-reset_status": {"status": "error"}}),
+        ("POST", "/snapshots", {"snapshot": {"volume_id": volume}}),
+        ("POST", "/types", {"volume_type": {"name": "forged"}}),
+        ("DELETE", project, None),
+    ):
+        assert status(cinder, method, where, body) == 403, (method, where)
+    assert status(demo.block_storage, "PUT", project, {"quota_set": {"gigabytes": 5000}}) == 403
 
 
 def test_it_gets_into_no_server(

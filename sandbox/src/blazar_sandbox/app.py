@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from blazar_sandbox.api import control, image, volume
+from blazar_sandbox.api import control, image, orchestration, volume
 from blazar_sandbox.api.compute import routes as compute
 from blazar_sandbox.api.identity import auth
 from blazar_sandbox.api.identity import routes as identity
@@ -73,6 +73,7 @@ SERVICES: dict[str, Service] = {
         "volume", Router(volume.ROUTES), error_bodies.nova, volume.MICROVERSIONS,
         request_id_headers=("x-openstack-request-id", "x-compute-request-id"),
     ),
+    "orchestration": Service("orchestration", Router(orchestration.ROUTES), orchestration.render_error),
     "sandbox": Service("sandbox", Router(control.ROUTES), error_bodies.keystone, is_cloud=False),
 }  # fmt: skip
 

@@ -18,6 +18,7 @@ from blazar_sandbox.identity.tokens import Tokens
 from blazar_sandbox.image.state import Images
 from blazar_sandbox.journal import Journal
 from blazar_sandbox.network.state import Network
+from blazar_sandbox.orchestration.state import Orchestration
 from blazar_sandbox.placement.state import Placement
 from blazar_sandbox.table import Table
 from blazar_sandbox.volume.state import Volumes
@@ -69,7 +70,9 @@ class Cloud:
         self.network = Network(self.clock)
         self.images = Images(self.clock)
         self.volumes = Volumes(self.clock)
+        self.orchestration = Orchestration(self.clock)
         self.compute = Compute(self.clock, self.placement, self.network, self._delays, self._settings)
+        self.compute.servers.when_gone = self.volumes.leave
         initial_content.fill_compute(self.compute)
         initial_content.fill_network(self.network)
         initial_content.fill_images(self.images)
@@ -93,7 +96,14 @@ class Cloud:
     @property
     def own_tables(self) -> Iterator[Table[Any]]:
         """Every table of the services of this region."""
-        for part in (self.placement, self.network, self.images, self.volumes, self.compute):
+        for part in (
+            self.placement,
+            self.network,
+            self.images,
+            self.volumes,
+            self.orchestration,
+            self.compute,
+        ):
             yield from part.tables
 
     @property
@@ -104,8 +114,9 @@ class Cloud:
             yield from region.own_tables
 
     def advance(self) -> None:
-        """Apply every change of the servers that is due."""
+        """Apply every change of servers and stacks that is due."""
         self.compute.servers.advance()
+        self.orchestration.advance()
 
     def resume(self) -> None:
         """Continue the changes that were pending when the state was saved."""

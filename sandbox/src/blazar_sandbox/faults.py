@@ -42,7 +42,7 @@ class Fault:
 
     effect: Effect = Effect.ERROR
     service: str = ""
-    """identity, compute, placement, network, image or volume."""
+    """identity, compute, placement, network, image, volume or orchestration."""
     method: str = ""
     path: str = ""
     """A regular expression, searched in ``path?query`` below the service's prefix."""

@@ -53,6 +53,7 @@ _SERVICES = (
     ("glance", "image", "/image"),
     ("cinder", "block-storage", "/volume/v3"),
     ("cinderv3", "volumev3", "/volume/v3"),
+    ("heat", "orchestration", "/orchestration/v1/%(project_id)s"),
 )
 
 

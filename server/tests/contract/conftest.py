@@ -29,13 +29,14 @@ SERVERS = {
     "postgresql": ("BLAZAR_TEST_POSTGRESQL", "postgresql://postgres@127.0.0.1/postgres"),
     "mariadb": ("BLAZAR_TEST_MARIADB", "mariadb://root@127.0.0.1/mysql"),
 }
-SQL = ("sqlite", *(pytest.param(name, marks=pytest.mark.servers) for name in SERVERS))
+ON_SERVERS = [pytest.param(name, marks=[pytest.mark.servers, pytest.mark.by_turns(2)]) for name in SERVERS]
+SQL = ("sqlite", *ON_SERVERS)
 
 PLACES = {"memory": memory, "sandbox": sandbox}
 CLOUDS: list[Any] = [*PLACES]
 if clouds_yaml := os.environ.get("BLAZAR_TEST_CLOUDS_YAML"):
     PLACES["lab"] = lab(clouds_yaml)
-    CLOUDS.append(pytest.param("lab", marks=pytest.mark.lab))
+    CLOUDS.append(pytest.param("lab", marks=[pytest.mark.lab, pytest.mark.by_turns(3)]))
 
 Empty = Callable[[str], URL]
 

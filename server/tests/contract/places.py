@@ -80,8 +80,11 @@ class Place(Protocol):
     def attach(self, network_id: str) -> str:
         """Put a subnet, a port, and a router with a route over its interface on a network: the port's id."""
 
-    def add_volume_type(self) -> str:
-        """A private volume type with a name of its own: its name."""
+    def add_port(self) -> str:
+        """A port of the user's project: its id."""
+
+    def add_volume_type(self, is_public: bool = False) -> str:
+        """A volume type with a name of its own: its name."""
 
     def rename_volume_type(self, name: str) -> str:
         """Give a volume type another name: that one."""
@@ -161,6 +164,7 @@ class MemoryPlace:
         subnet = Subnet("subnet", "203.0.113.0/24", "203.0.113.1", (("203.0.113.10", "203.0.113.99"),))
         cloud.add_network("external", subnet)
         cloud.add_network("internal", is_external=False)
+        cloud.state.volume_types.append(VolumeType(str(uuid4()), "standard"))
         cloud.add_token(self.token, self.user, self.project)
         cloud.add_token(self.other_token, "alt", "alt")
 
@@ -193,7 +197,14 @@ class MemoryPlace:
         self.cloud.state.ports |= {each.id: each for each in ports.values()}
         return ports[""].id
 
-    def add_volume_type(self) -> str:
+    def add_port(self) -> str:
+        made = NetworkPort(
+            str(uuid4()), self.internal, project_id=self.project, created_at=SystemClock().now()
+        )
+        self.cloud.state.ports[made.id] = made
+        return made.id
+
+    def add_volume_type(self, is_public: bool = False) -> str:
         made = VolumeType(str(uuid4()), label())
         self.cloud.state.volume_types.append(made)
         return made.name
@@ -338,8 +349,11 @@ class RealPlace:
         network.update_router(router, routes=[{"destination": "198.51.100.0/24", "nexthop": "192.0.2.9"}])
         return str(network.create_port(network_id=network_id).id)
 
-    def add_volume_type(self) -> str:
-        return str(self._admin.block_storage.create_type(name=label(), is_public=False).name)
+    def add_port(self) -> str:
+        return self._add_port(network_id=self.internal, project_id=self.project)
+
+    def add_volume_type(self, is_public: bool = False) -> str:
+        return str(self._admin.block_storage.create_type(name=label(), is_public=is_public).name)
 
     def rename_volume_type(self, name: str) -> str:
         storage = self._admin.block_storage
@@ -347,13 +361,18 @@ class RealPlace:
 
     def add_volume(self, volume_type: str, gigabytes: int) -> str:
         theirs = Connection(session=self._guests_session(), interface="public").block_storage
-        return str(theirs.create_volume(size=gigabytes, volume_type=volume_type).id)
+        made = theirs.create_volume(name=label(), size=gigabytes, volume_type=volume_type)
+        self._volume_is(made.id, "available")
+        return str(made.id)
 
     def use_volume(self, volume_id: str) -> None:
-        assert self._sandbox is not None
-        with self._sandbox.lock:
-            volumes = self._sandbox.volumes
-            volumes.change(volumes.table[volume_id], status="in-use")
+        server = self.boot(label(), self.add_flavor(), self.hosts[0])
+        self._admin.compute.create_volume_attachment(server.id, volume_id=volume_id)
+        self._volume_is(volume_id, "in-use")
+
+    def _volume_is(self, volume_id: str, status: str) -> None:
+        storage = self._admin.block_storage
+        until(f"the volume {status}", lambda: storage.get_volume(volume_id).status == status)
 
     def add_image(self) -> str:
         return str(self._image)
@@ -454,6 +473,7 @@ class RealPlace:
         for server in servers():
             admin.compute.delete_server(server)
         until("no servers", lambda: not servers())
+        self._clear_volumes()
         for image in admin.image.images():
             if image.name.startswith(LABEL):
                 admin.image.delete_image(image)
@@ -487,6 +507,29 @@ class RealPlace:
         self._clear_placement()
         if "_system" in vars(self):
             self._clear_limits()
+
+    def _clear_volumes(self) -> None:
+        storage = self._admin.block_storage
+
+        def volumes() -> list[Any]:
+            return [v for v in storage.volumes(all_projects=True) if v.name.startswith(LABEL)]
+
+        def snapshots() -> list[Any]:
+            return [s for s in storage.snapshots(all_projects=True) if s.name.startswith(LABEL)]
+
+        def free() -> bool:
+            return all(volume.status in ("available", "error") for volume in volumes())
+
+        until("volumes free", free)  # their servers are gone
+        for snapshot in snapshots():
+            storage.delete_snapshot(snapshot)
+        until("no snapshots", lambda: not snapshots())
+        for volume in volumes():
+            storage.delete_volume(volume)
+        until("no volumes", lambda: not volumes())
+        for volume_type in storage.types(is_public="None"):
+            if volume_type.name.startswith(LABEL):
+                storage.delete_type(volume_type)
 
     def _clear_placement(self) -> None:
         placement = self._admin.placement

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from new_databases import give_schema
 from sqlalchemy import URL
 
 from blazar.adapters.db import SqlDatabase
-from blazar.adapters.db.schema import upgrade
 from blazar.cmd.archive import NotArchived, archive_file
 from blazar.cmd.db_manage import main
 from blazar.domain.lease.lease import Lease
@@ -117,7 +117,7 @@ def test_the_command(
 ) -> None:
     url = empty_database(dialect)
     database = SqlDatabase(url)
-    upgrade(database.engine)
+    give_schema(database.engine)
     past = Interval(NOW.replace(year=2001), NOW.replace(year=2002))
     asked = {"min": 1, "max": 1, "hypervisor_properties": "", "resource_properties": ""}
     old, new = with_reservation(over(interval=past), parameters=asked), lease()

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Sequence
 
+import pytest
+from sqlalchemy import text
+
+from blazar.adapters.db import SqlDatabase
+from blazar.adapters.memory import MemoryDatabase
 from blazar.domain.errors import Stale
 from blazar.service.ports import Database, Notification
 
@@ -120,3 +125,56 @@ def test_many_are_put_in_their_order(database: Database) -> None:
         found = u.outbox.peek(9)
     assert [(each.event_type, each.payload["n"]) for each in found] == [("lease.moved", n) for n in range(3)]
     assert not any(each.matched for each in found)
+
+
+def rows(database: Database) -> int:
+    """Return how many there are, also those that are neither to be delivered nor to be compared."""
+    if isinstance(database, SqlDatabase):
+        with database.engine.connect() as connection:
+            return int(connection.scalar(text("SELECT count(*) FROM outbox")) or 0)
+    assert isinstance(database, MemoryDatabase)
+    return len(database._committed.notifications)
+
+
+def unmatched(database: Database) -> list[Notification]:
+    with database.read() as u:
+        return list(u.outbox.unmatched(100))
+
+
+def test_what_was_delivered_stays_until_it_is_compared(database: Database) -> None:
+    first, second = put(database, "a", "b")
+    database.transact(lambda u: u.outbox.mark_delivered([first.id]))
+    assert (peek(database), depth(database)) == ([second], 1)
+    assert take(database) == [second]
+    assert unmatched(database) == [first, second]
+    database.transact(lambda u: u.outbox.mark_matched([first.id, second.id]))
+    assert unmatched(database) == []
+    with pytest.raises(Stale):
+        database.transact(lambda u: u.outbox.mark_matched([first.id]))
+    assert [each.id for each in peek(database)] == [second.id]
+    assert rows(database) == 1
+
+
+def test_what_was_compared_goes_when_it_is_delivered(database: Database) -> None:
+    first, second = put(database, "a", "b")
+    database.transact(lambda u: u.outbox.mark_matched([first.id]))
+    database.transact(lambda u: u.outbox.mark_delivered([first.id, second.id, 10**9]))
+    assert (peek(database), depth(database)) == ([], 0)
+    assert unmatched(database) == [second]
+    assert rows(database) == 1
+
+
+def test_one_of_those_who_deliver_and_who_compare_at_once_removes_them(database: Database) -> None:
+    for _ in range(5):
+        ids = [each.id for each in put(database, *"abcdef")]
+
+        def settle(number: int, ids: Sequence[int] = ids) -> None:
+            mark = database.transact
+            if number % 2:
+                mark(lambda u: u.outbox.mark_delivered(ids))
+            else:
+                mark(lambda u: u.outbox.mark_matched(ids))
+
+        outcomes = all_at_once(settle)
+        assert [each for each in outcomes if each is not None and not isinstance(each, Stale)] == []
+        assert (depth(database), unmatched(database), rows(database)) == (0, [], 0)

@@ -15,9 +15,8 @@ from blazar.domain.resource import Pool
 from blazar.service.ports import UnitOfWork
 
 from .builders import NOW, host, lease
-from .conftest import SQL
+from .conftest import ON_SERVERS, SQL
 
-SERVERS_ONLY = [pytest.param(name, marks=pytest.mark.servers) for name in ("postgresql", "mariadb")]
 OWN_ID = {"postgresql": "SELECT pg_backend_pid()", "mysql": "SELECT connection_id()"}
 
 
@@ -32,7 +31,7 @@ class Cancelled(Exception):
 KILL = {"postgresql": "SELECT pg_terminate_backend({})", "mysql": "KILL {}"}
 
 
-@pytest.mark.parametrize("dialect", SERVERS_ONLY)
+@pytest.mark.parametrize("dialect", ON_SERVERS)
 def test_a_connection_that_dies_in_the_commit_leaves_the_outcome_open(sql: SqlDatabase) -> None:
     dialect = sql.engine.dialect.name.replace("mariadb", "mysql")
 
@@ -83,7 +82,7 @@ def test_a_transaction_whose_end_fails_is_not_left_open(sql: SqlDatabase, end: s
     sql.transact(lambda u: u.leases.add(value, NOW))
 
 
-@pytest.mark.parametrize("dialect", SERVERS_ONLY)
+@pytest.mark.parametrize("dialect", ON_SERVERS)
 def test_a_transaction_that_nobody_goes_on_with_frees_its_locks(sql: SqlDatabase) -> None:
     """As that of a manager that was suspended in the middle of it."""
     sql.transact(lambda u: u.resources.add(host("1"), NOW))

@@ -24,8 +24,7 @@ from blazar.domain.resource import Pool
 from blazar.service.ports import UnitOfWork
 
 from .builders import NOW, host, lease
-
-SERVERS_ONLY = [pytest.param(name, marks=pytest.mark.servers) for name in ("postgresql", "mariadb")]
+from .conftest import ON_SERVERS
 
 
 @pytest.fixture
@@ -77,7 +76,7 @@ def test_a_database_that_is_not_there_is_unavailable(url: str) -> None:
     database.close()
 
 
-@pytest.mark.parametrize("dialect", SERVERS_ONLY)
+@pytest.mark.parametrize("dialect", ON_SERVERS)
 def test_a_missing_database_is_unavailable(dialect: str, empty_database: Callable[[str], URL]) -> None:
     database = SqlDatabase(empty_database(dialect).set(database="blazar_no_such_database"))
     with pytest.raises(CloudUnavailable, match="it has no database of that name"):
@@ -85,7 +84,7 @@ def test_a_missing_database_is_unavailable(dialect: str, empty_database: Callabl
     database.close()
 
 
-@pytest.mark.parametrize("dialect", SERVERS_ONLY)
+@pytest.mark.parametrize("dialect", ON_SERVERS)
 def test_a_user_that_the_database_does_not_know_is_told_as_that(
     dialect: str, empty_database: Callable[[str], URL]
 ) -> None:
@@ -165,7 +164,7 @@ def kill_all(database: SqlDatabase) -> None:
             connection.exec_driver_sql(kill.format(int(id_)))
 
 
-@pytest.mark.parametrize("dialect", SERVERS_ONLY)
+@pytest.mark.parametrize("dialect", ON_SERVERS)
 def test_idle_connections_that_died_are_replaced(sql: SqlDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("blazar.adapters.db.engine.UNUSED", 0.1)
 
@@ -181,7 +180,7 @@ def test_idle_connections_that_died_are_replaced(sql: SqlDatabase, monkeypatch: 
         assert list(pool.map(work, range(3))) == [0, 0, 0]
 
 
-@pytest.mark.parametrize("dialect", SERVERS_ONLY)
+@pytest.mark.parametrize("dialect", ON_SERVERS)
 def test_a_connection_that_dies_in_a_transaction(sql: SqlDatabase) -> None:
     def work(u: UnitOfWork) -> None:
         u.leases.add(lease("1"), NOW)
@@ -300,7 +299,7 @@ def test_a_commit_that_is_cut_off_is_not_repeated(file: SqlDatabase, name: str) 
 TRIPLED = [f"information_schema.columns c{n}" for n in range(3)]
 
 
-@pytest.mark.parametrize("dialect", SERVERS_ONLY)
+@pytest.mark.parametrize("dialect", ON_SERVERS)
 def test_a_real_time_limit_is_a_known_failure(sql: SqlDatabase) -> None:
     limit, sleep = {
         "postgresql": ("SET LOCAL statement_timeout = '50ms'", "SELECT pg_sleep(5)"),
@@ -323,7 +322,7 @@ def test_a_real_time_limit_is_a_known_failure(sql: SqlDatabase) -> None:
     assert len(runs) == 8
 
 
-@pytest.mark.parametrize("dialect", SERVERS_ONLY)
+@pytest.mark.parametrize("dialect", ON_SERVERS)
 def test_a_real_deadlock_is_resolved(sql: SqlDatabase) -> None:
     """Two transactions take the same two rows in opposite order, and meet between the first and the
     second."""
@@ -424,7 +423,7 @@ REVOKES = {
 }
 
 
-@pytest.mark.parametrize("dialect", SERVERS_ONLY)
+@pytest.mark.parametrize("dialect", ON_SERVERS)
 def test_a_user_who_may_not_change_the_schema(empty_database: Callable[[str], URL], dialect: str) -> None:
     """As docs/operator/hardening.md has it: all but upgrades works."""
     empty_url = empty_database(dialect)

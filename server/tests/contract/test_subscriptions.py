@@ -305,6 +305,13 @@ def test_the_messages_of_a_stream_are_kept_and_read_in_pages(database: Database)
 LATE = {"lease": {"id": "f"}}
 
 
+@pytest.mark.parametrize("event", [*LeaseEvent, *CapacityEvent])
+def test_each_word_is_stored(database: Database, event: LeaseEvent | CapacityEvent) -> None:
+    value = add(database)
+    database.transact(lambda u: u.subscriptions.put([Match(value.id, event, {"event": event.value})], NOW))
+    assert taken(database, value).document == {"event": event.value}
+
+
 def test_a_notification_is_compared_once(database: Database) -> None:
     ids = [database.transact(lambda u, name=name: u.outbox.put(name, {}, NOW)) for name in "abc"]
     with database.read() as u:

@@ -11,7 +11,7 @@ import pytest
 
 from blazar.domain.errors import Stale
 from blazar.domain.lease.lease import LeaseStatus
-from blazar.domain.lease.utilization import Utilization
+from blazar.domain.lease.utilization import QuantityUse, Utilization
 from blazar.service.ports import Database, UsageQuestion, UsageRow
 
 from .builders import NOW, hours, lease, new_id
@@ -37,6 +37,7 @@ def row(begin: float = 0, end: float = 10, **fields: Any) -> Utilization:
         used=seconds // 4,
         used_now=1,
         looked_at=NOW,
+        quantities_now={"volumes": QuantityUse(1, 2), "volume_gigabytes": QuantityUse(10, 0)},
     )
     return replace(made, **fields)
 
@@ -68,7 +69,7 @@ def in_hours(found: UsageRow) -> tuple[float, float, float]:
 
 def test_a_row_is_added_and_replaced(database: Database) -> None:
     one = row()
-    two = row(lease_id=one.lease_id, used_now=None, looked_at=None)
+    two = row(lease_id=one.lease_id, used_now=None, looked_at=None, quantities_now={})
     put(database, one)
     later = replace(one, is_over=True, is_no_show=True, promised=7)
     database.transact(lambda u: u.utilizations.save([(one, later), (None, two)]))

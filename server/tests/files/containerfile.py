@@ -58,4 +58,4 @@ class Containerfile:
 
 
 IMAGES = Containerfile((DEPLOY / "Containerfile").read_text())
-TARGETS = {name: f"blazar-{name}" for name in ("api", "manager", "db-manage", "sandbox")}
+TARGETS = {name: f"blazar-{name}" for name in ("api", "manager", "webhooks", "db-manage", "sandbox")}

@@ -172,6 +172,6 @@ def test_prometheus_reads_the_rules_and_the_jobs_that_they_name() -> None:
         job["job_name"]: {int(target.rpartition(":")[2]) for target in job["static_configs"][0]["targets"]}
         for job in scrape["scrape_configs"]
     }
-    assert ports == {name: {PORTS[name]} for name in ("blazar-api", "blazar-manager")}
+    assert ports == {name: {PORTS[name]} for name in ("blazar-api", "blazar-manager", "blazar-webhooks")}
     (down,) = (rule["expr"] for rule in RULES if rule["alert"] == "BlazarProgramDown")
     assert set(re.findall(r"blazar-\w+", down)) == ports.keys()

@@ -37,7 +37,7 @@ PROGRAMS = {
     for entry in distribution(each).entry_points
     if entry.group == "console_scripts"
 }
-PORTS = {"blazar-api": 1234, "blazar-manager": 9110, "blazar-sandbox": 5000}
+PORTS = {"blazar-api": 1234, "blazar-manager": 9110, "blazar-webhooks": 9111, "blazar-sandbox": 5000}
 CONF = "/etc/blazar/blazar.conf"
 PATIENCE = conf.load(files=()).graceful_shutdown_timeout + MARGIN
 """Seconds that a program may take to stop."""
@@ -174,7 +174,7 @@ def test_each_option_of_the_environment_is_there_and_is_read(
     compose: Json, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = {name: each["environment"] for name, each in ours(compose).items() if "environment" in each}
-    assert given.keys() == {"schema", "manager", "api"}
+    assert given.keys() == {"schema", "manager", "webhooks", "api"}
     environment = given["manager"]
     assert all(each == environment for each in given.values())
     by_plugin = {option.dest for option in loading.get_auth_plugin_conf_options("password")}
@@ -188,13 +188,15 @@ def test_each_option_of_the_environment_is_there_and_is_read(
     read = conf.load(files=())
     assert read.database.connection == environment["OS_DATABASE__CONNECTION"]
     assert read.manager.metrics_port == PORTS["blazar-manager"]
+    assert read.subscriptions.metrics_port == PORTS["blazar-webhooks"]
+    assert "webhooks" in ours(compose) or read.subscriptions.deliver_in_manager
     assert read.cloud.auth_type == "password"
     auth = loading.load_auth_from_conf_options(read, "cloud")
     assert auth.auth_url == environment["OS_CLOUD__AUTH_URL"]
 
 
 def test_our_containers_can_do_little_and_have_time_to_stop(compose: Json) -> None:
-    for name in ("schema", "manager", "api"):
+    for name in ("schema", "manager", "webhooks", "api"):
         each = compose["services"][name]
         assert each["read_only"] is True
         assert each["cap_drop"] == ["ALL"]
@@ -295,6 +297,7 @@ SERVICE_OPTIONS = frozenset(
         "Restart",
         "RestartSec",
         "LimitNOFILE",
+        "Nice",
         "UMask",
         "LogsDirectory",
         "LogsDirectoryMode",
@@ -315,7 +318,7 @@ SERVICE_OPTIONS = frozenset(
 )
 
 
-@pytest.mark.parametrize("program", ["blazar-api", "blazar-manager"])
+@pytest.mark.parametrize("program", ["blazar-api", "blazar-manager", "blazar-webhooks"])
 def test_a_unit_of_systemd(program: str) -> None:
     unit = Unit(interpolation=None)
     unit.read(DEPLOY / "systemd" / f"{program}.service")
@@ -330,6 +333,7 @@ def test_a_unit_of_systemd(program: str) -> None:
     assert int(service["TimeoutStopSec"]) >= PATIENCE
     limits = listener.Limits()
     assert int(service["LimitNOFILE"]) >= 3 * limits.connections
+    assert int(service.get("Nice", "0")) == (10 if program == "blazar-webhooks" else 0)
 
 
 def test_logrotate_rotates_where_the_units_may_write() -> None:
@@ -358,7 +362,7 @@ def test_haproxy_waits_as_long_as_the_api() -> None:
     assert set(re.findall(r"default_backend (\S+)$", text, re.MULTILINE)) == backends
 
 
-@pytest.mark.parametrize("program", ["blazar-api", "blazar-manager"])
+@pytest.mark.parametrize("program", ["blazar-api", "blazar-manager", "blazar-webhooks"])
 def test_kolla_runs_a_program_that_is_there(program: str) -> None:
     known = json.loads((DEPLOY / "kolla" / f"{program}.json").read_text())
     words = shlex.split(known["command"])

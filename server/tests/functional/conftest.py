@@ -11,13 +11,13 @@ from wsgiref.types import WSGIApplication
 
 import pytest
 from falcon.testing import Result, TestClient
+from new_databases import give_schema
 from oslo_config import cfg
 from oslo_policy import policy
 
 from blazar import conf as options
 from blazar.adapters.clock import SystemClock
 from blazar.adapters.db import SqlDatabase
-from blazar.adapters.db.schema import upgrade
 from blazar.adapters.memory.cloud import MemoryCloud
 from blazar.adapters.notifications import LogNotifier
 from blazar.api.app import make_app
@@ -129,7 +129,7 @@ class House:
         for token, who in PERSONAS.items():
             self.cloud.add_token(token, who["HTTP_X_USER_ID"], who.get("HTTP_X_PROJECT_ID", ""))
         self.database: SqlDatabase = build_database(conf)
-        upgrade(self.database.engine)
+        give_schema(self.database.engine)
         plugins = load_plugins(conf)
         self.manager = Manager(conf, self.database, self.cloud, plugins, SystemClock(), LogNotifier())
         self.app = make_app(

@@ -18,9 +18,9 @@ import requests
 from falcon.testing import Result
 from keystoneauth1.identity.v3 import Password
 from keystoneauth1.session import Session
+from new_databases import give_schema
 from oslo_config import cfg
 
-from blazar.adapters.db.schema import upgrade
 from blazar.adapters.metrics import PrometheusMetrics
 from blazar.adapters.notifications import LogNotifier
 from blazar.adapters.openstack.cloud import connect
@@ -52,7 +52,7 @@ from blazar_sandbox.server import SandboxServer
 
 from .conftest import configured, sender
 from .counting import Counters, CountingAdapter, CountingTransport, Tally, count_statements
-from .sandboxed import PASSWORD, credentials, section
+from .sandboxed import PASSWORD, credentials, plain_session, section
 from .wishes import HOST, INSTANCES
 
 NOW = datetime(2030, 1, 1, 8, tzinfo=UTC)
@@ -68,6 +68,7 @@ FEEDS = {"OpenStack-API-Version": "reservation 1.17"}
 DELETIONS = {"OpenStack-API-Version": "reservation 1.18"}
 SERIES = {"OpenStack-API-Version": "reservation 1.27"}
 SHARES = {"OpenStack-API-Version": "reservation 1.34"}
+SPLIT = {"OpenStack-API-Version": "reservation 1.40"}
 SEGMENTS = {"OpenStack-API-Version": "reservation 1.28"}
 
 
@@ -116,11 +117,11 @@ class Site:
         self.counters = Counters()
         self.clock = StoppedClock()
         self.cloud = SandboxServer(Cloud(hosts=size.hosts, password=PASSWORD)).start()
-        self.http = requests.Session()
+        self.http = plain_session()
         conf = self._configured(directory)
         self.database = build_database(conf)
         count_statements(self.database.engine, self.counters)
-        upgrade(self.database.engine)
+        give_schema(self.database.engine)
         plugins = load_plugins(conf)
         self.kinds = plugins.kinds
         self.service_cloud = connect(self._session("blazar", "service", pooled_http(1)))
@@ -167,7 +168,7 @@ class Site:
     def send(self, method: str, path: str, user: str = "demo", **more: Any) -> Result:
         """Send a request that must succeed."""
         if user not in self._tokens:
-            self._tokens[user] = str(self._session(user, user, requests.Session()).get_token())
+            self._tokens[user] = str(self._session(user, user, plain_session()).get_token())
         answer = self.ask(method, path, user, **more)
         assert answer.status_code < 300, answer.text
         return answer
@@ -306,6 +307,7 @@ def operations(site: Site) -> Iterator[tuple[str, Tally]]:
     yield from _deleted(site)
     yield from _recurring(site)
     yield from _shared(site)
+    yield from _split(site)
     yield from _reading(site)
     yield from _streamed(site)
     yield from _refused(site)
@@ -404,6 +406,18 @@ def _shared(site: Site) -> Iterator[tuple[str, Tally]]:
         assert site.ask("GET", path, "alt", headers=SHARES).status_code == 404
     yield "show: of another project", tally
     site.send("DELETE", path)
+
+
+def _split(site: Site) -> Iterator[tuple[str, Tally]]:
+    """Make another lease of one of two hosts."""
+    lease = site.create({**HOST, "min": 2, "max": 2}, start=timedelta(days=22))
+    path, going = f"/v1/leases/{lease['id']}", [{"id": lease["reservations"][0]["id"], "units": 1}]
+    body = {"name": "part", "reservations": going}
+    with site.counted() as tally:
+        part = site.send("POST", f"{path}/split", headers=SPLIT, json=body).json["lease"]
+    yield "split: one of two hosts", tally
+    for each in (path, f"/v1/leases/{part['id']}"):
+        site.send("DELETE", each)
 
 
 def _reading(site: Site) -> Iterator[tuple[str, Tally]]:

@@ -6,18 +6,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import requests
 from keystoneauth1.identity.v3 import Password
 from keystoneauth1.session import Session
+from new_databases import give_schema
 from sqlalchemy import select
 
 from blazar.adapters.announcements import chosen_announcements
 from blazar.adapters.clock import SystemClock
 from blazar.adapters.db import tables
-from blazar.adapters.db.schema import upgrade
 from blazar.adapters.metrics import PrometheusMetrics
 from blazar.adapters.notifications import LogNotifier
 from blazar.adapters.openstack.bulkhead import CALLS_AT_ONCE
@@ -103,7 +104,7 @@ class Sandboxed:
             self.state.add_region(name, hosts)
         regions = {"region_name": REGION, "more_regions": ",".join(more_regions)} if more_regions else {}
         self.cloud = SandboxServer(self.state).start()
-        self.http = requests.Session()
+        self.http = plain_session()
         own = credentials(self.cloud, "blazar", "service")
         self.conf = configured(
             directory,
@@ -123,7 +124,7 @@ class Sandboxed:
             ),
         )
         self.database = build_database(self.conf, tracing=tracing)
-        upgrade(self.database.engine)
+        give_schema(self.database.engine)
         self.clock = LeapingClock()
         self.service_cloud = build_cloud(self.conf, tracing=tracing)
         plugins = load_plugins(self.conf)
@@ -180,13 +181,10 @@ class Sandboxed:
     def stored(self) -> dict[str, Any]:
         """Return all that the service and the cloud keep, but what changes by itself: notifications on their
         way, presences, turns at duties, claims, and tokens."""
-        claims = {"claimed_event_id", "claim_token", "claimed_until", "reconciled_at"}
         found: dict[str, Any] = {}
         with self.database.engine.connect() as connection:
-            for table in tables.metadata.sorted_tables:
-                if table not in (tables.outbox, tables.services, tables.duties):
-                    columns = [column for column in table.columns if column.name not in claims]
-                    found[table.name] = sorted(connection.execute(select(*columns)).all(), key=repr)
+            for name, statement in all_that_is_kept().items():
+                found[name] = connection.exec_driver_sql(statement).all()
         with self.state.lock:
             for part in (self.state.compute, self.state.placement, self.state.network):
                 found |= {f"cloud: {table.name}": dict(table.items()) for table in part.tables}
@@ -254,6 +252,27 @@ class Sandboxed:
         project_id = self.state.project_id(self._projects[user])
         self.openstack(method, f"/v3/projects/{project_id}/users/{user_id}/roles/{found['id']}")
         self._tokens.pop(user, None)
+
+
+def plain_session() -> requests.Session:
+    """Return a session that looks for no proxy in the environment at each request."""
+    session = requests.Session()
+    session.trust_env = False
+    return session
+
+
+@cache
+def all_that_is_kept() -> Mapping[str, str]:
+    """Return a statement for each table of which something is kept, which finds all rows in one order."""
+    passing = {"claimed_event_id", "claim_token", "claimed_until", "reconciled_at"}
+    kept = [
+        each for each in tables.metadata.sorted_tables if each.name not in ("outbox", "services", "duties")
+    ]
+    statements: dict[str, str] = {}
+    for table in kept:
+        columns = [column for column in table.columns if column.name not in passing]
+        statements[table.name] = str(select(*columns).order_by(*(table.primary_key.columns or columns)))
+    return statements
 
 
 def until(holds: Callable[[], bool], seconds: float = 30) -> bool:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from new_databases import give_schema
 from oslo_config import cfg
 
-from blazar.adapters.db.schema import upgrade
 from blazar.adapters.memory.cloud import MemoryCloud
 from blazar.adapters.metrics import PrometheusMetrics
 from blazar.bootstrap.api import health_of
@@ -60,7 +60,7 @@ def started(request: pytest.FixtureRequest, tmp_path: Path, keystone: SandboxSer
     own = {**credentials(keystone, "blazar", "service"), "password": request.param, "interface": "public"}
     conf = conf_of(tmp_path, **own)
     database = build_database(conf)
-    upgrade(database.engine)
+    give_schema(database.engine)
     manager = build_manager(conf, database, PrometheusMetrics())
     manager.start()
     yield manager
@@ -129,7 +129,7 @@ def test_a_keystone_that_hangs_does_not_hold_up_the_start(tmp_path: Path) -> Non
         own = {"auth_type": "password", "auth_url": f"http://127.0.0.1:{silent.getsockname()[1]}/v3"}
         conf = conf_of(tmp_path, **own, username="blazar", password=PASSWORD, project_name="service")
         database = build_database(conf)
-        upgrade(database.engine)
+        give_schema(database.engine)
         manager = build_manager(conf, database, PrometheusMetrics())
         manager.start()
         silent.settimeout(20)

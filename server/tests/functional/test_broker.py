@@ -16,11 +16,11 @@ import amqp
 import pytest
 from free_ports import free_port
 from labtests.relay import Relay
+from new_databases import give_schema
 from sqlalchemy import make_url
 
 from blazar.adapters.clock import SystemClock
 from blazar.adapters.db import SqlDatabase
-from blazar.adapters.db.schema import upgrade
 from blazar.adapters.notifications import LogNotifier, MessagingNotifier, chosen_notifier
 from blazar.broker import oslo_messaging
 from blazar.domain.errors import CloudUnavailable, NotFound, TooLate
@@ -255,7 +255,7 @@ def test_notifications_of_an_outage_come_in_their_order(new_bus: NewBus, tmp_pat
     )
     listener.start()
     database = SqlDatabase(f"sqlite:///{tmp_path}/blazar.db")
-    upgrade(database.engine)
+    give_schema(database.engine)
     notifier = chosen_notifier(bus.conf)
     assert isinstance(notifier, MessagingNotifier)
     relay = OutboxRelay(database, notifier, SystemClock(), interval=timedelta(seconds=0.1))

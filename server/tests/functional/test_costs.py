@@ -44,6 +44,7 @@ REASONS: Mapping[str, str] = {
     "start: of many instances": OF_LEASE,
     "end: of many instances": OF_LEASE,
     "delete: two by their start": f"{OF_PROJECT}, of which some thousand are looked at for one request",
+    "split: one of two hosts": OF_PROJECT,
     "list of all hosts": "hosts",
     "allocation of one host": "leases ahead of the host",
     "availability of one host": OF_PROJECT,

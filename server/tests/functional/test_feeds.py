@@ -112,6 +112,17 @@ def test_a_lease_is_in_the_calendar_until_it_is_cancelled(at: Sandboxed) -> None
     assert len({sequence for sequence, _ in told}) == 3
 
 
+def test_what_is_started_with_a_lease_is_told(at: Sandboxed) -> None:
+    made = feed(at)
+    start = {"type": "stack", "template": {"heat_template_version": "2021-04-16", "resources": {}}}
+    body = {"name": NAME, **TIMES, "reservations": [HOST], "on_start": start}
+    version = {"OpenStack-API-Version": "reservation 1.37"}
+    answer = at.send("POST", "/v1/leases", "demo", json=body, headers=version)
+    assert answer.status_code == 201, answer.text
+    told = events(at, made["url"])[answer.json["lease"]["id"]]
+    assert "\nA stack of Heat is started with it.\n" in told.description.value
+
+
 def test_the_address_is_shown_once_and_only_its_hash_is_kept(at: Sandboxed) -> None:
     made = feed(at)
     url = made.pop("url")

@@ -10,6 +10,7 @@ from shutil import copyfile
 from typing import Any
 
 import pytest
+from new_databases import give_schema
 from sqlalchemy import event, select
 
 from blazar.adapters.db import SqlDatabase
@@ -510,7 +511,7 @@ def test_the_command(rows: UpstreamRows, tmp_path: Path, capsys: pytest.CaptureF
     words = ("--connection", target, "import", "--from", str(rows.url))
     assert "run blazar-db-manage upgrade" in run(capsys, *words)[2]
     database = SqlDatabase(target)
-    upgrade(database.engine)
+    give_schema(database.engine)
     rows.host(1)
     lease_id = rows.lease("TERMINATED", -2, -1)
     rows.reservation(lease_id, "network", "TERMINATED")
@@ -537,7 +538,7 @@ def test_what_is_no_database_of_upstream(
 ) -> None:
     target = f"sqlite:///{tmp_path}/blazar.db"
     database = SqlDatabase(target)
-    upgrade(database.engine)
+    give_schema(database.engine)
     database.close()
     for source, reason in (
         (target, "a database of this service"),

@@ -67,7 +67,13 @@ def test_requests_are_counted_by_route(metrics: PrometheusMetrics, conf: cfg.Con
     assert value(answer.text, "blazar_request_seconds_count", method="GET", route="/v1/leases") == 2
     assert "TRACE" not in answer.text
     health = send("GET", "/healthcheck", None)
-    assert health.json["details"] == {"database": "OK", "broker": "OK", "event_lag_seconds": 1.5, "outbox": 2}
+    assert health.json["details"] == {
+        "database": "OK",
+        "broker": "OK",
+        "event_lag_seconds": 1.5,
+        "outbox": 2,
+        "subscription_lag_seconds": 0.0,
+    }
 
 
 @pytest.mark.parametrize(
@@ -94,14 +100,14 @@ class Full:
         return self
 
     def read(self) -> ManagerHealth:
-        return ManagerHealth(2.5, 3, takes_changes=False)
+        return ManagerHealth(2.5, 3, takes_changes=False, subscription_lag_seconds=61.5)
 
 
 def test_a_database_without_room_is_no_good_health(metrics: PrometheusMetrics) -> None:
     client = TestClient(lambda e, s: health_and_metrics_app(health_of(Full()), metrics.exposition)(e, s))  # type: ignore[arg-type]
     answer = client.simulate_get("/healthcheck")
     assert answer.status_code == 503
-    details = {"database": "FULL", "event_lag_seconds": 2.5, "outbox": 3}
+    details = {"database": "FULL", "event_lag_seconds": 2.5, "outbox": 3, "subscription_lag_seconds": 61.5}
     assert answer.json == {"status": "UNAVAILABLE", "details": details}
 
 
@@ -132,6 +138,7 @@ def test_health_counts_what_waits(house: House) -> None:
         ],
     }  # fmt: skip
     assert house.send("POST", "/v1/leases", json=body).status_code == 201
+    assert until(lambda: house.manager.use_cases.health.read().subscription_lag_seconds > 0)
     turns._free = 0
     waiting = threading.Thread(target=lambda: turns._wait("project", lambda: 20.0))
     waiting.start()
@@ -179,7 +186,7 @@ def test_a_health_check_that_fails_unexpectedly_is_no_good_health(metrics: Prome
 
 def test_vital_signs_are_read_when_somebody_looks(metrics: PrometheusMetrics) -> None:
     read: list[Any] = [
-        ManagerHealth(2.5, 3, events_waiting=7, plans_waiting=4),
+        ManagerHealth(2.5, 3, events_waiting=7, plans_waiting=4, subscription_lag_seconds=1.25),
         CloudUnavailable(service="database", reason="away"),
     ]
 
@@ -198,6 +205,7 @@ def test_vital_signs_are_read_when_somebody_looks(metrics: PrometheusMetrics) ->
     assert shown == [2.5, 3, 1]
     assert value(text.decode(), "blazar_events_waiting") == 7
     assert value(text.decode(), "blazar_plans_waiting") == 4
+    assert value(text.decode(), "blazar_subscription_lag_seconds") == 1.25
     _, text = metrics.exposition()
     assert "blazar_outbox" not in text.decode()
     assert value(text.decode(), "blazar_database_up") == 0

@@ -55,7 +55,13 @@ def all_kinds() -> Mapping[str, Kind[Any]]:
     conf = options.load(files=[])
     conf.set_override(
         "plugins",
-        [*conf.manager.plugins, "instance.server.plugin", "storage.volume.plugin", "network.plugin"],
+        [
+            *conf.manager.plugins,
+            "instance.server.plugin",
+            "storage.volume.plugin",
+            "network.plugin",
+            "network.port.plugin",
+        ],
         "manager",
     )
     return load_plugins(conf).kinds

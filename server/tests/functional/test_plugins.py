@@ -21,7 +21,8 @@ def test_each_kind_on_hosts_brings_the_hosts(tmp_path: Path, plugin: str) -> Non
     assert len(plugins.kinds) == 1
     core = {"leases", "health", "quotas", "services", "capacity", "availability", "explanations", "offers"}
     core |= {"maintenances", "lifetimes", "buffers", "subscriptions", "feeds", "mail", "waitlist", "timeline"}
-    assert set(plugins.interfaces) == core | {"promises", "series", "shares", "usage", "hosts", "allocations"}
+    core |= {"promises", "series", "shares", "usage", "start_tasks"}
+    assert set(plugins.interfaces) == core | {"hosts", "allocations"}
     assert {rule.name.split(":")[1] for rule in plugins.policies} == {"oshosts"}
 
 
@@ -49,7 +50,7 @@ def test_the_sample_has_the_rules_of_all_installed_kinds() -> None:
     core = ["leases", "availability", "offers", "waitlist", "maintenances", "subscriptions"]
     core += ["series", "shares", "feeds", "mail", "quotas", "services", "capacity", "timeline", "promises"]
     core += ["usage"]
-    assert list(nouns) == [*core, "oshosts", "floatingips", "networksegments", "volumetypes"]
+    assert list(nouns) == [*core, "oshosts", "floatingips", "networksegments", "portpool", "volumetypes"]
 
 
 def test_a_manager_does_not_start_without_a_kind_that_leases_need(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from oslo_upgradecheck.upgradecheck import Code
 from blazar.adapters.clock import SystemClock
 from blazar.adapters.db import SqlDatabase, schema
 from blazar.adapters.db.engine import parse_url
-from blazar.cmd import api, db_manage, manager, standalone, status
+from blazar.cmd import api, db_manage, manager, standalone, status, webhooks
 from blazar.domain.lease.lease import Lease, Reservation
 from blazar.domain.time import Interval
 from blazar_sandbox import __main__ as sandbox
@@ -30,6 +30,7 @@ ROOT = Path(__file__).parents[3]
 PROGRAMS = {
     "blazar-api": api.main,
     "blazar-manager": manager.main,
+    "blazar-webhooks": webhooks.main,
     "blazar-db-manage": db_manage.main,
     "blazar-status": status.main,
     "blazar-standalone": standalone.main,
@@ -114,7 +115,10 @@ MISSING = "postgresql+psycopg2://blazar:secret@127.0.0.1:9/blazar"
 """A database with a driver that is not installed."""
 
 
-@pytest.mark.parametrize(("program", "words"), [("blazar-manager", ()), ("blazar-db-manage", ("upgrade",))])
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [("blazar-manager", ()), ("blazar-webhooks", ()), ("blazar-db-manage", ("upgrade",))],
+)
 def test_a_driver_that_is_missing(program: str, words: tuple[str, ...], tmp_path: Path) -> None:
     path = tmp_path / "blazar.conf"
     path.write_text(f"[database]\nconnection = {MISSING}\n")

@@ -23,7 +23,7 @@ from blazar.plugins import load_plugins
 from blazar.policies import make_enforcer
 
 from .listening import listening
-from .sandboxed import Sandboxed
+from .sandboxed import Sandboxed, plain_session
 
 # openstacksdk warns of its own next release with every request.
 pytestmark = pytest.mark.filterwarnings("ignore::openstack.warnings.RemovedInSDK50Warning")
@@ -96,6 +96,16 @@ PUT    /v1/leases/{lease_id}/shares/{project_id} absent 401 403 403 404  404  40
 DELETE /v1/leases/{lease_id}/shares/{project_id} seen 401 403  403  404  403  204  204  204  403  204  204
 DELETE /v1/leases/{lease_id}/shares/{project_id} lent 401 403  403  404  403  204  204  204  403  204  204
 DELETE /v1/leases/{lease_id}/shares/{project_id} absent 401 403 403 404  404  404  404  404  404  404  404
+POST   /v1/leases/{lease_id}/split            ours   401  403  403  404  403  400  400  404  404  400  400
+POST   /v1/leases/{lease_id}/split            theirs 401  403  403  404  404  404  404  400  403  400  400
+POST   /v1/leases/{lease_id}/split            seen   401  403  403  404  403  400  400  403  403  400  400
+POST   /v1/leases/{lease_id}/split            lent   401  403  403  404  403  400  400  403  403  400  400
+POST   /v1/leases/{lease_id}/split            absent 401  403  403  404  404  404  404  404  404  404  404
+POST   /v1/leases/{lease_id}/take_over        ours   401  403  403  404  200  200  200  404  404  403  403
+POST   /v1/leases/{lease_id}/take_over        theirs 401  403  403  404  404  404  404  200  200  403  403
+POST   /v1/leases/{lease_id}/take_over        seen   401  403  403  404  200  200  200  403  403  403  403
+POST   /v1/leases/{lease_id}/take_over        lent   401  403  403  404  200  200  200  403  403  403  403
+POST   /v1/leases/{lease_id}/take_over        absent 401  403  403  404  404  404  404  404  404  404  404
 
 GET    /v1/offers                             -      401  403  403  403  200  200  200  200  200  200  200
 POST   /v1/offers                             -      401  403  403  403  403  201  201  201  403  201  201
@@ -210,6 +220,10 @@ GET    /v1/networksegments/{networksegment_id} there  401  403  403  403  200  2
 GET    /v1/networksegments/{networksegment_id} absent 401  403  403  403  404  404  404  404  404  404  404
 DELETE /v1/networksegments/{networksegment_id} there  401  403  403  403  403  403  403  403  403  204  204
 DELETE /v1/networksegments/{networksegment_id} absent 401  403  403  403  403  403  403  403  403  404  404
+
+GET    /v1/portpool                           -      401  403  403  403  200  200  200  200  200  200  200
+PUT    /v1/portpool                           -      401  403  403  403  403  403  403  403  403  200  200
+DELETE /v1/portpool                           -      401  403  403  403  403  403  403  403  403  204  204
 """
 """Each row has a route, the object in its path, and the status that each persona is answered with.
 
@@ -242,10 +256,12 @@ def rows() -> Iterator[Row]:
 
 ROWS = list(rows())
 OF_OTHERS = "all_projects=1&all=1&detail=1"
-EXACT = ("/v1/series", "/v1/feeds", "/v1/usage", "/v1/networksegments")
+EXACT = ("/v1/series", "/v1/feeds", "/v1/usage", "/v1/networksegments", "/v1/portpool")
 """What has refused unknown parameters from its first version on."""
 SINCE_LATER = (
     "/v1/leases/{lease_id}/shares",
+    "/v1/leases/{lease_id}/split",
+    "/v1/leases/{lease_id}/take_over",
     "/v1/usage",
     "/v1/capacity",
     "/v1/availability",
@@ -268,6 +284,7 @@ SINCE_LATER = (
     "/v1/volumetypes/{volumetype_id}",
     "/v1/networksegments",
     "/v1/networksegments/{networksegment_id}",
+    "/v1/portpool",
 )
 """Paths that API 1.0 has not."""
 SPOOFED = {
@@ -352,11 +369,13 @@ class Scene:
         self.make("/v1/floatingips/{floatingip_id}", "there")
         self.make("/v1/volumetypes/{volumetype_id}", "there")
         self.make("/v1/networksegments/{networksegment_id}", "there")
+        self.make("/v1/portpool", "-")
         address = self.expect("POST", "/v1/feeds", json={})["feed"]["url"]
         self.ids["feed_secret", "there"] = address.rpartition("/")[2].removesuffix(".ics")
         self.bodies = {
             ("POST", "/v1/leases"): {"name": "another", **LEASE},
             ("PUT", "/v1/leases/{lease_id}"): {"name": "changed"},
+            ("POST", "/v1/leases/{lease_id}/split"): {"name": "part", "reservations": [{"id": ABSENT}]},
             ("PUT", SHARE): {"right": "change"},
             ("POST", "/v1/offers"): {
                 **OFFER,
@@ -387,6 +406,7 @@ class Scene:
             ("POST", "/v1/volumetypes"): {"volume_type": "standard", **OFFERED},
             ("PUT", "/v1/volumetypes/{volumetype_id}"): {**OFFERED, "volumes": 11},
             ("POST", "/v1/networksegments"): VLAN | {"segmentation_id": 102},
+            ("PUT", "/v1/portpool"): {"ports": 20},
         }
 
     def address(self, last: int) -> Mapping[str, str]:
@@ -401,6 +421,9 @@ class Scene:
             return
         if listed == "/v1/quotas":
             self.expect("PUT", f"{listed}/{self.ids['project_id', target]}", json={"limits": {"leases": 99}})
+            return
+        if path == "/v1/portpool":
+            self.expect("PUT", path, json={"ports": 10})
             return
         name = path.partition("{")[2].removesuffix("}")
         body = {
@@ -431,6 +454,8 @@ class Scene:
     def put_back(self, row: Row, answer: requests.Response) -> None:
         """Undo what a request has changed."""
         path = self.path(row)
+        if row.path.endswith("/take_over"):
+            return  # what is theirs already stays as it is
         if row.method == "POST" and row.path != "/v1/availability":
             made = made_by(answer.json())
             self.expect("DELETE", f"{path}/{made['id']}")
@@ -503,12 +528,12 @@ def made_by(body: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    plugins = ", ".join([*SHIPPED, "storage.volume.plugin", "network.plugin"])
+    plugins = ", ".join([*SHIPPED, "storage.volume.plugin", "network.plugin", "network.port.plugin"])
     at = Sandboxed(tmp_path_factory.mktemp("sandboxed"), plugins=plugins)
     at.add_user("lurker", "alt", "reader")
     ending = Streams(at.manager.use_cases, at.clock.now, most=0)
     app = build_api(at.conf, at.manager.use_cases, PrometheusMetrics(), streams=ending)
-    with listening(app) as (host, port), requests.Session() as http:
+    with listening(app) as (host, port), plain_session() as http:
         scene = Scene(at, f"http://{host}:{port}", http)
         scene.set_up()
         yield scene

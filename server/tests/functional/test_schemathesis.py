@@ -93,6 +93,7 @@ def cases() -> list[tuple[str, str, GenerationMode, str]]:
     ]
 
 
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize(("method", "path", "mode", "version"), cases())
 def test_described_requests(
     described_house: House,

@@ -22,6 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::openstack.warnings.RemovedInSDK
 VERSION = {"OpenStack-API-Version": "reservation 1.34"}
 BEFORE = {"OpenStack-API-Version": "reservation 1.33"}
 USE = {"OpenStack-API-Version": "reservation 1.36"}
+TAKE_OVER = {"OpenStack-API-Version": "reservation 1.38"}
 LEASE = {"start_date": "2050-01-01 10:00", "end_date": "2050-01-01 11:00", "reservations": [HOST]}
 DAILY = {"rule": "FREQ=DAILY;COUNT=2", "time_zone": "UTC"}
 
@@ -363,3 +364,50 @@ def test_servers_of_the_other_project_land_on_what_it_may_use(
     assert until(lambda: not lands("alt"))
     assert ask(at, "DELETE", path).status_code == 204
     assert until(lambda: ask(at, "GET", path).status_code == 404)
+
+
+def offer(at: Sandboxed, lease: Mapping[str, Any], project_id: str) -> None:
+    path = f"/v1/leases/{lease['id']}/shares/{project_id}"
+    assert ask(at, "PUT", path, json={"right": "take_over"}, **TAKE_OVER).status_code == 200
+
+
+def take_over(at: Sandboxed, lease: Mapping[str, Any], user: str = "alt", **headers: str) -> Any:
+    return ask(at, "POST", f"/v1/leases/{lease['id']}/take_over", user, **{**TAKE_OVER, **headers})
+
+
+def test_a_lease_changes_hands(at: Sandboxed, alt: str) -> None:
+    lease = make(at)
+    path = f"/v1/leases/{lease['id']}"
+    offer(at, lease, alt)
+    seen = ask(at, "GET", path, "alt", **TAKE_OVER).json["lease"]
+    assert (seen["shared_right"], seen["project_id"]) == ("take_over", lease["project_id"])
+    assert ask(at, "GET", path, "alt", **USE).json["lease"]["shared_right"] == "read"
+    assert "take_over" in refusal(take_over(at, lease, "lurker"), 403)
+    taken = take_over(at, lease)
+    assert taken.status_code == 200, taken.text
+    assert taken.json["lease"]["project_id"] == alt
+    assert taken.json["lease"]["reservations"][0]["id"] == lease["reservations"][0]["id"]
+    assert "shared_right" not in taken.json["lease"]
+    assert take_over(at, lease).json == taken.json
+    assert ask(at, "GET", path, **TAKE_OVER).status_code == 404
+    assert [each["id"] for each in ask(at, "GET", "/v1/leases", "alt").json["leases"]] == [lease["id"]]
+    assert listed(at) == []
+    assert ask(at, "DELETE", path, "alt").status_code == 204
+
+
+def test_what_is_not_offered_is_not_taken_over(at: Sandboxed, alt: str) -> None:
+    lease = make(at)
+    assert take_over(at, lease).status_code == 404
+    share(at, lease, alt, "change")
+    assert "not offered" in refusal(take_over(at, lease), 403)
+    offer(at, lease, alt)
+    assert take_over(at, lease, **USE).status_code == 404
+    assert ask(at, "PUT", f"/v1/quotas/{alt}", "admin", json={"limits": {"hosts": 0}}).status_code == 200
+    assert "hosts" in refusal(take_over(at, lease), 403)
+    assert ask(at, "DELETE", f"/v1/quotas/{alt}", "admin").status_code == 204
+    assert ask(at, "GET", f"/v1/leases/{lease['id']}").json["lease"]["project_id"] == lease["project_id"]
+    assert "not offered" in refusal(take_over(at, lease, "admin"), 403)
+    begun = f"/v1/leases/{make(at, start_date='now')['id']}"
+    assert until(lambda: ask(at, "GET", begun).json["lease"]["status"] == "ACTIVE")
+    refused = ask(at, "PUT", f"{begun}/shares/{alt}", json={"right": "take_over"}, **TAKE_OVER)
+    assert "before it starts" in refusal(refused, 409)

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::openstack.warnings.RemovedInSDK
 VERSION = {"OpenStack-API-Version": "reservation 1.11"}
 LATER = {"OpenStack-API-Version": "reservation 1.14"}
 NEWEST = {"OpenStack-API-Version": "reservation 1.32"}
+NOTICES = {"OpenStack-API-Version": "reservation 1.41"}
 BEFORE = {"OpenStack-API-Version": "reservation 1.8"}
 PATH = "/v1/subscriptions"
 URL = "https://receiver.example.com/leases"
@@ -167,6 +168,19 @@ def test_the_last_word_is_of_version_1_32(at: Sandboxed) -> None:
     assert at.send("PUT", path, "demo", json=body, headers=LATER).status_code == 400
     changed = at.send("PUT", path, "demo", json=body, headers=NEWEST).json["subscription"]
     assert changed["events"] == body["events"]
+
+
+def test_notices_of_servers_are_of_version_1_41(at: Sandboxed) -> None:
+    words = ["preemption_notice", "preemption_notice_withdrawn"]
+    body = {"url": URL, "events": words}
+    assert at.send("POST", PATH, "demo", json=body, headers=NEWEST).status_code == 400
+    made = at.send("POST", PATH, "demo", json={"url": URL}, headers=NOTICES).json["subscription"]
+    earlier = at.send("POST", PATH, "demo", json={"url": URL}, headers=NEWEST).json["subscription"]
+    assert made["events"] == [*earlier["events"], *words]
+    path = f"{PATH}/{earlier['id']}"
+    assert at.send("PUT", path, "demo", json=body, headers=NEWEST).status_code == 400
+    changed = at.send("PUT", path, "demo", json=body, headers=NOTICES).json["subscription"]
+    assert changed["events"] == words
 
 
 def test_a_subscription_to_capacity(at: Sandboxed) -> None:

@@ -21,6 +21,7 @@ from .conftest import House, configured
 
 VERSION = {"OpenStack-API-Version": "reservation 1.10"}
 SHARES = {"OpenStack-API-Version": "reservation 1.34"}
+RIGHTS = {"OpenStack-API-Version": "reservation 1.40"}
 NEWER = {"OpenStack-API-Version": "reservation 1.8"}
 HOST = {
     "resource_type": "physical:host",
@@ -249,6 +250,10 @@ def test_where_the_operator_allows_it_others_see_when_but_not_what(tmp_path: Pat
         put = house.send("PUT", share, "admin", json={"right": "read"}, headers=SHARES)
         assert put.status_code == 200, put.text
         shared = show(house, "member")
+        rights = [
+            house.send("GET", "/v1/timeline", who, headers=RIGHTS).json["timeline"]["occupants"]
+            for who in ("member", "admin")
+        ]
         described = house.send("PUT", "/v1/os-hosts/1", "admin", json={"secret": "hush"})
         assert described.status_code == 200
         hidden = house.send("PATCH", "/v1/os-hosts/properties/secret", "admin", json={"private": True})
@@ -265,3 +270,5 @@ def test_where_the_operator_allows_it_others_see_when_but_not_what(tmp_path: Pat
     assert [bool(text) for text in shown["occupants"]["project_id"]] == [True, False]
     assert "theirs" not in str(shown)
     assert bars(shared) == [("compute-1", "lease", "mine"), ("compute-2", "lease", "theirs")]
+    assert "shared_right" not in shared["occupants"]
+    assert [each["shared_right"] for each in rights] == [["", "read"], ["", ""]]

@@ -26,12 +26,14 @@ NOT_A_URL = f"[DEFAULT] transport_url is not like {EXAMPLE}"
 WORDS = {
     "blazar-api": [],
     "blazar-manager": [],
+    "blazar-webhooks": [],
     "blazar-db-manage": ["upgrade"],
     "blazar-status": ["upgrade", "check"],
     "blazar-standalone": ["--port", "{port}", "--cloud-port", "{other}", "--var", "{folder}/var"],
 }
 
 
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize("name", WORDS)
 def test_a_wrong_value_is_one_sentence_and_exit_code_2(name: str, tmp_path: Path) -> None:
     conf = tmp_path / "blazar.conf"
@@ -69,6 +71,7 @@ WSGI = {
 """The servers with the exit code by which they end, their last words, and the arguments that matter to it."""
 
 
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize(
     ("name", "lines", "rules", "told"),
     [
@@ -146,7 +149,8 @@ def test_a_value_that_cannot_be_used_is_told(lines: str, told: str, tmp_path: Pa
     assert "a:word" not in str(mistake.value)
 
 
-@pytest.mark.parametrize("name", ["blazar-api", "blazar-manager"])
+@pytest.mark.by_turns(2)
+@pytest.mark.parametrize("name", ["blazar-api", "blazar-manager", "blazar-webhooks"])
 def test_a_wrong_address_of_the_broker_is_one_sentence(name: str, tmp_path: Path) -> None:
     conf = tmp_path / "blazar.conf"
     url = "rabbit://a:word@h:port/"
@@ -218,7 +222,8 @@ def test_the_address_of_the_api_may_stand_on_the_command_line(tmp_path: Path) ->
         until_told(log, f"listens on 127.0.0.1:{port}")
 
 
-@pytest.mark.parametrize("name", ["blazar-api", "blazar-manager"])
+@pytest.mark.by_turns(2)
+@pytest.mark.parametrize("name", ["blazar-api", "blazar-manager", "blazar-webhooks"])
 def test_libraries_for_traces_that_are_missing_are_one_sentence(name: str, tmp_path: Path) -> None:
     """An empty module stands before the libraries."""
     port, conf = free_port(), tmp_path / "blazar.conf"

@@ -21,6 +21,8 @@ port = {port}
 transport_url = rabbit://guest:guest@127.0.0.1:9/
 [manager]
 metrics_port = {port}
+[subscriptions]
+metrics_port = {port}
 [database]
 connection = sqlite:///{folder}/blazar.db
 [cloud]
@@ -34,7 +36,7 @@ project_domain_id = default
 """
 
 
-@pytest.mark.parametrize("name", ["blazar-api", "blazar-manager"])
+@pytest.mark.parametrize("name", ["blazar-api", "blazar-manager", "blazar-webhooks"])
 def test_systemd_is_told(name: str, tmp_path: Path) -> None:
     port, conf = free_port(), tmp_path / "blazar.conf"
     conf.write_text(CONFIGURATION.format(port=port, folder=tmp_path))

@@ -149,7 +149,9 @@ class Cloud:
         assert "delete_server" not in self.world.cloud.calls
 
 
-@pytest.mark.parametrize("seed", [0, 6, 27, 45, 55, 99, 130])
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (6, 27, 45, 55, 99, 130))]
+)
 def test_leases_get_what_they_were_promised_whatever_fills_it_before(seed: int) -> None:
     """In all of these but the first a lease and a server are promised the same, or one starts at once."""
     cloud = Cloud(seed)

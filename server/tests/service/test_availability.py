@@ -219,7 +219,7 @@ def test_a_search_that_is_cut_short_says_so() -> None:
 
 def test_a_search_ends_when_its_seconds_are_over() -> None:
     world = World()
-    slow = Calendars(world.database, world.clock, Limits(seconds=0), monotonic=lambda: 1.0)
+    slow = Calendars(world.database, world.clock, Limits(seconds=0), processor_time=lambda: 1.0)
     with slow.searching(DEMO) as search:
         assert search.is_exact  # it is looked at when so many steps are spent
 
@@ -263,6 +263,7 @@ def occupied(draw: st.DrawFn) -> list[tuple[int, int, int]]:
     ]
 
 
+@pytest.mark.slow
 @given(
     occupied(),
     st.sampled_from(

@@ -275,6 +275,7 @@ def test_nobody_says_over_the_network_that_a_server_stays(world):
     assert (stored["stays_on"], stored["is_hinted"]) == ("", False)
 
 
+@pytest.mark.slow
 def test_crashes_from_the_boot_to_the_end():
     def booted(world):
         boot(world)
@@ -296,6 +297,7 @@ def test_crashes_from_the_boot_to_the_end():
         world.create(min=4, max=4)
 
 
+@pytest.mark.slow
 def test_crashes_of_the_race():
     def promised(world):
         boot(world)

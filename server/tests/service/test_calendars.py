@@ -127,6 +127,7 @@ def test_a_shortage_is_planned_again_only_where_the_calendar_was_older(older, ti
     assert (len(planned), len(told)) == (times, 1)
 
 
+@pytest.mark.slow
 def test_nothing_is_locked_while_a_request_is_planned() -> None:
     """In the middle of a long plan the calendar is refreshed, changed, and planned on by another project."""
     database = with_hosts(4)
@@ -153,7 +154,7 @@ def test_nothing_is_locked_while_a_request_is_planned() -> None:
 def test_an_operator_bounds_the_time_of_a_plan() -> None:
     ticks = iter(range(10**6))
     calendars = Calendars(
-        with_hosts(4), MovedClock(), Limits(seconds=2.0), monotonic=lambda: float(next(ticks))
+        with_hosts(4), MovedClock(), Limits(seconds=2.0), processor_time=lambda: float(next(ticks))
     )
     outcome = ask(calendars, *many_hard())
     assert isinstance(outcome, Shortage)
@@ -161,6 +162,7 @@ def test_an_operator_bounds_the_time_of_a_plan() -> None:
     assert next(ticks) < 10
 
 
+@pytest.mark.slow
 def test_an_operator_bounds_the_steps_of_a_plan() -> None:
     outcome = ask(Calendars(with_hosts(4), MovedClock(), Limits(decision=1000)), *many_hard())
     assert isinstance(outcome, Shortage)

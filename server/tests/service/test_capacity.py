@@ -27,7 +27,7 @@ from blazar.service.ports import Flavor
 from blazar.service.ports.kind import Kind, Measure
 from blazar.service.private_properties import PrivateProperties
 
-from .world import ADMIN, DEMO, START, World, instances, whole_hosts
+from .world import ADMIN, DEMO, START, UNTIMED, World, instances, whole_hosts
 
 DAY = timedelta(days=1)
 SLOTS = ("virtual:instance", "flavor:instance", "instance:server")
@@ -47,7 +47,7 @@ def shown(world: World, cleaning: timedelta = timedelta(0), **question: Any) -> 
 def made(
     world: World,
     cleaning: timedelta = timedelta(0),
-    limits: Limits | None = None,
+    limits: Limits = UNTIMED,
     kinds: dict[str, Kind[Any]] | None = None,
 ) -> CapacityUseCases:
     kinds = kinds or world.kinds  # type: ignore[assignment]  # of four types

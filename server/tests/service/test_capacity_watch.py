@@ -15,7 +15,8 @@ from blazar.engine.capacity_watching import LOOK, WatchingCapacity
 from blazar.service.capacity_watch import CapacityWatch
 from blazar.service.commands import CreateSubscription
 from blazar.service.context import Caller
-from blazar.service.subscriptions import Subscriptions, SubscriptionSettings
+from blazar.service.receivers import SubscriptionSettings
+from blazar.service.subscriptions import Subscriptions
 
 from .world import DEMO, START, World, floating_ips
 

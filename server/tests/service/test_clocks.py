@@ -54,6 +54,7 @@ def start_of(lease: Lease) -> Event:
     return event
 
 
+@pytest.mark.slow
 def test_a_claim_of_a_dead_manager_whose_clock_was_ahead_is_void(place: Place) -> None:
     lease = place.world.create()
     event, now = start_of(lease), place.clock.now()
@@ -63,6 +64,7 @@ def test_a_claim_of_a_dead_manager_whose_clock_was_ahead_is_void(place: Place) -
     assert place.status_within(lease, LeaseStatus.ACTIVE, 1)
 
 
+@pytest.mark.slow
 def test_what_is_alive_is_not_taken_by_a_manager_whose_clock_is_ahead(place: Place) -> None:
     place.loop.start()
     time.sleep(0.1)
@@ -78,6 +80,7 @@ def test_what_is_alive_is_not_taken_by_a_manager_whose_clock_is_ahead(place: Pla
     assert place.status_within(lease, LeaseStatus.ACTIVE, 2)
 
 
+@pytest.mark.slow
 def test_a_retry_by_a_clock_that_was_ahead_is_made_when_it_is_set_back(place: Place) -> None:
     lease = place.world.create()
     later = postpone(lease, start_of(lease), place.clock.now() + HOUR, "the cloud was away").lease
@@ -89,6 +92,7 @@ def test_a_retry_by_a_clock_that_was_ahead_is_made_when_it_is_set_back(place: Pl
     assert place.status_within(lease, LeaseStatus.ACTIVE, 1)
 
 
+@pytest.mark.slow
 def test_a_start_that_was_begun_too_early_is_finished(place: Place) -> None:
     lease = place.world.create(start=30)
     entered = enter(lease, start_of(lease), lease.interval.start)

@@ -93,6 +93,7 @@ def test_a_start_that_waits_for_one_host_keeps_the_others(world):
     assert "tenant" in world.cloud.state.servers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [2, 3])
 def test_no_server_is_lost_to_a_crash_between_acting_and_settling(number):
     """The tenant boots a server the moment a host is in the aggregate; then the process dies at the next
@@ -145,6 +146,7 @@ def boot_on_members(world, lease):
 # settlement
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "second"), [(2, 3), (2, 4), (3, 4)])
 @pytest.mark.parametrize("moment", range(1, 12))
 def test_a_second_update_while_the_first_one_is_carried_out_reaches_the_cloud(world, first, second, moment):

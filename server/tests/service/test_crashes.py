@@ -124,6 +124,7 @@ def test_growth():
         clean_up(world)
 
 
+@pytest.mark.slow
 def test_delete():
     def delete(world, lease):
         world.delete(lease)
@@ -138,6 +139,7 @@ def test_delete():
         nothing_left(world)
 
 
+@pytest.mark.slow
 def test_deletion_in_the_middle_of_a_start():
     def start_and_delete(world, lease):
         with contextlib.suppress(Crash):
@@ -151,6 +153,7 @@ def test_deletion_in_the_middle_of_a_start():
         nothing_left(world)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "failure", [CloudUnavailable(service="Nova", reason="503"), CloudRefused(service="Nova", reason="no")]
 )
@@ -178,6 +181,7 @@ def test_a_failing_cloud_call_is_repeated_or_reported(step, failure):
     nothing_left(world)
 
 
+@pytest.mark.slow
 def test_a_cloud_that_is_down_at_the_start_delays_it_and_is_told():
     world = World()
 

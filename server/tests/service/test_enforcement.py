@@ -596,6 +596,7 @@ def test_two_managers_do_not_tell_the_same() -> None:
 # crashes
 
 
+@pytest.mark.slow
 def test_a_crash_in_an_end_or_a_report_loses_no_report() -> None:
     def make() -> World:
         return world_of(Ledger(ReportType.ENDED))
@@ -620,6 +621,7 @@ def test_a_crash_in_an_end_or_a_report_loses_no_report() -> None:
         assert waiting(world) == 0
 
 
+@pytest.mark.slow
 def test_a_crash_in_a_create_or_a_deletion_leaves_no_lease_that_counts_and_is_not_there() -> None:
     """What was allowed either is a lease, or is told to have ended."""
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, NoReturn
 
+import pytest
 from effort import examples
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
@@ -364,6 +365,7 @@ def in_the_way(world: World, wish: ReservationRequest, start: float, end: float)
     }
 
 
+@pytest.mark.slow
 @given(
     LEASES,
     st.sampled_from(WISHES),
@@ -398,6 +400,7 @@ def test_every_suggestion_can_be_had_and_brute_force_names_the_same_leases(
         assert named == in_the_way(world, short[0], start, start + length)
 
 
+@pytest.mark.slow
 @given(
     LEASES,
     st.sampled_from([{}, {}, {"hosts": 2}]),

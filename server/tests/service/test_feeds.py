@@ -14,10 +14,13 @@ from blazar.service.commands import CreateFeed
 from blazar.service.feeds import FeedContent, FeedEntry, Feeds, FeedSettings
 from blazar.service.shares import Shares
 
+from .test_start_tasks import WEBHOOK
+from .test_start_tasks import create as started_with
 from .test_waitlist import ask, take, walk
 from .world import ALT, DEMO, PUBLIC, World, floating_ips, instances, servers, whole_hosts
 
 DAY = 24 * 60
+A_WEBHOOK = {"webhook": WEBHOOK}
 
 
 @pytest.fixture
@@ -68,6 +71,17 @@ def test_an_active_lease_is_cancelled_by_its_deletion(world: World) -> None:
         feed = uow.feeds.find("hash")
         assert feed is not None
         assert list(uow.feeds.cancelled(feed, world.clock.now() - timedelta(days=99), 9)) == []
+
+
+def test_what_is_started_with_a_lease_is_told_to_its_project(world: World) -> None:
+    feeds(world).create(CreateFeed("theirs", "other", ALT.project_id or ""), ALT)
+    leases = [started_with(world, start=at, end=at + 10, **wish) for at, wish in ((10, {}), (20, A_WEBHOOK))]
+    assert [each.starts for each in told(world)] == ["stack", "webhook"]
+    shares = Shares(world.database, world.kinds, world.clock)
+    for lease in leases:
+        shares.put(lease.id, str(ALT.project_id), ShareRight.READ, DEMO)
+    seen = feeds(world).read("other").entries or ()
+    assert [(each.lease_id, each.starts) for each in seen] == [(lease.id, None) for lease in leases]
 
 
 def test_what_is_deleted_after_its_end_has_taken_place(world: World) -> None:

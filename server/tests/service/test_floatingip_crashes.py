@@ -71,6 +71,7 @@ def test_create():
         clean_up(world)
 
 
+@pytest.mark.slow
 def test_start():
     for world in dies_at_each_step(lambda w: both(w, end=600), lambda w, _: w.run_due(), small):
         has_all(world, world.lease(world.subject), 2)
@@ -78,6 +79,7 @@ def test_start():
         clean_up(world)
 
 
+@pytest.mark.slow
 def test_growth():
     def grow(world, lease):
         world.update(lease, reservations=(ReservationChange(lease.reservations[1].id, {"amount": 4}),))
@@ -89,6 +91,7 @@ def test_growth():
         clean_up(world)
 
 
+@pytest.mark.slow
 def test_end():
     def end(world, lease):
         world.advance(minutes=601)
@@ -101,6 +104,7 @@ def test_end():
         nothing_left(world)
 
 
+@pytest.mark.slow
 def test_delete():
     def delete(world, lease):
         world.delete(lease)
@@ -154,6 +158,7 @@ def test_registration():
         world.floatingips.unregister(known.id)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "failure",
     [CloudUnavailable(service="Neutron", reason="503"), CloudRefused(service="Neutron", reason="no")],

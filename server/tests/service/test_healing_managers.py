@@ -12,10 +12,10 @@ from uuid import uuid4
 
 import pytest
 from effort import crash_steps
+from new_databases import give_schema
 from sqlalchemy import event
 
 from blazar.adapters.db import SqlDatabase
-from blazar.adapters.db.schema import upgrade
 from blazar.domain.failure import Failure, FailureReason
 from blazar.domain.lease.change import new_events
 from blazar.domain.lease.event import EventType
@@ -54,6 +54,7 @@ def healed_world() -> tuple[World, list[Lease]]:
     return world, leases
 
 
+@pytest.mark.slow
 def test_a_crash_at_any_step_is_healed_by_the_next_manager() -> None:
     for crash_at in crash_steps(200):
         world, leases = healed_world()
@@ -235,10 +236,11 @@ def many(world: World, number: int) -> list[Lease]:
     return leases
 
 
+@pytest.mark.slow
 def test_a_thousand_reservations_are_one_plan(tmp_path: Path) -> None:
     """The statements grow by the transaction of two hundred leases, not by the lease."""
     database = SqlDatabase(f"sqlite:///{tmp_path}/blazar.db")
-    upgrade(database.engine)
+    give_schema(database.engine)
     world = World(hosts=3, database=database)
     world.healing_settings = HealingSettings(interval=timedelta(0))
     world.restart()

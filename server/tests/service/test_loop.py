@@ -74,6 +74,7 @@ def place() -> Iterator[Place]:
         loop.stop()
 
 
+@pytest.mark.slow
 def test_many_events_are_found_with_few_looks(place: Place) -> None:
     database = CountingDatabase(place.world.database)
     place.loop(2, database).start()
@@ -81,6 +82,7 @@ def test_many_events_are_found_with_few_looks(place: Place) -> None:
     assert database.reads < HOSTS / 2
 
 
+@pytest.mark.slow
 def test_loops_side_by_side_work_on_each_event_once(place: Place) -> None:
     for workers in (1, 3, 8):
         place.loop(workers).start()
@@ -134,6 +136,7 @@ def read_again(database: CountingDatabase, reads: int, seconds: float) -> bool:
     return database.reads > reads
 
 
+@pytest.mark.slow
 def test_work_that_is_due_after_the_next_look_wakes_nobody(place: Place) -> None:
     database, loop = sleeping(place)
     before = database.reads
@@ -143,6 +146,7 @@ def test_work_that_is_due_after_the_next_look_wakes_nobody(place: Place) -> None
     assert read_again(database, before, 20)
 
 
+@pytest.mark.slow
 def test_a_look_that_may_have_missed_a_commit_is_repeated(place: Place) -> None:
     """The loop wakes by itself, and the commit comes while it looks."""
     database, loop = sleeping(place, longest_sleep=1.5)

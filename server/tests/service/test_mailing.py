@@ -219,6 +219,7 @@ def test_a_mail_that_is_refused_for_now_is_tried_again_behind_the_others(site: S
     assert site.subjects[2] == ("u1@example.com", "Lease training has started")
 
 
+@pytest.mark.slow
 def test_the_pause_between_attempts_grows(site: Site) -> None:
     site.happens()
     site.server.answers = {"u1@example.com": "450 try again"}
@@ -235,10 +236,11 @@ def test_the_pause_between_attempts_grows(site: Site) -> None:
     assert pauses[-1] == 60
 
 
+@pytest.mark.slow
 def test_a_bad_recipient_and_a_slow_one_delay_no_other(site: Site) -> None:
     for user in ("u1", "u2", "u3", "u4"):
         site.happens(user)
-    site.mailing = site.manager(timeout=0.2)
+    site.mailing = site.manager(timeout=1)
     site.server.is_slow_for = {"u1@example.com"}
     site.server.answers = {"u2@example.com": "550 no such user"}
     site.addresses["u3"] = None
@@ -317,6 +319,7 @@ def test_a_manager_that_dies_has_its_mail_sent_again_with_the_same_id(site: Site
     assert site.subjects[2] == ("u1@example.com", "Lease training has started")
 
 
+@pytest.mark.slow
 def test_two_managers_send_each_mail_once(site: Site) -> None:
     for number in range(USERS + 5):
         site.happens(f"u{number}")

@@ -394,6 +394,7 @@ def test_what_is_removed_while_it_is_being_made_is_taken_back():
     assert len(world.in_freepool()) == 3
 
 
+@pytest.mark.slow
 def test_a_lease_ends_with_what_was_about_to_leave_it():
     world = World()
     lease = active(world, whole_hosts(min=1, max=1), instances(amount=1, affinity=True))
@@ -423,6 +424,7 @@ def swap(world: World, lease: Lease) -> None:
     world.advance(seconds=30)
 
 
+@pytest.mark.slow
 def test_a_crash_at_any_step_of_an_active_change():
     changed = 0
     for world in dies_at_each_step(both, swap):

@@ -59,6 +59,7 @@ def test_start():
         clean_up(world)
 
 
+@pytest.mark.slow
 def test_growth():
     def grow(world, lease):
         world.update(lease, reservations=(ReservationChange(only(lease).id, {"amount": 4}),))
@@ -80,6 +81,7 @@ def test_end():
         assert not world.cloud.state.ports
 
 
+@pytest.mark.slow
 def test_delete():
     def delete(world, lease):
         world.delete(lease)

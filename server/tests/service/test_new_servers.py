@@ -318,6 +318,7 @@ class TestCancel:
 
 
 class TestCrashes:
+    @pytest.mark.slow
     @pytest.mark.parametrize("amount", [1, 2])
     def test_no_server_is_booted_twice(self, amount):
         def waiting(world):

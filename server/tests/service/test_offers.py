@@ -392,6 +392,7 @@ def test_rights_that_the_claim_will_need_are_needed_for_the_offer() -> None:
 LOST = OutcomeUnknown(service="database", reason="the connection was lost")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reservation", [whole_hosts(), GROUP], ids=["hosts", "group"])
 @pytest.mark.parametrize("at", range(1, 9))
 def test_no_lost_connection_makes_two_or_none(reservation: ReservationRequest, at: int) -> None:
@@ -667,6 +668,7 @@ MOVED = [
 """The claimed lease is planned on other hosts for the last offer."""
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(300), deadline=None)
 @example(MOVED)
 @given(st.lists(ACTS, min_size=5, max_size=25))

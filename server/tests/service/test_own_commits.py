@@ -9,10 +9,10 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from new_databases import give_schema
 from sqlalchemy import event
 
 from blazar.adapters.db import SqlDatabase
-from blazar.adapters.db.schema import upgrade
 from blazar.adapters.memory import MemoryDatabase
 from blazar.domain.calendar.calendar import Calendar
 from blazar.domain.errors import NotEnoughResources
@@ -45,11 +45,12 @@ def stored(world: World) -> Contents:
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[SqlDatabase]:
     database = SqlDatabase(f"sqlite:///{tmp_path}/blazar.db")
-    upgrade(database.engine)
+    give_schema(database.engine)
     yield database
     database.close()
 
 
+@pytest.mark.slow
 def test_a_lease_that_was_created_here_is_not_read_again(database: SqlDatabase) -> None:
     world = World(database=database)
     statements: list[str] = []
@@ -76,6 +77,7 @@ def act(world: World, rng: random.Random, leases: list[Lease]) -> None:
         world.delete(lease)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_managers_side_by_side_know_what_the_database_has(seed: int) -> None:
     rng, database = random.Random(seed), MemoryDatabase()

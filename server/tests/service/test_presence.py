@@ -100,3 +100,11 @@ def test_a_database_that_is_away_does_not_keep_a_manager_from_its_end(site: Site
     with pytest.raises(CloudUnavailable):
         two.round()  # the thread goes on trying
     two.stop()
+
+
+def test_a_program_without_events_tells_that_it_runs(site: Site) -> None:
+    one = Announcing(site.database, site.clock, "blazar-webhooks", "one", "19.0.0")
+    assert one.round() == INTERVAL
+    ((presence, is_up),) = [(each.presence, each.is_up) for each in site.listed()]
+    assert (presence.program, presence.version, is_up) == ("blazar-webhooks", "19.0.0", True)
+    assert (presence.events, presence.plans, presence.late_seconds) == (None, None, None)

@@ -181,6 +181,7 @@ REQUESTS = [
 ]
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.integers(1, 3), st.integers(0, 5), st.integers(1, 4)), max_size=4),
     st.sampled_from(REQUESTS),

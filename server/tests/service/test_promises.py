@@ -7,6 +7,7 @@ from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -89,6 +90,7 @@ def test_what_has_not_changed_costs_nothing_and_says_so() -> None:
     assert told(use_cases.get(second.tag))["until"] > told(second)["until"]
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 12), st.integers(1, 6), AMOUNTS), max_size=8))
 def test_steps_are_the_sum_at_each_moment(drawn: list[tuple[int, int, Any]]) -> None:
     spans: list[Span] = [(start, start + length, amounts) for start, length, amounts in drawn]

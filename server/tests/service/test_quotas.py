@@ -253,6 +253,7 @@ def test_limits_of_a_projects_own() -> None:
             "volume_gigabytes",
             "volumes",
             "network_segments",
+            "ports",
         ]
     )
     quota = world.quotas.get("demo")

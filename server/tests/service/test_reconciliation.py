@@ -166,6 +166,7 @@ LACKING: list[tuple[str, Callable[[Compared, Lease], None], list[str]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "harm", "sorts"), LACKING, ids=[f"{kind}: {harm.__name__}" for kind, harm, _ in LACKING]
 )
@@ -258,6 +259,7 @@ def registered(world: Compared) -> Sequence[Any]:
         return uow.resources.list(world.kinds["physical:host"].pool)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_lease_that_ends_while_the_cloud_is_looked_at_does_not_count(world: Compared, kind: str) -> None:
     """At whichever request it ends, and whatever the comparison has seen by then."""
@@ -281,6 +283,7 @@ def test_a_lease_that_ends_while_the_cloud_is_looked_at_does_not_count(world: Co
     raise AssertionError("the comparison asks for too much")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_lease_that_starts_while_the_cloud_is_looked_at_does_not_count(world: Compared, kind: str) -> None:
     """At whichever request it starts, and whatever the comparison has seen by then."""

@@ -81,6 +81,7 @@ def test_those_of_a_manager_that_died_are_delivered_by_another(database: MemoryD
     assert relay.deliver() == 4
 
 
+@pytest.mark.slow
 def test_the_order_holds_whatever_becomes_of_managers_and_broker() -> None:
     """Two managers, one of which hangs in the broker or dies at any notification: each notification comes at
     least once, and never one before those that were there first."""
@@ -118,3 +119,38 @@ def test_the_order_holds_whatever_becomes_of_managers_and_broker() -> None:
         step(one)
         assert depth(database) == 0
         assert list(dict.fromkeys(receiver.heard)) == names
+
+
+def test_what_another_program_compares_is_delivered_before_and_stays_for_it(
+    database: MemoryDatabase,
+) -> None:
+    receiver, clock = Receiver(), MovedClock()
+    relay = Relay(database, receiver, clock, compares=False)
+    with database.read() as uow:
+        oldest, *others = uow.outbox.unmatched(10)
+    database.transact(lambda u: u.outbox.mark_matched([oldest.id]))
+    assert relay.deliver() == 4
+    assert relay.deliver() == 0
+    assert receiver.heard == list("abcd")
+    assert depth(database) == 0
+    with database.read() as uow:
+        assert list(uow.outbox.unmatched(10)) == others
+    database.transact(lambda u: u.outbox.mark_matched([each.id for each in others]))
+    assert Relay(database, receiver, clock).deliver() == 0
+    assert receiver.heard == list("abcd")
+
+
+def test_a_relay_that_dies_before_it_writes_what_it_has_sent_loses_nothing(database: MemoryDatabase) -> None:
+    receiver, clock = Receiver(), MovedClock()
+    relay = Relay(database, receiver, clock, compares=False)
+    receiver.fails_from = 2
+    with pytest.raises(CloudUnavailable):
+        relay.deliver()
+    assert depth(database) == 2
+    database.transact(lambda u: u.outbox.take(10, START, START + HOLD))  # and dies
+    clock.pause(HOLD.total_seconds())
+    receiver.fails_from = None
+    assert relay.deliver() == 2
+    assert receiver.heard == list("abcd")
+    with database.read() as uow:
+        assert [each.event_type for each in uow.outbox.unmatched(10)] == list("abcd")

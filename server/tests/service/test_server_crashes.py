@@ -42,6 +42,7 @@ def clean_up(world):
         assert web(world).status == "ACTIVE"
 
 
+@pytest.mark.slow
 def test_create():
     def create(world, _):
         world.reserve(adopted(), start=30, end=90)
@@ -59,6 +60,7 @@ def test_create():
         clean_up(world)
 
 
+@pytest.mark.slow
 def test_start():
     for world in dies_at_each_step(waiting, lambda w, _: w.advance(minutes=30)):
         world.advance(seconds=60)
@@ -68,6 +70,7 @@ def test_start():
         clean_up(world)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "on_end", [["shelve"], ["create_image", "delete"], ["create_image", "stop", "shelve"]]
 )
@@ -82,6 +85,7 @@ def test_end(on_end):
         nothing_left(world)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("begun", [waiting, running])
 def test_delete(begun):
     def delete(world, lease):
@@ -97,6 +101,7 @@ def test_delete(begun):
         nothing_left(world)
 
 
+@pytest.mark.slow
 def test_deletion_in_the_middle_of_a_start():
     def start_and_delete(world, lease):
         with contextlib.suppress(Crash):
@@ -112,6 +117,7 @@ def test_deletion_in_the_middle_of_a_start():
         nothing_left(world)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failure", [CloudUnavailable, CloudRefused])
 @pytest.mark.parametrize("step", range(1, 24))
 def test_a_failing_cloud_call_is_repeated_or_reported(step, failure):

@@ -79,6 +79,7 @@ def test_start():
         clean_up(world)
 
 
+@pytest.mark.slow
 def test_end():
     def end(world, lease):
         world.advance(minutes=601)
@@ -91,6 +92,7 @@ def test_end():
         nothing_left(world)
 
 
+@pytest.mark.slow
 def test_delete():
     def delete(world, lease):
         world.delete(lease)
@@ -105,6 +107,7 @@ def test_delete():
         nothing_left(world)
 
 
+@pytest.mark.slow
 def test_deletion_in_the_middle_of_a_start():
     def start_and_delete(world, lease):
         with contextlib.suppress(Crash):
@@ -118,6 +121,7 @@ def test_deletion_in_the_middle_of_a_start():
         nothing_left(world)
 
 
+@pytest.mark.slow
 @BOTH
 def test_growth(asked):
     def one(world):
@@ -138,6 +142,7 @@ def test_growth(asked):
         clean_up(world)
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize(("before", "after"), [(True, False), (None, True), (False, None)])
 def test_change_of_affinity(asked, before, after):
@@ -157,6 +162,7 @@ def test_change_of_affinity(asked, before, after):
         clean_up(world)
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("failure", [CloudUnavailable, CloudRefused])
 @pytest.mark.parametrize("step", range(1, 14))

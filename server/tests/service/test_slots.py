@@ -708,6 +708,7 @@ class TestServerGroups:
         world.run_due()
         assert not world.leases.list(None)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("before", [True, False, None])
     @pytest.mark.parametrize("after", [True, False, None])
     def test_a_change_of_affinity_makes_another_group(self, world, asked, before, after):

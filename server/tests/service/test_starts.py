@@ -250,6 +250,7 @@ def test_a_lease_whose_start_is_refused_up_to_its_end_ends(world):
     assert world.lease(lease).status is LeaseStatus.TERMINATED
 
 
+@pytest.mark.slow
 def test_an_outage_is_no_refusal(world):
     lease = world.create(end=600)
 

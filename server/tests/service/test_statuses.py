@@ -138,6 +138,7 @@ FULFILLED = {("end now", LeaseStatus.TERMINATING), ("end now", LeaseStatus.TERMI
 """What has come true already: the answer is the lease as it is."""
 
 
+@pytest.mark.slow
 @KINDS
 @pytest.mark.parametrize("status", STATUSES)
 @pytest.mark.parametrize("what", changes("physical:host"))
@@ -176,6 +177,7 @@ def test_what_a_lease_in_transition_has_already_is_no_change(world, status):
             world.update(lease, reservations=(has,), **change)
 
 
+@pytest.mark.slow
 @KINDS
 @pytest.mark.parametrize("status", STATUSES)
 def test_delete(world, kind, status):
@@ -192,6 +194,7 @@ def test_delete(world, kind, status):
     world.create(min=4, max=4)
 
 
+@pytest.mark.slow
 @KINDS
 @pytest.mark.parametrize("status", STATUSES)
 def test_a_deletion_is_begun_and_not_waited_for(world, kind, status):

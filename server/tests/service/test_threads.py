@@ -121,6 +121,7 @@ def eventually(check: Callable[[], bool], what: str, seconds: float = 20) -> Non
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failure", TRIED, ids=lambda failure: type(failure).__name__)
 @pytest.mark.parametrize(
     ("thread", "call"),
@@ -140,6 +141,7 @@ def test_the_loop_and_the_relay_survive_any_failure(
     assert place.health().works
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failure", TRIED, ids=lambda failure: type(failure).__name__)
 @pytest.mark.parametrize("call", [1, 2, 3])
 def test_the_heartbeat_survives_any_failure(place: Place, call: int, failure: Exception) -> None:
@@ -155,6 +157,7 @@ def test_the_heartbeat_survives_any_failure(place: Place, call: int, failure: Ex
     eventually(lambda: place.world.lease(lease).status is LeaseStatus.ACTIVE, "the lease started")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize("thread", ["event-loop", "heartbeat", "relay"])
 def test_health_is_never_good_while_a_thread_is_dead(place: Place, thread: str) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from new_databases import give_schema
 
 from blazar.adapters.db import SqlDatabase
-from blazar.adapters.db.schema import upgrade
 from blazar.domain.errors import LeaseChanged, OutcomeUnknown
 from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.service.commands import ReservationChange, UpdateLease
@@ -29,7 +29,7 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
         yield World()
         return
     database = SqlDatabase(f"sqlite:///{tmp_path}/blazar.db")
-    upgrade(database.engine)
+    give_schema(database.engine)
     yield World(database=database)
     database.close()
 
@@ -48,6 +48,7 @@ def edit(world: World, lease: Lease, *revisions: int, **changes: Any) -> Lease:
     return world.leases.update(lease.id, UpdateLease(**changes), DEMO, revisions=revisions or None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MAKERS)
 @pytest.mark.parametrize("changes", [{"name": "mine"}, {"minutes": 180}], ids=["name", "end"])
 def test_a_change_between_read_and_commit_is_told(world: World, kind: str, changes: dict[str, Any]) -> None:
@@ -65,6 +66,7 @@ def test_a_change_between_read_and_commit_is_told(world: World, kind: str, chang
     assert edit(world, lease, name="mine after all").name == "mine after all"
 
 
+@pytest.mark.slow
 def test_a_start_between_read_and_commit_is_told(world: World) -> None:
     lease = world.create(end=60)
     once(world, lambda: world.advance(seconds=1))
@@ -73,6 +75,7 @@ def test_a_start_between_read_and_commit_is_told(world: World) -> None:
     assert world.lease(lease).status is LeaseStatus.ACTIVE
 
 
+@pytest.mark.slow
 def test_what_others_take_meanwhile_is_no_change_of_the_lease(world: World) -> None:
     lease = world.create(start=60, end=120)
     once(world, lambda: world.reserve(whole_hosts(), start=60, end=180, caller=ALT))
@@ -80,6 +83,7 @@ def test_what_others_take_meanwhile_is_no_change_of_the_lease(world: World) -> N
     assert longer.interval.end == world.in_minutes(150)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MAKERS)
 def test_a_deletion_of_what_has_changed_is_told(world: World, kind: str) -> None:
     lease = MAKERS[kind](world)
@@ -93,6 +97,7 @@ def test_a_deletion_of_what_has_changed_is_told(world: World, kind: str) -> None
     assert not world.leases.list(None)
 
 
+@pytest.mark.slow
 def test_what_is_as_asked_for_already_is_no_refusal(world: World) -> None:
     """The answer to the first request was lost, and it is made again."""
     lease = world.create(start=60, end=120)
@@ -114,6 +119,7 @@ def test_a_lost_commit_is_found_by_the_condition_too(world: World) -> None:
     assert edit(world, lease, lease.revision, name="mine").name == "mine"
 
 
+@pytest.mark.slow
 def test_what_a_change_itself_stores_on_its_way_is_no_change_by_another(world: World) -> None:
     """A change of servers is remembered before anything is made in the cloud, by a commit of its own."""
     lease = world.reserve(servers(), start=60, end=120)

@@ -177,6 +177,7 @@ def test_what_somebody_uses_stays(request_: ReservationRequest, minutes: float) 
         assert world.lease(lease).status is LeaseStatus.TERMINATED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", COMPUTE)
 def test_no_server_is_lost_whenever_it_is_booted(kind: str) -> None:
     """The user boots just before the n-th call to the cloud from the warning on: what the cloud lets them
@@ -229,6 +230,7 @@ def test_a_server_that_shows_late_is_seen(kind: str) -> None:
     assert is_served(world, lease)
 
 
+@pytest.mark.slow
 def test_nothing_is_released_while_the_cloud_does_not_answer() -> None:
     world = World()
     lease = claimed(world, KINDS["hosts"])
@@ -269,6 +271,7 @@ def test_a_refusal_of_the_cloud_releases_nothing() -> None:
     assert is_served(world, lease)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_crash_at_any_step_leads_to_a_release(kind: str) -> None:
     for n in crash_steps(200):

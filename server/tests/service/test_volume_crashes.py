@@ -77,6 +77,19 @@ def test_delete():
         clean_up(world)
 
 
+def test_an_end_that_keeps_volumes():
+    def with_volume(world):
+        lease = active(world)
+        make_volume(world, 40)
+        return lease
+
+    for world in dies_at_each_step(with_volume, lambda w, _: w.advance(minutes=601), small):
+        world.advance_to(world.subject.interval.end)
+        settle(world)
+        assert world.lease(world.subject).status is LeaseStatus.TERMINATED
+        assert quota(world) == (40, 10, 1000, 10)
+
+
 def test_an_end_that_deletes():
     def with_volumes(world):
         limit(world, fast=0)
@@ -140,6 +153,7 @@ def interleaved(prepare, make, rounds):
             return
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounds", [1, 2, 3])
 def test_two_managers_start_two_leases_at_once(rounds):
     def two(world):
@@ -152,6 +166,7 @@ def test_two_managers_start_two_leases_at_once(rounds):
         clean_up(world)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounds", [1, 2, 3])
 def test_one_manager_ends_a_lease_while_another_starts_one(rounds):
     def one_each(world):

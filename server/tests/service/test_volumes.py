@@ -3,6 +3,8 @@ meanwhile."""
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from blazar.domain.errors import (
@@ -15,6 +17,7 @@ from blazar.domain.errors import (
     NotEnoughResources,
 )
 from blazar.domain.lease.lease import LeaseStatus, ReservationStatus
+from blazar.domain.lease.utilization import units_of
 from blazar.kinds.volume.errors import (
     CloudVolumeTypeNotFound,
     NotEnoughVolumeCapacity,
@@ -23,10 +26,18 @@ from blazar.kinds.volume.errors import (
     VolumeTypeReserved,
 )
 from blazar.kinds.volume.volume_types import OfferedVolumes
-from blazar.service.commands import NOW, ReservationChange, ReservationsChange, UpdateLease
+from blazar.service.commands import (
+    NOW,
+    ClaimByWish,
+    CreateLease,
+    ReservationChange,
+    ReservationsChange,
+    UpdateLease,
+)
 from blazar.service.ports import Volume, VolumeType
 
 from .compared import Compared
+from .test_utilization import known, look
 from .world import ALT, DEMO, FAST, World, volumes
 
 SLOW = VolumeType("slow-id", "slow")
@@ -219,11 +230,43 @@ class TestEnd:
         world.advance(seconds=seconds)
         assert not world.leases.list(None)
 
+    def ended_beside(self, world, lease):
+        world.delete(lease)
+        world.advance(seconds=10)
+        assert lease.id not in {each.id for each in world.leases.list(None)}
+
     def test_they_are_kept_unless_it_is_asked_for(self, world):
         lease = active(world)
         volume = make_volume(world, 40)
         self.ended(world, lease)
         assert kept(world) == {volume}
+
+    def test_what_is_kept_is_in_the_quota_for_cinder_takes_no_less(self, world):
+        lease = active(world, gigabytes=50, volumes=3)
+        make_volume(world, 40)
+        self.ended(world, lease)
+        assert quota(world) == (40, 10, 1000, 10)
+        lease = active(world, gigabytes=20, volumes=2)
+        assert quota(world) == (60, 12, 1020, 12)
+        world.cloud.state.volumes["demo"].clear()
+        self.ended(world, lease)
+        assert quota(world) == (40, 10, 1000, 10)
+
+    def test_a_volume_that_is_made_meanwhile_is_no_error(self, world):
+        ends = active(world, gigabytes=50, volumes=5)
+        make_volume(world, 20)
+        left = [3]
+
+        def meanwhile(call):
+            if call == "set_volume_quota" and left[0]:
+                left[0] -= 1
+                make_volume(world, 5)
+
+        world.cloud.before = meanwhile
+        starts = world.reserve(volumes(gigabytes=4), end=60)
+        self.ended_beside(world, ends)
+        assert world.lease(starts).status is LeaseStatus.ACTIVE
+        assert quota(world) == (35, 11, 1004, 11)
 
     def test_the_newest_are_deleted_until_the_quota_holds(self, world):
         old = make_volume(world, 10)
@@ -267,6 +310,7 @@ class TestEnd:
         world.advance(minutes=2)
         assert not world.leases.list(None)
         assert kept(world) == {volume}
+        assert quota(world)[:2] == (20, 1)
 
     def test_nothing_is_deleted_without_a_limit_or_a_start(self, world):
         lease = world.reserve(volumes(on_end="delete"), start=10, end=60)
@@ -286,6 +330,60 @@ class TestEnd:
         world.advance(seconds=5)
         self.ended(world, lease)
         assert not kept(world)
+
+
+class TestUse:
+    """How much of a reservation is used."""
+
+    def used(self, world, lease):
+        """Of gigabytes and of volumes, what is used and what is left; and of the one unit."""
+        look(world)
+        (found,) = known(world, lease)
+        told = found.quantities_now
+        names = ("volume_gigabytes", "volumes")
+        return *((told[each].used, told[each].left) for each in names if each in told), found.used_now
+
+    def test_what_the_project_has_beyond_its_own_quota_is_used(self, world):
+        lease = active(world, gigabytes=50, volumes=3)
+        make_volume(world, 10)
+        assert self.used(world, lease) == ((0, 50), (0, 3), 0)
+        make_volume(world, 30)
+        assert self.used(world, lease) == ((30, 20), (0, 3), 1)
+        for _ in range(10):
+            make_volume(world, 5)
+        assert self.used(world, lease) == ((50, 0), (2, 1), 1)
+        assert units_of(only(world.lease(lease))) == 1
+
+    def test_each_gigabyte_is_used_of_one_reservation_only(self, world):
+        leases = [active(world, gigabytes=50), active(world, gigabytes=20)]
+        make_volume(world, 40)
+        found = [self.used(world, each)[0] for each in leases]
+        assert sum(used for used, _ in found) == 30
+
+    def test_of_a_type_without_limits_those_of_all_volumes_tell(self, world):
+        limit(world, fast=-1)
+        world.cloud.state.volume_quotas["demo"] |= {"gigabytes": 10, "volumes": -1}
+        lease = active(world, gigabytes=50)
+        make_volume(world, 30)
+        assert self.used(world, lease) == ((20, 30), 1)
+        world.cloud.state.volume_quotas["demo"] |= {"gigabytes": -1}
+        assert self.used(world, lease) == (None,)
+
+    def test_what_is_not_used_in_time_is_released(self, world):
+        wish = ClaimByWish(timedelta(minutes=30))
+        leases = [
+            world.leases.create(
+                CreateLease("ours", NOW, world.in_minutes(60), None, (volumes(gigabytes=each),)),
+                DEMO,
+                claim_by=wish,
+            )
+            for each in (50, 20)
+        ]
+        world.advance(seconds=5)
+        make_volume(world, 10)
+        world.advance(minutes=40)
+        assert {world.lease(each).status for each in leases} == {LeaseStatus.TERMINATED}
+        assert quota(world)[0] == 10
 
 
 class TestRequests:

@@ -7,7 +7,8 @@ import hashlib
 import hmac
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -15,19 +16,23 @@ import pytest
 
 from blazar.adapters.memory import MemoryDatabase
 from blazar.domain.errors import CloudUnavailable, InvalidInput, NotDelivered, Stale, TooManySubscriptions
-from blazar.domain.subscription import LeaseEvent, Subscription, SubscriptionStatus
+from blazar.domain.subscription import LeaseEvent, ServerEvent, Subscription, SubscriptionStatus
+from blazar.engine.matching import BURST, MOST_ATTEMPTS, SHARE, Matcher
+from blazar.engine.pace import LONGEST_REST, Pace
 from blazar.engine.relay import Relay
-from blazar.engine.webhooks import HOLD, KEPT, LONGEST_REST, WORKERS_OF_PROJECT, Pace, Webhooks
+from blazar.engine.webhooks import HOLD, KEPT, LEFT, WORKERS_OF_PROJECT, Webhooks
 from blazar.service.capacity import CapacityQuestion, CapacityReport
 from blazar.service.commands import CreateSubscription, UpdateSubscription
 from blazar.service.context import Caller
+from blazar.service.mails import NO_MAIL
 from blazar.service.ports import Notification
-from blazar.service.subscriptions import NewSubscription, StreamPage, Subscriptions, SubscriptionSettings
-from blazar.service.webhooks import MOST_WAITING, TRIMMED, event_of
+from blazar.service.receivers import SubscriptionSettings
+from blazar.service.subscriptions import NewSubscription, StreamPage, Subscriptions
+from blazar.service.webhooks import MOST_WAITING, PIECE, TRIMMED, lease_event_of
 
 from .world import START, MovedClock
 
-ALL = tuple(LeaseEvent)
+ALL = (*LeaseEvent, *ServerEvent)
 URL = "https://receiver.example.com/"
 LEASE = {
     "project_id": "p1",
@@ -126,7 +131,7 @@ def test_a_message_is_signed_and_tells_what_was_committed(site: Site) -> None:
 
 def test_the_words_of_notifications() -> None:
     def word(event_type: str, status: str = "ACTIVE") -> LeaseEvent | None:
-        return event_of(Notification(1, event_type, {"status": status}, START))
+        return lease_event_of(Notification(1, event_type, {"status": status}, START))
 
     words = {
         "lease.create": "created",
@@ -362,6 +367,143 @@ def test_the_relay_lets_nothing_go_that_was_not_compared(site: Site) -> None:
     assert site.receivers.told() == [("l1", "created")]
 
 
+class Taking:
+    """A broker that takes all."""
+
+    def send(self, notification: Notification) -> None: ...
+
+
+def test_what_many_are_told_is_stored_in_pieces_and_once(site: Site) -> None:
+    """Another manager compares the notifications behind the first piece in the rest after it."""
+    made = [site.subscribe() for _ in range(10)]
+    number_of_leases = PIECE // len(made) + 2
+    for number in range(number_of_leases):
+        site.happens(f"l{number}")
+    rests: list[float] = []
+
+    def rest(seconds: float) -> None:
+        rests.append(seconds)
+        site.webhooks.match()
+
+    with site.database.read() as uow:
+        found = uow.outbox.unmatched(number_of_leases)
+    matcher = Matcher(site.database, site.clock, NO_MAIL, rest, processor=iter(range(100)).__next__)
+    with pytest.raises(Stale):
+        matcher.compare(found)
+    assert len(rests) == 1
+    assert rests[0] == pytest.approx((1 - BURST) / SHARE)
+    assert {site.get(each).waiting for each in made} == {number_of_leases}
+
+
+def test_a_relay_gives_back_at_once_what_another_manager_compares(site: Site) -> None:
+    site.happens()
+
+    class Overtaken(Matcher):
+        def compare(self, notifications: Sequence[Notification]) -> None:
+            site.webhooks.match()
+            super().compare(notifications)
+
+    relay = Relay(site.database, Taking(), site.clock)
+    relay.matcher = Overtaken(site.database, site.clock, NO_MAIL, lambda seconds: None)
+    with pytest.raises(Stale):
+        relay.deliver()
+    assert relay.deliver() == 1
+
+
+def test_a_notification_that_fails_each_time_is_given_up_and_the_others_are_told(
+    site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = site.subscribe()
+    for lease in ("l1", "l2"):
+        site.happens(lease)
+    site.happens("poison", reservations=[None])
+    site.happens("l3")
+    relay = Relay(site.database, Taking(), site.clock)
+    for _ in range(MOST_ATTEMPTS - 1):
+        with pytest.raises(AttributeError):
+            relay.deliver()
+    assert site.get(made).waiting == 2
+    assert relay.deliver() == 4
+    assert "(lease.create) is told to no subscriber" in caplog.text
+    assert site.send_all(made) == 3
+    assert [lease for lease, _ in site.receivers.told()] == ["l1", "l2", "l3"]
+
+
+def test_notices_of_servers_are_told_to_their_project(site: Site) -> None:
+    ours, others, of_a_kind = (
+        site.subscribe(),
+        site.subscribe("p2"),
+        site.subscribe(resource_type="physical:host"),
+    )
+    server = {"server_id": "s1", "project_id": "p1", "host": "compute-1", "region": None, "notice": "soon"}
+    for event_type in ("server.preemption_notice", "server.preemption_notice.withdrawn", "server.gone"):
+        site.database.transact(lambda u, told=event_type: u.outbox.put(told, server, START))
+    assert site.send_all(ours) == 2
+    assert [site.send_all(each) for each in (others, of_a_kind)] == [0, 0]
+    documents = [json.loads(body) for _, _, body in site.receivers.heard]
+    assert [each["event"] for each in documents] == ["preemption_notice", "preemption_notice_withdrawn"]
+    shown = {"id": "s1", "project_id": "p1", "region": None, "notice": "soon"}
+    assert all(each["server"] == shown and "lease" not in each for each in documents)
+
+
+def test_what_a_relay_compares_soon_is_left_to_it(site: Site) -> None:
+    made = site.subscribe()
+    site.receivers.failing.add(URL)
+    site.happens()
+    site.webhooks.round()
+    assert site.get(made).waiting == 0
+    site.clock.pause(LEFT.total_seconds())
+    site.webhooks.round()
+    assert site.get(made).waiting == 1
+
+
+def test_a_program_in_place_of_managers_compares_at_once(site: Site) -> None:
+    made = site.subscribe()
+    site.receivers.failing.add(URL)
+    site.happens()
+    program = Webhooks(site.database, site.receivers, site.clock, left=timedelta(0))
+    program.round()
+    program.stop()
+    program.finish()
+    assert site.get(made).waiting == 1
+    assert site.get(made).last_error == "The answer is 500, and not 2xx."
+
+
+def test_two_programs_that_compare_at_once_tell_each_message_once(site: Site) -> None:
+    made = site.subscribe()
+    other = Webhooks(site.database, site.receivers, site.clock, left=timedelta(0))
+    relay = Relay(site.database, Taking(), site.clock, compares=False)
+    names = [f"l{number}" for number in range(30)]
+    for number, name in enumerate(names):
+        site.happens(name)
+        if number == 20:
+            relay.deliver()
+    both = [threading.Thread(target=lambda each=each: match(each)) for each in (site.webhooks, other)]
+    for each in both:
+        each.start()
+    for each in both:
+        each.join(10)
+    relay.deliver()
+    assert site.send_all(made, 20) == len(names)
+    assert [lease for lease, _ in site.receivers.told()] == names
+    with site.database.read() as uow:
+        assert (uow.outbox.depth(), uow.outbox.unmatched(1)) == (0, [])
+
+
+def match(webhooks: Webhooks) -> None:
+    with suppress(Stale):
+        webhooks.match()
+
+
+def test_a_clock_that_was_set_back_delays_no_message(site: Site) -> None:
+    made = site.subscribe()
+    site.receivers.failing.add(URL)
+    site.happens()
+    site.clock.pause(-3600)
+    site.webhooks.round()
+    assert site.get(made).waiting == 1
+
+
 def test_a_notification_that_is_not_understood_holds_up_none(site: Site) -> None:
     made = site.subscribe()
     site.database.transact(lambda uow: uow.outbox.put("lease.create", {"number": 1}, START))
@@ -386,6 +528,7 @@ def test_a_broker_that_is_away_delays_no_message(site: Site) -> None:
     assert site.send_all(made) == 1
 
 
+@pytest.mark.slow
 def test_receivers_that_hang_cost_others_nothing() -> None:
     site = Site(most=100)
     hang = threading.Event()
@@ -400,6 +543,7 @@ def test_receivers_that_hang_cost_others_nothing() -> None:
     for project in range(6):
         site.happens("lh", project_id=f"h{project}")
     site.happens("l1", project_id="good")
+    site.clock.pause(LEFT.total_seconds())
     arrived = threading.Event()
     site.receivers.meanwhile = lambda: arrived.set() if not hang.is_set() else None
     try:

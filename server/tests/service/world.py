@@ -30,6 +30,9 @@ from blazar.kinds.network import NetworkKind
 from blazar.kinds.network.extension import NetworkSegmentsExtension
 from blazar.kinds.network.names import NetworkType
 from blazar.kinds.network.segments import NetworkSegments, SegmentRange
+from blazar.kinds.port import PortKind
+from blazar.kinds.port.extension import PortPoolExtension
+from blazar.kinds.port.port_pool import PortPool
 from blazar.kinds.registered_hosts.allocations import Allocations
 from blazar.kinds.registered_hosts.commands import RegisterHost
 from blazar.kinds.registered_hosts.extension import HostsExtension
@@ -72,6 +75,8 @@ START = datetime(2030, 1, 1, 8, 0, tzinfo=UTC)
 DEMO = Caller("demo-user", "demo", ("member", "reader"), token="demo-token")
 ALT = Caller("alt-user", "alt", ("member", "reader"), token="alt-token")
 ADMIN = Caller("admin-user", "admin", ("admin",), is_admin=True)
+UNTIMED = Limits(seconds=600)
+"""However slow the machine is, the steps decide."""
 CLAIM = timedelta(seconds=15)
 FAST = VolumeType("fast-id", "fast")
 PUBLIC = "public"
@@ -211,14 +216,13 @@ class World:
                 FloatingIPKind(),
                 ServerKind(preemptibles_make_way=self.slots.preemptibles_make_way),
                 VolumeKind(),
+                PortKind(),
                 NetworkKind(),
             )
         }
         reports = UsageReports(self.filters, self.kinds, self.exempt)
         self.expiry = OfferExpiry(self.database, self.clock, reports)
-        # However slow the machine is, the steps decide.
-        limits = Limits(seconds=600)
-        self.calendars = Calendars(self.database, self.clock, limits, expiry=self.expiry)
+        self.calendars = Calendars(self.database, self.clock, UNTIMED, expiry=self.expiry)
         dependencies = Dependencies(self.database, self.cloud, self.kinds, self.clock)
         use_cases = UseCases(
             dependencies,
@@ -227,6 +231,7 @@ class World:
                 FloatingIPExtension(),
                 VolumeTypesExtension(),
                 NetworkSegmentsExtension(),
+                PortPoolExtension(),
             ),
             self.calendars,
             self.selection,
@@ -259,6 +264,7 @@ class World:
         self.floatingips: FloatingIPs = use_cases.noun("floatingips")
         self.volume_types: VolumeTypes = use_cases.noun("volume_types")
         self.network_segments: NetworkSegments = use_cases.noun("network_segments")
+        self.port_pool: PortPool = use_cases.noun("port_pool")
         self.events = Events(self.database, self.cloud, self.kinds, self.clock, self.start_retry, reports)
         self.reporting = [Reporting(each, dependencies) for each in self.filters]
         self.healing = Healing(
@@ -275,6 +281,9 @@ class World:
 
     def register_volumes(self, gigabytes: int = 1000, volumes: int = 100) -> Registration:
         return self.volume_types.register(FAST.name, OfferedVolumes(gigabytes, volumes))
+
+    def register_ports(self, ports: int = 1000) -> Registration:
+        return self.port_pool.set(ports)
 
     def register_segments(self, count: int = 4) -> Sequence[Registration]:
         """VLANs of the physical network ``physnet1``, from 101 on."""
@@ -448,6 +457,10 @@ def floating_ips(**fields: Any) -> ReservationRequest:
 
 def networks(**fields: Any) -> ReservationRequest:
     return ReservationRequest("network", fields)
+
+
+def ports(amount: object = 20, **fields: Any) -> ReservationRequest:
+    return ReservationRequest("network:port", {"amount": amount} | fields)
 
 
 def volumes(**fields: Any) -> ReservationRequest:

@@ -20,6 +20,7 @@ FACETS = {
     "identity": "Keystone",
     "network": "Neutron",
     "images": "Glance",
+    "orchestration": "Heat",
 }
 LOOKS = (
     "find",
@@ -37,6 +38,8 @@ LOOKS = (
     "floating_ip",
     "reserv",
     "resource_classes",
+    "stack",
+    "check_template",
 )
 """How the names of methods begin that change nothing."""
 TAKE_TIME = (
@@ -229,6 +232,8 @@ def short(value: Any) -> str:
         return value[:4] if len(value) == 36 else value
     if isinstance(value, list | tuple):
         return "[" + " ".join(short(v) for v in value) + "]"
+    if isinstance(value, set | frozenset):
+        return "{" + " ".join(sorted(short(v) for v in value)) + "}"  # the same in each process
     for name in ("hosts", "id", "name"):
         if hasattr(value, name):
             return short(getattr(value, name))

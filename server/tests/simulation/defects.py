@@ -25,6 +25,7 @@ from blazar.domain.lease.event import Event, EventType
 from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.lease.outcome import Done
 from blazar.domain.lease.priority import Priority
+from blazar.domain.lease.start_task import Need
 from blazar.engine.threads import LongLivedThread
 from blazar.kinds.host import actuator
 from blazar.kinds.network import actuator as networks
@@ -34,6 +35,7 @@ from blazar.kinds.registered_hosts.hosts import Hosts
 from blazar.kinds.registered_hosts.monitor import HostMonitor
 from blazar.kinds.server.departure import Departure
 from blazar.kinds.server.kind import ServerKind
+from blazar.service import leases, start_tasks
 from blazar.service.health import ThreadState
 from blazar.service.leases import displace, late_binding
 from blazar.service.series.cancel import SeriesCancellation
@@ -116,6 +118,14 @@ def _kept(save: Any) -> Any:
     return saved
 
 
+def _without_what_goes(split: Any) -> Any:
+    def halves(*asked: Any) -> tuple[Lease, Lease]:
+        rest, part = split(*asked)
+        return rest, replace(part, reservations=tuple(replace(r, allocations=()) for r in part.reservations))
+
+    return halves
+
+
 def _with_provider(unregister: Any) -> Any:
     def both(self: Any, host_id: str, caller: Any = None) -> None:
         unregister(self, host_id, caller)
@@ -147,6 +157,14 @@ def _all_well(health: Any) -> Any:
 
 def _in_this_minute(end_now: Any) -> Any:
     return lambda lease, now: now
+
+
+def _needed_for_ever(need_of: Any) -> Any:
+    def broken(*args: Any) -> Any:
+        need = need_of(*args)
+        return Need.NOT_YET if need is Need.GONE else need
+
+    return broken
 
 
 def _no_rows(allocations: Any) -> Any:
@@ -262,8 +280,11 @@ DEFECTS: Mapping[str, Defect] = {
     "health calls dead threads alive": Defect(
         "health tells of dead threads", LongLivedThread, "health", _all_well, seed=22
     ),
+    "stacks of leases that are over stay": Defect(
+        "stacks go with their leases", start_tasks, "need_of", _needed_for_ever
+    ),
     "an end in this minute is refused": Defect(
-        "a lease that has begun can be ended", change, "end_now", _in_this_minute, seed=29
+        "a lease that has begun can be ended", change, "end_now", _in_this_minute, seed=129
     ),
     "what forgets mail fails": Defect("no defect is met", MemoryMails, "forget", _fails),
     "properties are changed under leases": Defect(
@@ -309,7 +330,7 @@ DEFECTS: Mapping[str, Defect] = {
     ),
     "starts are not found": Defect("nothing waits for ever", MemoryEvents, "due", _no_start),
     "offers are taken for expired before they are": Defect(
-        "a claim in time succeeds", MemoryOffers, "overdue", _overdue_soon, seed=56
+        "a claim in time succeeds", MemoryOffers, "overdue", _overdue_soon, seed=109
     ),
     "no wait ends": Defect("none waits past its deadline", Waitlist, "_end", _nothing, seed=11),
     "what waits has a start": Defect(
@@ -329,7 +350,10 @@ DEFECTS: Mapping[str, Defect] = {
     ),
     "what is over keeps its allocations": Defect("what is over has nothing", MemoryLeases, "save", _kept),
     "what leaves a lease is never released": Defect(
-        "what is removed from a lease leaves it", progress, "released", _all_stay, seed=38
+        "what is removed from a lease leaves it", progress, "released", _all_stay, seed=65
+    ),
+    "what a split takes out is lost": Defect(
+        "a split gives nothing and takes nothing", leases.split, "split", _without_what_goes, kinds=ALL
     ),
     "an update keeps the old dates": Defect(
         "what is acknowledged is there", MemoryLeases, "save", _old_interval, seed=1

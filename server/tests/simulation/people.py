@@ -46,6 +46,8 @@ from . import (
     series,
     servers,
     sharing,
+    splitting,
+    stacks,
     waiting,
 )
 from .broker import PATIENCE, UNSURE
@@ -165,6 +167,8 @@ class User:
             series.MAKE: partial(series.make, self),
             series.CHANGE: partial(series.change, self),
             sharing.SHARE: partial(sharing.share, self),
+            splitting.SPLIT: partial(splitting.split, self),
+            stacks.START: partial(stacks.create, self),
             **moments.verbs_of(self),
         }
 

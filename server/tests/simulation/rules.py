@@ -27,6 +27,8 @@ from .priorities import displaced, units
 from .series import made_in_part, unlisted
 from .sharing import other_access
 from .site import CAPACITY, FAILED_AT_ONCE, HOSTS, SKEW, SPARE, Site
+from .splitting import given_or_taken, of_split
+from .stacks import left, twice
 
 OVER = (LeaseStatus.TERMINATING, LeaseStatus.TERMINATED, LeaseStatus.DELETING)
 GONE = (LeaseStatus.TERMINATED, LeaseStatus.DELETING)
@@ -95,7 +97,11 @@ class Rules:
                 self._require_not_away(row.before.lease if row.before else None, row.after.lease)
             elif table == "registrations" and row.after is not None:
                 self._require_real_failure(row.before, row.after)
-        self._require_lower_gives_way(changes)
+        halves = of_split(changes)
+        if halves is None:
+            self._require_lower_gives_way(changes)
+        elif wrong := given_or_taken(*halves):
+            self.fail("a split gives nothing and takes nothing", wrong)
         for lacking in made_in_part(changes):
             self.fail("a series is made with all its leases", lacking)
         if any(table == "registrations" for table, _ in changes):
@@ -383,6 +389,16 @@ class Rules:
         """A server that is in no lease's way has no notice."""
         for told in not_needed(self.site):
             self.fail("only servers in the way have a notice", told)
+
+    def are_stacks_right(self) -> bool:
+        return not any(left(self.site))
+
+    def require_stacks(self) -> None:
+        """A lease has one stack at most, and none when it is over."""
+        for told in twice(self.site):
+            self.fail("a lease has one stack", told)
+        for told in left(self.site):
+            self.fail("stacks go with their leases", told)
 
     def is_everything_over(self) -> bool:
         leases = self.site.leases().values()

@@ -23,6 +23,8 @@ from . import (
     series,
     servers,
     sharing,
+    splitting,
+    stacks,
     troubles,
     waiting,
 )
@@ -47,6 +49,8 @@ COMPARED = 75
 RECOVERED = 400
 """Seconds in which the turn of a dead manager to look at hosts is over, and hosts that are back pass their
 probation."""
+STACKS = 1200
+"""Seconds in which the turn of a dead manager with a stack is over, and Heat has been asked again."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,8 @@ def draw(seed: int, without: Sequence[str] = (), kinds: Sequence[str] = tuple(DR
     actions = series.added(Random(f"{seed}/series"), actions)
     actions = notices.added(Random(f"{seed}/notices"), actions)
     actions = sharing.added(Random(f"{seed}/sharing"), actions)
+    actions = splitting.added(Random(f"{seed}/split"), actions)
+    actions = stacks.added(Random(f"{seed}/stacks"), actions)
     found = troubles.draw(random, ACTS, MANAGERS, (*USERS, "operator"), without)
     found = moments.troubled(rare, found, ACTS, without)
     return Plan(str(seed), tuple(actions), tuple(found), chosen)
@@ -157,6 +163,8 @@ class _Course:
         self._wait(1200)
         self._settle(0, RECOVERED, self.rules.are_notices_right)
         self._check(self.rules.require_notices)
+        self._settle(0, STACKS, self.rules.are_stacks_right)
+        self._check(self.rules.require_stacks)
         self._begin("operator", self.operator.finish)
         self._wait(120)
         self._settle(COMPARED, max(CALM, self._kept() + RETRIED), self.rules.is_nothing_due)

@@ -50,6 +50,7 @@ def first_broken(defect: Defect) -> Report:
     return report
 
 
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize("name", DEFECTS)
 def test_a_defect_is_found(name):
     with put_in(DEFECTS[name]):

@@ -100,6 +100,7 @@ def counted(work: Callable[[], object]) -> int:
     return calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "demands",
     [

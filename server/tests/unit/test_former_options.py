@@ -92,6 +92,7 @@ def text(value: object) -> str:
     return ",".join(value) if isinstance(value, list) else str(value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]}.{row[1]}")
 def test_what_becomes_of_an_option(row: list[str], tmp_path: Path) -> None:
     group, name, value, *fate = row

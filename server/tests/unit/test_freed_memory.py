@@ -41,10 +41,12 @@ def faults(*words: str, **variables: str) -> int:
     return int(done.stdout)
 
 
+@pytest.mark.slow
 def test_arrays_are_made_in_what_others_have_freed() -> None:
     assert faults("keep") < PAGES / 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "value"),
     [("MALLOC_MMAP_THRESHOLD_", "65536"), ("GLIBC_TUNABLES", "glibc.malloc.mmap_threshold=65536")],
@@ -53,6 +55,7 @@ def test_the_environment_comes_first(name: str, value: str) -> None:
     assert faults("keep", **{name: value}) > PAGES / 2
 
 
+@pytest.mark.slow
 def test_huge_arrays_go_back_to_the_kernel() -> None:
     program = """
 import resource

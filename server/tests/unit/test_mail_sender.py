@@ -85,6 +85,7 @@ def test_a_mail_that_is_repeated_has_the_same_id_and_those_of_a_lease_a_thread(s
     assert server.connections == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "address",
     [

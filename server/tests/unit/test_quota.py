@@ -40,6 +40,7 @@ HOURS = range(-40, 60)
 OTHERS = st.lists(uses(), max_size=6)
 
 
+@pytest.mark.slow
 @given(OTHERS, uses())
 def test_the_peak_is_what_counting_finds(others: Sequence[Use], asked: Use) -> None:
     counted = max(
@@ -50,6 +51,7 @@ def test_the_peak_is_what_counting_finds(others: Sequence[Use], asked: Use) -> N
     assert peak(others, "hosts", asked.interval) == counted
 
 
+@pytest.mark.slow
 @given(OTHERS)
 def test_the_fullest_window_is_what_counting_finds(others: Sequence[Use]) -> None:
     time = UsedTime(others, "hosts")
@@ -58,6 +60,7 @@ def test_the_fullest_window_is_what_counting_finds(others: Sequence[Use]) -> Non
     assert fullest == counted * 3600
 
 
+@pytest.mark.slow
 @given(OTHERS, st.none() | uses(), uses(), st.integers(0, 12))
 def test_a_change_is_refused_where_it_takes_more_than_it_had_and_than_there_is(
     others: Sequence[Use], old: Use | None, new: Use, limit: int
@@ -69,6 +72,7 @@ def test_a_change_is_refused_where_it_takes_more_than_it_had_and_than_there_is(
     assert is_refused({"hosts": limit}, Growth(old, new), others) == is_too_much
 
 
+@pytest.mark.slow
 @given(OTHERS, uses(), st.integers(0, 60))
 def test_a_new_lease_is_refused_where_a_window_has_more_hours_than_there_are(
     others: Sequence[Use], new: Use, limit: int

@@ -19,6 +19,7 @@ from blazar.service.webhook_signature import new_secret, signed
 PROGRAM = Path(__file__).parents[3] / "docs/examples/receiver.py"
 
 
+@pytest.mark.slow
 def test_the_receiver_takes_what_is_signed_with_its_secret_just_now(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

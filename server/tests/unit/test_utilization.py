@@ -7,7 +7,15 @@ from datetime import UTC, datetime, timedelta
 
 from blazar.domain.lease.claim_by import ClaimBy
 from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation, ReservationStatus
-from blazar.domain.lease.utilization import Utilization, begun, ended, ended_with, sampled
+from blazar.domain.lease.utilization import (
+    QuantityUse,
+    Sample,
+    Utilization,
+    begun,
+    ended,
+    ended_with,
+    sampled,
+)
 from blazar.domain.resource import WHOLE, Allocation
 from blazar.domain.time import Interval
 
@@ -31,13 +39,22 @@ def after(*samples: tuple[float, int | None]) -> Utilization:
     """What is known after samples, at minutes from the start, that found so many units used."""
     known: Utilization | None = None
     for minutes, used in samples:
-        known = sampled(known, lease(), reservation(), used, START + minutes * MINUTE)
+        found = None if used is None else Sample(used)
+        known = sampled(known, lease(), reservation(), found, START + minutes * MINUTE)
     assert known is not None
     return known
 
 
 def unit_minutes(known: Utilization) -> tuple[float, float, float]:
     return known.promised / 60, known.known / 60, known.used / 60
+
+
+def test_what_a_sample_tells_of_quantities_is_kept_until_the_next_one() -> None:
+    found = Sample(1, {"volumes": QuantityUse(1, 2)})
+    known = sampled(None, lease(), reservation(), found, START + MINUTE)
+    assert ended(known, START + 2 * MINUTE).quantities_now == {"volumes": QuantityUse(1, 2)}
+    for later in (Sample(1), None):
+        assert sampled(known, lease(), reservation(), later, START + 2 * MINUTE).quantities_now == {}
 
 
 def test_a_sample_stands_for_the_time_since_the_one_before() -> None:
@@ -82,10 +99,10 @@ def test_a_reservation_that_is_added_begins_when_it_is_added() -> None:
 
 def test_one_use_of_one_reservation_makes_a_lease_used() -> None:
     both = lease(reservation("r"), reservation("s"))
-    unused = [sampled(None, both, each, 0, START + 10 * MINUTE) for each in both.reservations]
+    unused = [sampled(None, both, each, Sample(0), START + 10 * MINUTE) for each in both.reservations]
     end = START + 60 * MINUTE
     assert [each.is_no_show for each in ended_with(both, unused, end)] == [True, True]
-    used = [unused[0], sampled(None, both, both.reservations[1], 1, START + 10 * MINUTE)]
+    used = [unused[0], sampled(None, both, both.reservations[1], Sample(1), START + 10 * MINUTE)]
     assert [each.is_no_show for each in ended_with(both, used, end)] == [False, False]
 
 
@@ -108,6 +125,6 @@ def test_what_has_left_its_lease_ends_where_it_was_seen_last() -> None:
 
 def test_a_lease_that_is_active_again_goes_on() -> None:
     over = ended_with(lease(), [after((10, 0))], START + 20 * MINUTE)[0]
-    again = sampled(over, lease(), reservation(), 0, START + 30 * MINUTE)
+    again = sampled(over, lease(), reservation(), Sample(0), START + 30 * MINUTE)
     assert (again.is_over, again.is_no_show) == (False, False)
     assert unit_minutes(again) == (60, 60, 0)

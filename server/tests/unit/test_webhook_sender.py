@@ -151,6 +151,7 @@ def test_of_a_huge_answer_little_is_read(receivers: Callable[[Answer], Receiver]
     assert len(sent) < 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pause", [60.0, 0.1])
 def test_a_slow_receiver_has_its_time_and_no_more(
     receivers: Callable[[Answer], Receiver], pause: float
@@ -175,12 +176,14 @@ def test_a_dead_receiver_is_told() -> None:
     assert "refused" in refusal(local(), f"http://127.0.0.1:{port}/")
 
 
+@pytest.mark.slow
 def test_a_receiver_without_tls_is_refused_over_https(receivers: Callable[[Answer], Receiver]) -> None:
     receiver = receivers(says("HTTP/1.1 200 OK\r\n\r\n"))
     url = f"https://127.0.0.1:{receiver.port}/"
     assert refusal(local(1.0), url) == "No answer came within 1 seconds."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "address",
     [
@@ -266,6 +269,7 @@ def test_a_name_without_an_address_is_told() -> None:
     assert refusal(sender, "https://gone.example.com/") == "The name of the host has no address."
 
 
+@pytest.mark.slow
 def test_a_resolver_that_hangs_holds_up_no_attempt_and_no_other_name() -> None:
     over = threading.Event()
 

@@ -13,6 +13,7 @@ from blazarclient.commands.base import ShowCommand
 from blazarclient.commands.claim_by import add_claim_by_option, parse_claim_by
 from blazarclient.commands.lease_file import LeaseFile, parse_lease_file
 from blazarclient.commands.names import Reservations, with_names
+from blazarclient.commands.on_start import add_on_start_options, parse_on_start
 from blazarclient.commands.priority import add_priority_option
 from blazarclient.commands.wait_options import EXIT_CODES, add_wait_options, wait_with_progress
 from blazarclient.kinds.reservations import help_text, parse_reservation
@@ -20,6 +21,7 @@ from blazarclient.parsing.durations import parse_duration
 from blazarclient.parsing.errors import InvalidInput, unknown_word
 from blazarclient.parsing.pairs import parse_pairs
 from blazarclient.parsing.times import TimeParser
+from blazarclient.v1.on_start import ON_START
 from blazarclient.v1.waitlist import WAITING
 from blazarclient.waiting import WaitResult
 from blazarclient.wire_time import NOW, to_wire
@@ -36,6 +38,7 @@ DRY_RUN = "Nothing was made. The lease would be:"
 NOT_WITH_OFFER = (
     *("earliest", "latest_end", "start_date", "end_date", "duration"),
     *("event", "file", "dry_run", "explain", "or_wait_until", "priority", "displace"),
+    *("on_start_stack", "on_start_webhook"),
 )
 """Options that say what an offer has already, or that a claim cannot do."""
 
@@ -86,8 +89,8 @@ class CreateLease(ShowCommand):
             metavar="<lease.yaml>",
             type=Path,
             help="Read the lease from a YAML or JSON file with the keys name, start, end or duration, "
-            "before_end, reservations, events; options go before what the file says. Where the name ends in "
-            ".yaml, .yml or .json, -f does the same",
+            "before_end, reservations, events, on_start; options go before what the file says. Where the "
+            "name ends in .yaml, .yml or .json, -f does the same",
         )
         _take_file_for_format(parser)
         parser.add_argument(
@@ -119,6 +122,7 @@ class CreateLease(ShowCommand):
             help="Where there is not enough, have leases of lower priorities that have not started give way: "
             "they move, or wait in line. With --dry-run, which ones is shown as displaced",
         )
+        add_on_start_options(parser)
         add_wait_options(parser, "Wait until the lease is ACTIVE")
         return parser
 
@@ -151,6 +155,8 @@ class CreateLease(ShowCommand):
         wait_until = to_wire(time_parser.parse(patience)) if patience else None
         claim_by = parse_claim_by(parsed_args.claim_by or lease_file.claim_by)
         has_priority = parsed_args.priority is not None or parsed_args.displace
+        on_start = parse_on_start(parsed_args, lease_file.on_start)
+        has_later_options = has_priority or on_start is not None
         needs_1_3 = parsed_args.dry_run or parsed_args.explain or period.duration is not None
 
         def send(reservations: Reservations) -> dict[str, Any]:
@@ -167,9 +173,10 @@ class CreateLease(ShowCommand):
                     claim_by=claim_by,
                     priority=parsed_args.priority,
                     displace=parsed_args.displace,
+                    on_start=on_start,
                 )
             leases = self.reservation.lease.explaining()
-            if not needs_1_3 and claim_by is None and not has_priority:
+            if not needs_1_3 and claim_by is None and not has_later_options:
                 end = period.end or NOW
                 return leases.create(name, period.start, end, reservations, events, period.before_end)
             return leases.create_since_1_3(
@@ -184,6 +191,7 @@ class CreateLease(ShowCommand):
                 claim_by=claim_by,
                 priority=parsed_args.priority,
                 displace=parsed_args.displace,
+                on_start=on_start,
             )
 
         return self._shown(with_names(self.reservation, reservations, send), parsed_args)
@@ -220,7 +228,8 @@ class CreateLease(ShowCommand):
     def _wait_until_active(self, lease: dict[str, Any], parsed_args: argparse.Namespace) -> dict[str, Any]:
         outcome = wait_with_progress(self, lease["id"], ("ACTIVE",), parsed_args.wait_timeout)
         self._wait_result = outcome.result
-        return outcome.lease
+        # What is told once, such as a secret, is in the answer that made the lease.
+        return outcome.lease | {name: lease[name] for name in (ON_START,) if name in lease}
 
 
 def _take_file_for_format(parser: argparse.ArgumentParser) -> None:

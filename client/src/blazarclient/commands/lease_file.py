@@ -11,15 +11,15 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from blazarclient.commands.claim_by import NEVER
+from blazarclient.commands.on_start import read_yaml, without_dates
 from blazarclient.kinds.reservations import parse_reservation
 from blazarclient.parsing.errors import InvalidInput, unknown_word
+from blazarclient.v1.on_start import ON_START
 
 _SHORT = {"start": "start_date", "end": "end_date", "before_end": "before_end_date"}
 _TEXTS = ("name", "start_date", "end_date", "before_end_date", "duration", "claim_by")
-_KEYS = (*_TEXTS, "reservations", "events")
+_KEYS = (*_TEXTS, "reservations", "events", ON_START)
 
 
 @dataclass(frozen=True)
@@ -34,16 +34,12 @@ class LeaseFile:
     claim_by: str | None = None
     reservations: tuple[dict[str, Any], ...] = ()
     events: tuple[dict[str, Any], ...] = field(default=())
+    on_start: dict[str, Any] | None = None
 
 
 def parse_lease_file(path: Path) -> LeaseFile:
     """Return the contents of a file. Raises InvalidInput with the path and, if known, the line."""
-    try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InvalidInput(f"{path}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path} is not YAML: {error}") from error
+    found = read_yaml(path)
     try:
         return _lease(found)
     except InvalidInput as error:
@@ -69,6 +65,7 @@ def _lease(found: Any) -> LeaseFile:
         **texts,
         reservations=tuple(parse_reservation(item) for item in _objects(values, "reservations")),
         events=tuple(_objects(values, "events")),
+        on_start=_object(values, ON_START),
     )
 
 
@@ -76,6 +73,13 @@ def _objects(values: dict[str, Any], key: str) -> list[dict[str, Any]]:
     found = values.get(key) or []
     if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
         raise InvalidInput(f"{key} is to be a list of keys and values")
+    return found
+
+
+def _object(values: dict[str, Any], key: str) -> dict[str, Any] | None:
+    found = without_dates(values.get(key))
+    if found is not None and not isinstance(found, dict):
+        raise InvalidInput(f"{key} is to be keys and values")
     return found
 
 

@@ -12,11 +12,13 @@ from blazarclient.commands.base import ListCommand, Row, ShowCommand
 from blazarclient.commands.lease_filters import add_filters, filters_of
 from blazarclient.v1.bound import BOUND, bound_of
 from blazarclient.v1.leases import Leases
+from blazarclient.v1.made_volumes import MADE_VOLUMES, made_volumes_of
 from blazarclient.v1.match import MATCH, matches_of
+from blazarclient.v1.on_start import ON_START
 from blazarclient.v1.priority import PRIORITY
 from blazarclient.v1.shares import RIGHT
 from blazarclient.v1.units import UNITS, units_of
-from blazarclient.v1.use import USE, use_of
+from blazarclient.v1.use import QUANTITIES, USE, quantities_of, use_of
 
 CLAIM_BY_FIELDS = frozenset({"claim_by", "claim_by_date"})
 SORTS = tuple(
@@ -103,6 +105,9 @@ class Since:
 
 
 SINCE = (
+    Since(QUANTITIES, Leases.get_since_1_42, quantities_of),
+    Since(MADE_VOLUMES, Leases.get_since_1_39, made_volumes_of),
+    Since(ON_START, Leases.get_since_1_37),
     Since(RIGHT, Leases.get_since_1_34),
     Since(MATCH, Leases.get_since_1_29, matches_of),
     Since(BOUND, Leases.get_since_1_23, bound_of),

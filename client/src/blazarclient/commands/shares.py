@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from blazarclient.commands import lookup
 from blazarclient.commands.base import ListCommand, ReservationCommand, Row
 
-RIGHTS = ("read", "use", "change", "use_and_change")
+RIGHTS = ("read", "use", "change", "use_and_change", "take_over")
 
 
 class SetShare(ReservationCommand):
@@ -24,7 +24,7 @@ class SetShare(ReservationCommand):
             default=RIGHTS[0],
             help="What the project may do: see the lease (read, the default); put servers onto what it "
             "reserves, too (use); change its name and its dates, too (change); or all of it "
-            "(use_and_change)",
+            "(use_and_change); make it its own before it starts (take_over)",
         )
         return parser
 
@@ -50,6 +50,19 @@ class UnsetShare(ReservationCommand):
         leases = self.reservation.lease
         leases.unshare(lookup.lease_id(parsed_args.lease, leases), parsed_args.project)
         self.print_result(f"Lease {parsed_args.lease} is no longer shared with {parsed_args.project}.")
+
+
+class TakeLeaseOver(ReservationCommand):
+    """Make a lease that another project offers yours."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument("lease", metavar="LEASE", help="ID of the lease")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        lease = self.reservation.lease.take_over(parsed_args.lease)
+        self.print_result(f"Lease {lease['id']} belongs to {lease['project_id']} now.")
 
 
 class ListShares(ListCommand):

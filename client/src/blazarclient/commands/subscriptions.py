@@ -27,8 +27,9 @@ def _add_events_option(parser: argparse.ArgumentParser, default: str) -> None:
         action="append",
         dest="events",
         help="What is told: created, updated, waitlisted, promoted, expired, started, failed, end_soon, "
-        "ended, deleted, offered, start_soon, degraded, moved, displaced or unclaimed_warning; can be "
-        f"repeated (default: {default})",
+        "ended, deleted, offered, start_soon, degraded, moved, displaced or unclaimed_warning of leases, "
+        "preemption_notice or preemption_notice_withdrawn of preemptible servers; can be repeated (default: "
+        f"{default})",
     )
 
 
@@ -205,8 +206,10 @@ def _capacity(parsed_args: argparse.Namespace) -> dict[str, Any] | None:
 def _words(told: Row) -> str:
     """Return what an event tells as a line of words."""
     when = told.get("occurred_at", "").partition(".")[0].replace("T", " ")
-    lease, capacity = told.get("lease", {}), told.get("capacity")
+    lease, server, capacity = told.get("lease", {}), told.get("server"), told.get("capacity")
     words = [lease.get("id"), lease.get("name")]
+    if server:
+        words = [server["id"], server["notice"]]
     if capacity:
         words = [f"{capacity['minimum']} {capacity['quantity']} (told below {capacity['below']})"]
     return " ".join(str(each) for each in (when, told["event"], *words) if each)

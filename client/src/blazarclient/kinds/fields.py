@@ -77,6 +77,30 @@ class ChoiceField(Field):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ListField(Field):
+    """Words with plus signs between them, or a list of a file."""
+
+    def parse(self, value: Any) -> Any:
+        words = value if isinstance(value, list) else str(value).split("+")
+        return [str(word).strip() for word in words]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepsField(ListField):
+    """Steps with plus signs between them, or a list of a file."""
+
+    steps: tuple[str, ...]
+
+    def parse(self, value: Any) -> Any:
+        steps = super().parse(value)
+        for step in steps:
+            if step not in self.steps:
+                options = ", ".join(self.steps)
+                raise InvalidInput(f"{self.name}={step} is not possible: {options}, with + between")
+        return steps
+
+
+@dataclass(frozen=True, kw_only=True)
 class BooleanField(Field):
     """True or False, in any case."""
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from blazarclient import exception
 from blazarclient.kinds.base import CommandNames, Kind
 from blazarclient.kinds.compute_fields import requirement
-from blazarclient.kinds.fields import BooleanField, CountField, Field, TextField
+from blazarclient.kinds.fields import BooleanField, CountField, Field, ListField, StepsField, TextField
 from blazarclient.parsing.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -23,27 +23,6 @@ STEPS = ("create_image", "suspend", "shelve", "stop", "delete")
 NETWORK_WORDS = ("auto", "none")
 NEW = "1.20"
 """The version of the API that brought new servers."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ListField(Field):
-    """Words with plus signs between them, or a list of a file."""
-
-    def parse(self, value: Any) -> list[str]:
-        words = value if isinstance(value, list) else str(value).split("+")
-        return [str(word).strip() for word in words]
-
-
-@dataclass(frozen=True, kw_only=True)
-class StepsField(ListField):
-    """Steps with plus signs between them, or a list of a file."""
-
-    def parse(self, value: Any) -> list[str]:
-        steps = super().parse(value)
-        for step in steps:
-            if step not in STEPS:
-                raise InvalidInput(f"{self.name}={step} is not possible: {', '.join(STEPS)}, with + between")
-        return steps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +52,9 @@ class ServerKind(Kind):
     position = 35
     fields = (
         TextField(name="server_id", help="id or name of a server that exists"),
-        StepsField(name="on_end", help="what is done with it at the end, like create_image+delete"),
+        StepsField(
+            name="on_end", help="what is done with it at the end, like create_image+delete", steps=STEPS
+        ),
         BooleanField(name="locked", help="True: it is locked until the end against changes and deletion"),
         requirement("resource_properties"),
         TextField(name="server_name", help="name of the new server", since=NEW),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,18 +16,29 @@ from blazarclient.v1.claim_by import with_claim_by
 from blazarclient.v1.explanations import explained
 from blazarclient.v1.lease_deletions import delete_leases
 from blazarclient.v1.lease_filters import LeaseFilters
+from blazarclient.v1.made_volumes import MICROVERSION as MADE_VOLUMES
 from blazarclient.v1.match import MICROVERSION as MATCHES
 from blazarclient.v1.members import MICROVERSION as MEMBERS
 from blazarclient.v1.members import version_of_update, with_members
+from blazarclient.v1.on_start import MICROVERSION as STARTS
+from blazarclient.v1.on_start import version_of, with_on_start
 from blazarclient.v1.ordering import sort_rows
 from blazarclient.v1.paging import PAGES, Listed
 from blazarclient.v1.priority import MICROVERSION as PRIORITIES
-from blazarclient.v1.priority import version_of, with_displacement, with_priority
+from blazarclient.v1.priority import with_displacement, with_priority
 from blazarclient.v1.repetition import KEYS, create_lease
 from blazarclient.v1.series import FILTERS
-from blazarclient.v1.shares import list_shares, share_lease, unshare_lease, with_all_rights
+from blazarclient.v1.shares import (
+    list_shares,
+    share_lease,
+    take_lease_over,
+    unshare_lease,
+    with_all_rights,
+)
+from blazarclient.v1.split import split_lease
 from blazarclient.v1.units import MICROVERSION as UNITS
 from blazarclient.v1.use import MICROVERSION as USE
+from blazarclient.v1.use import QUANTITIES_MICROVERSION as QUANTITIES
 from blazarclient.wire_time import INPUT_FORMAT, OUTPUT_FORMAT
 
 LATEST_END = "1.35"
@@ -93,6 +104,7 @@ class Leases:
         claim_by: int | str | None = None,
         priority: str | None = None,
         displace: bool = False,
+        on_start: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Create a lease as version 1.3 of the API can, and return it.
 
@@ -101,7 +113,8 @@ class Leases:
         lease is returned as it would be, without ids. `claim_by`, of version 1.9, is how many minutes after
         its start it has to be used: it is released if it is not. `priority`, of version 1.13, is its class:
         ``low``, ``normal`` or ``high``. With `displace`, leases of lower classes that have not
-        started give way where there is not enough; a dry run has them as `displaced`.
+        started give way where there is not enough; a dry run has them as `displaced`. `on_start`, of version
+        1.37, is started with the lease: see `blazarclient.v1.on_start`.
 
         Where the answer is lost, a service with version 1.5 is asked again, at most `repeats` times, and
         makes one lease all the same. A program that keeps a `key` of its own for the lease may ask again by
@@ -120,6 +133,7 @@ class Leases:
             "dry_run": dry_run,
         }
         body = with_displacement(with_priority(with_claim_by(body, claim_by), priority), displace)
+        body = with_on_start(body, on_start)
         return self._lease(
             explained(
                 self.request_manager,
@@ -170,9 +184,27 @@ class Leases:
 
     def get_since_1_34(self, lease_id: str) -> dict[str, Any]:
         """Return one lease. One of another project has `shared_right`, which version 1.34 of the API has,
-        and 1.36 all rights. It returns all that `get_since_1_29` does."""
+        1.36 the right to use them, and 1.38 all rights. It returns all that `get_since_1_29` does."""
         path, request = f"/leases/{lease_id}", self.request_manager.request
         return self._lease(with_all_rights(lambda version: request(path, "GET", version=version))[1])
+
+    def get_since_1_37(self, lease_id: str) -> dict[str, Any]:
+        """Return one lease with `on_start`: what is started with it, and how far that is. Version 1.37 of the
+        API has it. It returns all that `get_since_1_34` does."""
+        return self._lease(self.request_manager.request(f"/leases/{lease_id}", "GET", version=STARTS)[1])
+
+    def get_since_1_39(self, lease_id: str) -> dict[str, Any]:
+        """Return one lease, whose reservations of volumes have `made_volumes`: those that were made at the
+        start. Version 1.39 of the API has it. It returns all that `get_since_1_37` does."""
+        path = f"/leases/{lease_id}"
+        return self._lease(self.request_manager.request(path, "GET", version=MADE_VOLUMES)[1])
+
+    def get_since_1_42(self, lease_id: str) -> dict[str, Any]:
+        """Return one lease. While it is active, the `use` of its reservations of volumes has `quantities`:
+        the `name` of each, and what of it is `used` and `left`. Version 1.42 of the API has them. It returns
+        all that `get_since_1_39` does."""
+        path = f"/leases/{lease_id}"
+        return self._lease(self.request_manager.request(path, "GET", version=QUANTITIES)[1])
 
     def get(self, lease_id: str) -> dict[str, Any]:
         """Return one lease."""
@@ -332,14 +364,26 @@ class Leases:
     def share(self, lease_id: str, project_id: str, right: str = "read") -> dict[str, Any]:
         """Share a lease with another project, or change what that one may do: see the lease (``read``), or
         put servers onto what it reserves besides (``use``, of version 1.36), change its name and its dates
-        besides (``change``), or both (``use_and_change``). Return the share. Version 1.34 of the API can do
-        this."""
+        besides (``change``), or both (``use_and_change``), or make it its own before it starts
+        (``take_over``, of version 1.38). Return the share. Version 1.34 of the API can do this."""
         return share_lease(self.request_manager, lease_id, project_id, right)
 
     def unshare(self, lease_id: str, project_id: str) -> None:
         """Share a lease with a project no longer. The caller's own project may be named for a lease that is
         shared with it."""
         unshare_lease(self.request_manager, lease_id, project_id)
+
+    def take_over(self, lease_id: str) -> dict[str, Any]:
+        """Make a lease that another project offers the caller's own, and return it. Version 1.38 of the API
+        can do this."""
+        return take_lease_over(self.request_manager, lease_id)
+
+    def split(self, lease_id: str, name: str, reservations: Mapping[str, int | None]) -> dict[str, Any]:
+        """Make another lease of some of what a lease reserves, at the same dates, and return it.
+
+        `reservations` are those that go, by id: all of each with None, or so many of its hosts, servers or
+        addresses. Version 1.40 of the API can do this."""
+        return split_lease(self.request_manager, lease_id, name, reservations)
 
     def shares(self, lease_id: str, sort_by: str | None = None) -> Rows:
         """Return the projects that a lease is shared with, each with its `right`."""

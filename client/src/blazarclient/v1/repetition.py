@@ -45,22 +45,33 @@ def create_lease(
     `repeats` times. Return the answer."""
     if not body.get("dry_run") and (repeats or key is not None or version is not None):
         try:
-            return _create(transport, body, repeats, key or str(uuid4()), clock, version or KEYS)
+            asked = version or KEYS
+            return send_with_key(transport, "/leases", body, repeats, asked, key=key, clock=clock)
         except exception.BlazarClientException as error:
             if error.code != NOT_ACCEPTABLE or key is not None or version is not None:
                 raise
     return transport.request("/leases", "POST", body=body, version=version or MICROVERSION)[1]
 
 
-def _create(transport: Transport, body: Body, repeats: int, key: str, clock: Clock, version: str) -> Any:
-    headers = {KEY_HEADER: key}
+def send_with_key(
+    transport: Transport,
+    path: str,
+    body: Body,
+    repeats: int,
+    version: str,
+    key: str | None = None,
+    headers: dict[str, str] | None = None,
+    clock: Clock = _CLOCK,
+) -> Any:
+    """Send a POST that makes one lease, and send it again at most `repeats` times. Return the answer."""
+    headers = {**(headers or {}), KEY_HEADER: key or str(uuid4())}
     for _ in range(repeats):
         try:
-            return transport.request("/leases", "POST", body=body, version=version, headers=headers)[1]
+            return transport.request(path, "POST", body=body, version=version, headers=headers)[1]
         except _LOST:
             clock.sleep(PAUSE_SECONDS)
         except exception.BlazarClientException as error:
             if error.code not in _LOST_BY_PROXY:
                 raise
             clock.sleep(PAUSE_SECONDS)
-    return transport.request("/leases", "POST", body=body, version=version, headers=headers)[1]
+    return transport.request(path, "POST", body=body, version=version, headers=headers)[1]

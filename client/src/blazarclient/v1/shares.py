@@ -16,19 +16,28 @@ MICROVERSION = "1.34"
 USE = "1.36"
 """The version that brought the right to use a lease."""
 USES = frozenset({"use", "use_and_change"})
+TAKE_OVER = "1.38"
+"""The version that brought the right to take a lease over."""
 RIGHT = "shared_right"
 """The field of a lease that tells what the caller's project may do with it."""
 
 
 def share_lease(transport: Transport, lease_id: str, project_id: str, right: str) -> dict[str, Any]:
     path, body = _path(lease_id, project_id), {"right": right}
-    version = USE if right in USES else MICROVERSION
+    version = TAKE_OVER if right == "take_over" else USE if right in USES else MICROVERSION
     share: dict[str, Any] = transport.request(path, "PUT", body=body, version=version)[1]["share"]
     return share
 
 
 def unshare_lease(transport: Transport, lease_id: str, project_id: str) -> None:
     transport.request(_path(lease_id, project_id), "DELETE", version=MICROVERSION)
+
+
+def take_lease_over(transport: Transport, lease_id: str) -> dict[str, Any]:
+    lease: dict[str, Any] = transport.request(f"/leases/{lease_id}/take_over", "POST", version=TAKE_OVER)[1][
+        "lease"
+    ]
+    return lease
 
 
 def list_shares(transport: Transport, lease_id: str) -> list[dict[str, Any]]:
@@ -41,13 +50,14 @@ def list_shares(transport: Transport, lease_id: str) -> list[dict[str, Any]]:
 
 
 def with_all_rights(ask: Callable[[str], T]) -> T:
-    """Return the answer in the version that tells all rights, or else in the one that brought shares."""
-    try:
-        return ask(USE)
-    except BlazarClientException as error:
-        if error.kwargs.get("code") != NOT_ACCEPTABLE:
-            raise
-        return ask(MICROVERSION)
+    """Return the answer in the version that tells all rights, or else in the newest one that there is."""
+    for version in (TAKE_OVER, USE):
+        try:
+            return ask(version)
+        except BlazarClientException as error:
+            if error.kwargs.get("code") != NOT_ACCEPTABLE:
+                raise
+    return ask(MICROVERSION)
 
 
 def _path(lease_id: str, project_id: str) -> str:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from blazarclient.exception import BlazarClientException
 from blazarclient.transport import Transport
 from blazarclient.v1.claim_by import with_claim_by
 from blazarclient.v1.explanations import explained
+from blazarclient.v1.on_start import version_of, with_on_start
 from blazarclient.v1.ordering import sort_rows
-from blazarclient.v1.priority import version_of, with_displacement, with_priority
+from blazarclient.v1.priority import with_displacement, with_priority
 from blazarclient.v1.repetition import create_lease
 
 MICROVERSION = "1.7"
@@ -41,6 +42,7 @@ class Waitlist:
         claim_by: int | str | None = None,
         priority: str | None = None,
         displace: bool = False,
+        on_start: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Create a lease that waits up to `wait_until` where there is not enough, and return it.
 
@@ -57,6 +59,7 @@ class Waitlist:
             "on_shortage": {"wait_until": wait_until},
         }
         body = with_displacement(with_priority(with_claim_by(body, claim_by), priority), displace)
+        body = with_on_start(body, on_start)
         version = version_of(body) or MICROVERSION
         transport = self.request_manager
         return self._lease(

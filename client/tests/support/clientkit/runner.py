@@ -87,6 +87,7 @@ _NOUNS = (
     "floatingip",
     "volumetype",
     "networksegment",
+    "portpool",
     "allocation",
     "calendar",
     "capacity",

@@ -123,6 +123,10 @@ def floatingip(**changes: Any) -> Body:
     } | changes
 
 
+def port_pool(**changes: Any) -> Body:
+    return {"ports": 5000, "created_at": "2026-11-20 14:59:08", "updated_at": None} | changes
+
+
 def volume_type(**changes: Any) -> Body:
     return {
         "id": VOLUME_TYPE_ID,
@@ -230,6 +234,9 @@ def add_default_answers(cloud: RecordingCloud) -> RecordingCloud:
     for method in ("GET", "PUT"):
         cloud.answer(method, f"/volumetypes/{VOLUME_TYPE_ID}", 200, {"volumetype": volume_type()})
     cloud.answer("DELETE", f"/volumetypes/{VOLUME_TYPE_ID}", 204)
+    for method in ("GET", "PUT"):
+        cloud.answer(method, "/portpool", 200, {"portpool": port_pool()})
+    cloud.answer("DELETE", "/portpool", 204)
     cloud.answer("GET", "/networksegments", 200, {"networksegments": [network_segment()]})
     cloud.answer("POST", "/networksegments", 201, {"networksegments": [network_segment()]})
     cloud.answer("GET", f"/networksegments/{SEGMENT_ID}", 200, {"networksegment": network_segment()})

@@ -14,7 +14,7 @@ from pathlib import Path
 import yaml
 from free_ports import free_port
 
-START_SECONDS = 120
+START_SECONDS = 300
 
 
 @dataclass(frozen=True)

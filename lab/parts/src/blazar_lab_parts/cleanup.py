@@ -13,6 +13,7 @@ import openstack
 Cloud = Any
 
 PLACEMENT_VERSION = "1.29"
+OWN_VOLUME_TYPES = ("standard", "fast", "__DEFAULT__")
 
 
 def main() -> None:
@@ -23,6 +24,7 @@ def main() -> None:
         _placement(cloud)
         _addresses(cloud)
         _networks(cloud)
+        _volumes(cloud)
 
 
 def _servers(cloud: Cloud) -> None:
@@ -78,6 +80,26 @@ def _networks(cloud: Cloud) -> None:
             else:
                 cloud.network.delete_port(port)
         cloud.network.delete_network(network)
+
+
+def _volumes(cloud: Cloud) -> None:
+    """Delete all volumes with their snapshots, give projects back the default quotas, and keep only the
+    volume types that the lab has of its own."""
+    storage = cloud.block_storage
+    volumes = list(storage.volumes(details=True, all_projects=True))
+    for volume in volumes:
+        for attachment in storage.attachments(all_tenants=True, volume_id=volume.id):
+            storage.delete_attachment(attachment)
+        answer = storage.delete(f"/volumes/{volume.id}?cascade=true")
+        if answer.status_code != 404:
+            answer.raise_for_status()
+    for volume in volumes:
+        storage.wait_for_delete(volume, interval=1, wait=120)
+    for project in cloud.identity.projects():
+        storage.revert_quota_set(project)
+    for volume_type in storage.types(is_public="None"):
+        if volume_type.name not in OWN_VOLUME_TYPES:
+            storage.delete_type(volume_type)
 
 
 if __name__ == "__main__":

@@ -19,13 +19,14 @@ Cloud = Any
 
 DOMAIN = "default"
 SERVICE_USERS = {
-    **dict.fromkeys(("nova", "placement", "neutron", "glance"), ("admin", "service")),
+    **dict.fromkeys(("nova", "placement", "neutron", "glance", "cinder"), ("admin", "service")),
     # as the page on hardening says
     "blazar": ("reservation", "service"),
 }
 """The roles of each service's user in the project of the services."""
 PROJECTS = ("demo", "alt")
 FLAVORS = {"m1.tiny": (1, 512, 1), "m1.small": (2, 2048, 10)}
+VOLUME_TYPES = ("standard", "fast")
 EXTERNAL_POOL = {"start": "203.0.113.10", "end": "203.0.113.99"}
 
 
@@ -52,7 +53,7 @@ def identity(cloud: Cloud, specification: dict[str, Any]) -> None:
 
 
 def resources(cloud: Cloud, specification: dict[str, Any]) -> None:
-    """Create an image, flavors, networks with a router between them, and the empty freepool."""
+    """Create an image, flavors, networks with a router between them, the empty freepool, and volume types."""
     if not cloud.image.find_image("dummy"):
         cloud.image.create_image(
             name="dummy",
@@ -67,6 +68,10 @@ def resources(cloud: Cloud, specification: dict[str, Any]) -> None:
     if not cloud.compute.find_aggregate("freepool"):
         cloud.compute.create_aggregate(name="freepool")
     _networks(cloud)
+    known = {each.name for each in cloud.block_storage.types()}
+    for name in VOLUME_TYPES:
+        if name not in known:
+            cloud.block_storage.create_type(name=name)
 
 
 def _project(cloud: Cloud, name: str) -> Any:

@@ -1,6 +1,8 @@
 """A WSGI server for an OpenStack API: one process, one port, an access log, faults on demand.
 
-    python -m blazar_lab_parts.serve MODULE:CALLABLE PORT ACCESS_LOG FAULT_FILE
+    python -m blazar_lab_parts.serve MODULE:CALLABLE PORT ACCESS_LOG FAULT_FILE [ARGUMENT...]
+
+The service finds the arguments on its command line.
 
 While FAULT_FILE exists, the service fails: each request is answered with the next status that is written
 in it ("503", or "500 503 200"; 200 lets the request through), in turn.
@@ -27,9 +29,9 @@ StartResponse = Callable[..., Any]
 Application = Callable[[Environ, StartResponse], Iterable[bytes]]
 
 
-def main(target: str, port: str, access_log: str, fault_file: str) -> None:
+def main(target: str, port: str, access_log: str, fault_file: str, *arguments: str) -> None:
     # OpenStack's WSGI modules parse the command line of whatever process imports them
-    sys.argv = sys.argv[:1]
+    sys.argv[1:] = arguments
     module, _, name = target.partition(":")
     application: Application = getattr(importlib.import_module(module), name)
     if "sqlalchemy.orm" in sys.modules:

@@ -15,6 +15,7 @@ from blazar_sandbox.compute.servers import Delays
 from blazar_sandbox.errors import bad_request, forbidden, not_found
 from blazar_sandbox.faults import Effect, Fault, When
 from blazar_sandbox.fields import Json
+from blazar_sandbox.orchestration.state import Conduct
 from blazar_sandbox.snapshot import snapshot
 from blazar_sandbox.wsgi.request import Request
 from blazar_sandbox.wsgi.response import Response
@@ -137,6 +138,18 @@ def change_delays(request: Request) -> Response:
     return Response(200, asdict(servers.delays))
 
 
+def change_stacks(request: Request) -> Response:
+    """Set how stacks fare: how many seconds their changes take, and why they fail."""
+    orchestration, body = request.cloud.orchestration, request.json
+    wanted = asdict(orchestration.conduct) | body
+    if set(wanted) != set(asdict(orchestration.conduct)) or not all(
+        _alike(value, known) for value, known in zip(wanted.values(), asdict(Conduct()).values(), strict=True)
+    ):
+        raise bad_request("Stacks have seconds, and texts in create_fails and delete_fails.")
+    orchestration.conduct = Conduct(**wanted)
+    return Response(200, asdict(orchestration.conduct))
+
+
 def show(request: Request) -> Response:
     """Describe the sandbox."""
     cloud = request.cloud
@@ -175,6 +188,7 @@ _LINES = (
     ("GET", "/snapshot", show_snapshot),
     ("PUT", "/hosts/{name}", change_host),
     ("PUT", "/delays", change_delays),
+    ("PUT", "/stacks", change_stacks),
 )
 
 ROUTES = [

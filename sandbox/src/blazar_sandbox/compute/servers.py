@@ -3,7 +3,7 @@
 import heapq
 import uuid
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from blazar_sandbox.clock import Clock
@@ -71,6 +71,8 @@ class Servers:
         self._scheduler = scheduler
         self._placement = placement
         self._network = network
+        self.when_gone: Callable[[str], None] = lambda server_id: None
+        """What is called with the id of each server that is gone."""
         self._due_times: list[tuple[float, str]] = []
 
     def boot(self, new: NewServer, boot: BootRequest, *, index: int = 0, reservation_id: str = "") -> Server:
@@ -233,6 +235,7 @@ class Servers:
     def _forget(self, server: Server) -> None:
         self._placement.consumers.drop(server.id)
         self._network.unplug(server.id)
+        self.when_gone(server.id)
         self._table.drop(server.id)
         now = self._clock.now()
         self.deleted.append(replace(server, status=Status.DELETED, task_state=None, host="", updated=now))

@@ -114,3 +114,10 @@ class SecurityGroup:
     created_at: datetime
     description: str = ""
     tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkQuota:
+    """The limits that were set for a project, by name; -1 means none."""
+
+    limits: Mapping[str, int]

@@ -3,19 +3,41 @@
 import ipaddress
 import secrets
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from blazar_sandbox.clock import Clock
 from blazar_sandbox.errors import ApiError, bad_request, conflict, not_found
-from blazar_sandbox.network.model import FixedIp, FloatingIp, Net, Port, Router, SecurityGroup, Subnet
+from blazar_sandbox.network.model import (
+    FixedIp,
+    FloatingIp,
+    Net,
+    NetworkQuota,
+    Port,
+    Router,
+    SecurityGroup,
+    Subnet,
+)
 from blazar_sandbox.table import Index, Table
 
 FLOATING = "network:floatingip"
 INTERFACE = "network:router_interface"
 _MADE_BY_NEUTRON = frozenset({"network:dhcp", "network:distributed"})
 """The owners of ports that are deleted with their network."""
+PORT = "port"
+_DEFAULTS = {
+    "floatingip": 50,
+    "network": 100,
+    PORT: 500,
+    "rbac_policy": 10,
+    "router": 10,
+    "security_group": 10,
+    "security_group_rule": 100,
+    "subnet": 100,
+    "subnetpool": -1,
+}
+"""The limits of a project that has none of its own. Only that of ports holds."""
 PHYSICAL_NETWORKS = ("public", "physnet1")
 _HIGHEST_ID = {"vlan": 4094, "vxlan": 2**24 - 1, "geneve": 2**24 - 1, "gre": 2**32 - 1}
 
@@ -40,8 +62,10 @@ class Network:
         self.floating_ips: Table[FloatingIp] = Table("floating_ips", FloatingIp)
         self.security_groups: Table[SecurityGroup] = Table("security_groups", SecurityGroup)
         self.routers: Table[Router] = Table("routers", Router)
+        self.quotas: Table[NetworkQuota] = Table("network_quotas", NetworkQuota)
         self.segments = Index(self.networks, lambda row: (_segment(row),))
         self.subnets_of = Index(self.subnets, lambda row: (row.network_id,))
+        self.ports_of = Index(self.ports, lambda row: (row.project_id,))
         self.ports_in = Index(self.ports, lambda row: (row.network_id,))
         self.ports_of_device = Index(self.ports, lambda row: (row.device_id,) if row.device_id else ())
         self.taken = Index(self.ports, lambda row: ((ip.subnet_id, ip.ip_address) for ip in row.fixed_ips))
@@ -172,7 +196,9 @@ class Network:
         device_owner: str = "",
         host: str = "",
     ) -> Port:
-        """Create a port."""
+        """Create a port; one of no project counts in no quota."""
+        if project_id and not self.has_room(project_id):
+            raise conflict("Quota exceeded for resources: ['port'].", "OverQuota")
         row = Port(
             id=str(uuid.uuid4()),
             network_id=network.id,
@@ -215,6 +241,42 @@ class Network:
         """Delete the ports of a deleted server."""
         for port_id in self.ports_of_device.keys(device_id):
             self.delete_port(port_id)
+
+    # --- quotas
+
+    def defaults(self) -> dict[str, int]:
+        """Return the limits of a project that has none of its own."""
+        return dict(_DEFAULTS)
+
+    def limits(self, project_id: str) -> dict[str, int]:
+        """Return the limits of a project."""
+        row = self.quotas.get(project_id)
+        return {**_DEFAULTS, **(row.limits if row is not None else {})}
+
+    def set_limits(self, project_id: str, wanted: Mapping[str, int]) -> None:
+        """Set limits of a project, also to less than it uses."""
+        unknown = sorted(wanted.keys() - _DEFAULTS.keys())
+        if unknown:
+            raise bad_request(f"Unrecognized attribute(s) '{', '.join(unknown)}'", "HTTPBadRequest")
+        row = self.quotas.get(project_id)
+        self.quotas.put(project_id, NetworkQuota({**(row.limits if row is not None else {}), **wanted}))
+
+    def in_use(self, project_id: str) -> dict[str, int]:
+        """Return what a project uses, by the names of the limits."""
+        tables: dict[str, Table[Any]] = {
+            "floatingip": self.floating_ips,
+            "network": self.networks,
+            "router": self.routers,
+            "security_group": self.security_groups,
+            "subnet": self.subnets,
+        }
+        counted = {name: sum(row.project_id == project_id for row in rows) for name, rows in tables.items()}
+        return {**dict.fromkeys(_DEFAULTS, 0), **counted, PORT: self.ports_of.count(project_id)}
+
+    def has_room(self, project_id: str, ports: int = 1) -> bool:
+        """Return whether a project may have so many more ports."""
+        limit = self.limits(project_id)[PORT]
+        return limit < 0 or self.ports_of.count(project_id) + ports <= limit
 
     # --- routers
 

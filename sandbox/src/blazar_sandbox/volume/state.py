@@ -1,4 +1,4 @@
-"""Cinder's tables, and the rule of quotas."""
+"""Cinder's tables, and the rules of quotas and of attachments."""
 
 import uuid
 from collections.abc import Iterator, Mapping
@@ -38,6 +38,15 @@ class VolumeType:
 
 
 @dataclass(frozen=True, slots=True)
+class Attachment:
+    """A volume's place in a server."""
+
+    id: str
+    server_id: str
+    attached_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Volume:
     """A volume; it has a size, and no content."""
 
@@ -52,6 +61,50 @@ class Volume:
     status: str = "available"
     description: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
+    snapshot_id: str | None = None
+    image_id: str | None = None
+    attachments: tuple[Attachment, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A snapshot of a volume."""
+
+    id: str
+    volume_id: str
+    name: str
+    size: int
+    type_id: str
+    project_id: str
+    user_id: str
+    created_at: datetime
+    status: str = "available"
+    description: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What Cinder tells a user of a failure."""
+
+    id: str
+    project_id: str
+    resource_id: str
+    text: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class NewVolume:
+    """What a volume is made from."""
+
+    type: VolumeType
+    size: int
+    name: str
+    description: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    snapshot_id: str | None = None
+    image_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +122,21 @@ class Volumes:
         self.types: Table[VolumeType] = Table("volume_types", VolumeType)
         self.table: Table[Volume] = Table("volumes", Volume)
         self.quotas: Table[VolumeQuota] = Table("volume_quotas", VolumeQuota)
+        self.snapshots: Table[Snapshot] = Table("volume_snapshots", Snapshot)
+        self.messages: Table[Message] = Table("volume_messages", Message)
+        self.create_fails = ""
+        """Why volumes that are made come into status error; empty where they don't."""
         self.types_by_name = Index(self.types, lambda row: (row.name,))
         self.of_project = Index(self.table, lambda row: (row.project_id,))
         self.of_type = Index(self.table, lambda row: (row.type_id,))
+        self.of_server = Index(self.table, lambda row: tuple(each.server_id for each in row.attachments))
+        self.snapshots_of = Index(self.snapshots, lambda row: (row.volume_id,))
+        self.snapshots_in = Index(self.snapshots, lambda row: (row.project_id,))
 
     @property
     def tables(self) -> Iterator[Table[Any]]:
         """Every table, for persistence."""
-        yield from (self.types, self.table, self.quotas)
+        yield from (self.types, self.table, self.quotas, self.snapshots, self.messages)
 
     # --- types
 
@@ -126,33 +186,49 @@ class Volumes:
         return row.limits if row is not None else {}
 
     def set_limits(self, key: str, wanted: Mapping[str, int]) -> None:
-        """Set limits of a project, or of ``DEFAULT_CLASS``."""
+        """Set limits of a project, or of ``DEFAULT_CLASS``.
+
+        As in Cinder, a limit that the project has of its own is not set to less than it uses."""
         unknown = sorted(wanted.keys() - self.defaults().keys())
         if unknown:
             raise bad_request(f"Bad key(s) in quota set: {', '.join(unknown)}")
-        self.quotas.put(key, VolumeQuota({**self._own(key), **wanted}))
+        own, used = self._own(key), self.in_use(key)
+        for name, limit in wanted.items():
+            if name in own and 0 <= limit < used[name]:
+                raise bad_request(
+                    f"Quota {name} limit must be equal or greater than existing resources. Current usage is "
+                    f"{used[name]} and the requested limit is {limit}."
+                )
+        self.quotas.put(key, VolumeQuota({**own, **wanted}))
 
     def in_use(self, project_id: str) -> dict[str, int]:
         """Return what a project uses, by the names of the limits."""
         used = dict.fromkeys(self.defaults(), 0)
-        for row in self.of_project.rows(project_id):
-            for ending in ("", f"_{self.types[row.type_id].name}"):
+        for volume in self.of_project.rows(project_id):
+            for ending in ("", f"_{self.types[volume.type_id].name}"):
                 used[f"volumes{ending}"] += 1
+                used[f"gigabytes{ending}"] += volume.size
+        for row in self.snapshots_in.rows(project_id):
+            for ending in ("", f"_{self.types[row.type_id].name}"):
+                used[f"snapshots{ending}"] += 1
                 used[f"gigabytes{ending}"] += row.size
         return used
 
     # --- volumes
 
-    def create(
-        self, caller: Access, volume_type: VolumeType, size: int, name: str, description: str | None
-    ) -> Volume:
+    def create(self, caller: Access, new: NewVolume) -> Volume:
         """Create a volume, if the quotas of the project and of the type allow it."""
-        self._check(caller.project_id, volume_type, size)
+        self._check(caller.project_id, new.type, new.size, "volumes", "VolumeLimitExceeded")
         row = Volume(
-            str(uuid.uuid4()), name, size, volume_type.id, caller.project_id, caller.user.id,
-            self.clock.now(), description=description,
+            str(uuid.uuid4()), new.name, new.size, new.type.id, caller.project_id, caller.user.id,
+            self.clock.now(), description=new.description, metadata=new.metadata,
+            snapshot_id=new.snapshot_id, image_id=new.image_id,
+            status="error" if self.create_fails else "available",
         )  # fmt: skip
         self.table.put(row.id, row)
+        if self.create_fails:
+            told = Message(str(uuid.uuid4()), row.project_id, row.id, self.create_fails, self.clock.now())
+            self.messages.put(told.id, told)
         return row
 
     def change(self, row: Volume, **changes: Any) -> Volume:
@@ -162,13 +238,71 @@ class Volumes:
         return changed
 
     def delete(self, row: Volume) -> None:
-        """Delete a volume that is not in use."""
-        if row.status not in ("available", "error"):
+        """Delete a volume that is not in use, and has no snapshots."""
+        if row.status not in ("available", "error") or self.snapshots_of.count(row.id):
             raise bad_request(
-                "Invalid volume: Volume status must be available or error, but current status is: "
-                f"{row.status}."
+                "Invalid volume: Volume status must be available or error or error_restoring or "
+                "error_extending or error_managing and must not be migrating, attached, belong to a group, "
+                "have snapshots, awaiting a transfer, or be disassociated from snapshots after volume "
+                f"transfer. Its status is {row.status}."
             )
         self.table.drop(row.id)
+
+    def extend(self, row: Volume, size: int) -> Volume:
+        """Make a volume that is available larger."""
+        if row.status != "available" or size <= row.size:
+            raise bad_request(
+                f"Invalid input received: New size for extend must be greater than current size. (current: "
+                f"{row.size}, extended: {size}, status: {row.status})."
+            )
+        self._check_gigabytes(row.project_id, self.types[row.type_id], size - row.size)
+        return self.change(row, size=size)
+
+    # --- attachments
+
+    def attach(self, row: Volume, server_id: str) -> Volume:
+        """Let a server have a volume that is available."""
+        if row.status != "available":
+            raise bad_request(
+                f"Invalid volume: volume '{row.id}' status must be 'available' or 'downloading'. Currently "
+                f"in '{row.status}' status"
+            )
+        attachment = Attachment(str(uuid.uuid4()), server_id, self.clock.now())
+        return self.change(row, status="in-use", attachments=(attachment,))
+
+    def detach(self, row: Volume, server_id: str) -> Volume:
+        """Take a volume from a server."""
+        left = tuple(each for each in row.attachments if each.server_id != server_id)
+        return self.change(row, status="in-use" if left else "available", attachments=left)
+
+    def leave(self, server_id: str) -> None:
+        """Take all volumes from a server that is gone."""
+        for row in self.of_server.rows(server_id):
+            self.detach(row, server_id)
+
+    # --- snapshots
+
+    def create_snapshot(
+        self, caller: Access, row: Volume, name: str, description: str | None, metadata: Mapping[str, str]
+    ) -> Snapshot:
+        """Create a snapshot of a volume, if the quotas of the project and of the type allow it."""
+        volume_type = self.types[row.type_id]
+        self._check(caller.project_id, volume_type, row.size, "snapshots", "SnapshotLimitExceeded")
+        snapshot = Snapshot(
+            str(uuid.uuid4()), row.id, name, row.size, row.type_id, caller.project_id, caller.user.id,
+            self.clock.now(), description=description, metadata=metadata,
+        )  # fmt: skip
+        self.snapshots.put(snapshot.id, snapshot)
+        return snapshot
+
+    def snapshot(self, snapshot_id: str, caller: Access) -> Snapshot:
+        """Return a snapshot; raise 404 if the caller sees none of this id."""
+        row = self.snapshots.get(snapshot_id)
+        if row is None or not caller.owns(row.project_id):
+            raise not_found(f"Snapshot {snapshot_id} could not be found.")
+        return row
+
+    # --- what a caller sees
 
     def volume(self, volume_id: str, caller: Access) -> Volume:
         """Return a volume; raise 404 if the caller sees none of this id."""
@@ -177,21 +311,25 @@ class Volumes:
             raise not_found(f"Volume {volume_id} could not be found.")
         return row
 
-    def _check(self, project_id: str, volume_type: VolumeType, size: int) -> None:
+    def _check(self, project_id: str, volume_type: VolumeType, size: int, counted: str, fault: str) -> None:
+        """Refuse one more of what is ``counted`` where a quota does not allow it."""
+        self._check_gigabytes(project_id, volume_type, size)
         limits, used = self.limits(project_id), self.in_use(project_id)
-        for ending in ("", f"_{volume_type.name}"):
-            name = f"gigabytes{ending}"
+        for name in (counted, f"{counted}_{volume_type.name}"):
+            if 0 <= limits[name] <= used[name]:
+                raise _over_quota(
+                    f"{fault}: Maximum number of {counted} allowed ({limits[name]}) exceeded for "
+                    f"quota '{name}'."
+                )
+
+    def _check_gigabytes(self, project_id: str, volume_type: VolumeType, size: int) -> None:
+        limits, used = self.limits(project_id), self.in_use(project_id)
+        for name in ("gigabytes", f"gigabytes_{volume_type.name}"):
             if 0 <= limits[name] < used[name] + size:
                 raise _over_quota(
                     "VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds allowed "
                     f"{name} quota. Requested {size}G, quota is {limits[name]}G and {used[name]}G has been "
                     "consumed."
-                )
-            name = f"volumes{ending}"
-            if 0 <= limits[name] <= used[name]:
-                raise _over_quota(
-                    f"VolumeLimitExceeded: Maximum number of volumes allowed ({limits[name]}) exceeded for "
-                    f"quota '{name}'."
                 )
 
 

@@ -9,6 +9,7 @@ REASONS = {
     202: "Accepted",
     204: "No Content",
     300: "Multiple Choices",
+    302: "Found",
     400: "Bad Request",
     401: "Unauthorized",
     403: "Forbidden",

@@ -266,6 +266,11 @@ class _HealthCollector(Collector):
             "blazar_plans_waiting", "Requests that wait for their turn to be planned", found.plans_waiting
         )
         yield GaugeMetricFamily("blazar_outbox", "Notifications that are not delivered yet", found.outbox)
+        yield GaugeMetricFamily(
+            "blazar_subscription_lag_seconds",
+            "How long the oldest notification has waited to be compared with the subscriptions",
+            found.subscription_lag_seconds,
+        )
 
     def _of_threads(self) -> Iterable[GaugeMetricFamily]:
         up = GaugeMetricFamily("blazar_thread_up", "Whether a thread of the manager works", labels=["thread"])

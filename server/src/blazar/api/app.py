@@ -30,6 +30,7 @@ from blazar.api.health import Health, HealthActions, HealthReply
 from blazar.api.idempotency import IDEMPOTENCY_KEY
 from blazar.api.lease_deletions import SINCE as SINCE_DELETIONS
 from blazar.api.lease_deletions import LeaseDeletions
+from blazar.api.leases import SPLIT as SINCE_SPLIT
 from blazar.api.leases import LeaseActions
 from blazar.api.mail import SINCE as SINCE_MAIL
 from blazar.api.mail import MailActions
@@ -65,6 +66,7 @@ from blazar.api.schemas.quotas import QuotaUpdate
 from blazar.api.schemas.series import SeriesCreate, SeriesUpdate
 from blazar.api.schemas.shares import BODIES as SHARE_BODIES
 from blazar.api.schemas.shares import ShareUpdate
+from blazar.api.schemas.split import LeaseSplit
 from blazar.api.schemas.subscriptions import SubscriptionCreate, SubscriptionUpdate
 from blazar.api.schemas.timeline import TimelineQuery
 from blazar.api.schemas.usage import UsageQuery
@@ -91,6 +93,7 @@ from blazar.api.views.lease_deletions import DeletionsReply
 from blazar.api.views.offers import OfferReply, OffersReply
 from blazar.api.views.promises import PromisesReply
 from blazar.api.views.services import ServicesReply
+from blazar.api.views.shares import TAKE_OVER as SINCE_TAKE_OVER
 from blazar.api.views.shares import ShareReply, SharesReply
 from blazar.api.views.timeline import TimelineReply
 from blazar.api.views.usage import UsageReportReply
@@ -182,6 +185,10 @@ def routes(
         Route("PUT",    "/v1/leases/{lease_id}/shares/{project_id}", shares.update, body=ShareUpdate,
               bodies=SHARE_BODIES, reply=SHARE, since=SINCE_SHARES),
         Route("DELETE", "/v1/leases/{lease_id}/shares/{project_id}", shares.delete, 204, since=SINCE_SHARES),
+        Route("POST",   "/v1/leases/{lease_id}/split", leases.split, 201, body=LeaseSplit, reply=LEASE,
+              headers=(IF_MATCH, IDEMPOTENCY_KEY), tagged=TAGGED, since=SINCE_SPLIT),
+        Route("POST",   "/v1/leases/{lease_id}/take_over", leases.take_over, reply=LEASE, tagged=TAGGED,
+              since=SINCE_TAKE_OVER),
         Route("DELETE", "/v1/leases", LeaseDeletions(service, authorizer).delete, query=LeasesToDelete,
               reply=DELETIONS, since=SINCE_DELETIONS),
 

@@ -10,6 +10,7 @@ from icalendar import Calendar, Event, Timezone, TimezoneStandard, vDuration
 
 from blazar.domain.lease.lease import LeaseStatus
 from blazar.domain.lease.share import ShareRight
+from blazar.domain.lease.start_task import StartTaskType
 from blazar.service.feeds import FeedContent, FeedEntry
 
 MEDIA_TYPE = "text/calendar; charset=utf-8"
@@ -27,9 +28,16 @@ SHARED: Mapping[ShareRight, str] = {
     ShareRight.USE: "It is another project's, and shared with this one to put servers onto it.",
     ShareRight.USE_AND_CHANGE: "It is another project's, and shared with this one to put servers onto it, "
     "and to change its name and dates.",
+    ShareRight.TAKE_OVER: "It is another project's, and offered to this one to take it over.",
     ShareRight.CHANGE: "It is another project's, and shared with this one to change its name and dates.",
 }
 """What is told of a lease that another project shares."""
+
+STARTS: Mapping[StartTaskType, str] = {
+    StartTaskType.STACK: "A stack of Heat is started with it.",
+    StartTaskType.WEBHOOK: "A webhook is told of its start and its end.",
+}
+"""What is told of what is started with a lease."""
 
 
 def calendar_file(content: FeedContent, entries: Sequence[FeedEntry], url: str | None) -> bytes:
@@ -98,6 +106,8 @@ def _description(entry: FeedEntry) -> Iterator[str]:
     if entry.right is not None:
         yield SHARED[entry.right]
     yield from (f"Reserved: {each}" for each in entry.reserved)
+    if entry.starts is not None and entry.starts in STARTS:
+        yield STARTS[entry.starts]
     yield f"openstack reservation lease show {entry.lease_id}"
 
 

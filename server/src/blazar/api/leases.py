@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, cast
 
@@ -25,12 +26,14 @@ from blazar.api.schemas.leases import (
     LeaseUpdateByDuration,
 )
 from blazar.api.schemas.lists import LEASES, LeasesQuery
+from blazar.api.schemas.split import LeaseSplit
 from blazar.api.shares import SINCE as SHARED
 from blazar.api.shares import (
     SharedWithCaller,
     hiding_limits,
     require_change,
     require_name_and_dates,
+    require_offer,
     shares_of,
     visible_lease,
 )
@@ -48,6 +51,7 @@ from blazar.api.views.leases import (
     used_views,
     waiting_view,
 )
+from blazar.api.views.on_start import OnStartView, on_start_view
 from blazar.api.views.shares import told_right
 from blazar.api.waitlist import SINCE as WAITING
 from blazar.api.waitlist import waitlist_of
@@ -57,9 +61,17 @@ from blazar.domain.lease.priority import Priority
 from blazar.domain.lease.share import ShareRight
 from blazar.domain.lease.utilization import Utilization
 from blazar.policies import leases as rules
-from blazar.service.commands import ClaimByWish, PriorityWish, ReservationsChange, UpdateLease
+from blazar.policies import shares as share_rules
+from blazar.policies import subscriptions as subscription_rules
+from blazar.service.commands import ClaimByWish, PriorityWish, ReservationsChange, StartTaskWish, UpdateLease
 from blazar.service.context import Caller
-from blazar.service.interface import ExplanationsInterface, LeasesInterface, Service, UsageInterface
+from blazar.service.interface import (
+    ExplanationsInterface,
+    LeasesInterface,
+    Service,
+    StartTasksInterface,
+    UsageInterface,
+)
 from blazar.service.leases import DisplacingPreview
 from blazar.service.ports import ListPage
 from blazar.service.ports.kind import Kinds
@@ -84,12 +96,16 @@ USED: Version = (1, 22)
 BOUND: Version = (1, 23)
 REGIONS: Version = (1, 26)
 SERIES: Version = (1, 27)
+ON_START: Version = (1, 37)
+SPLIT: Version = (1, 40)
+QUANTITIES: Version = (1, 42)
 SINCE: Mapping[str, Version] = {
     "waiting": WAITING,
     "claim_by": CLAIM_BY,
     "claim_by_date": CLAIM_BY,
     "priority": PRIORITY,
     "series_id": SERIES,
+    "on_start": ON_START,
     "shared_right": SHARED,
 }
 """The version that brought each later field of a lease."""
@@ -148,7 +164,11 @@ def _added(lease: Lease, request: Request) -> dict[str, Any]:
     shown = claim_by_view(lease) if request.version >= CLAIM_BY else {}
     if request.version >= PRIORITY:
         shown["priority"] = lease.priority.value
-    return {**shown, "series_id": lease.series_id} if request.version >= SERIES else shown
+    if request.version >= SERIES:
+        shown["series_id"] = lease.series_id
+    if request.version >= ON_START:
+        shown["on_start"] = None if lease.start_task is None else {"type": lease.start_task}
+    return shown
 
 
 class LeaseActions:
@@ -220,7 +240,7 @@ class LeaseActions:
         # Managers of the version before do not know what is not sent here.
         more: dict[str, Any] = {} if by_duration is None else {"by_duration": by_duration}
         wish = self._claim_by(asked, caller, str(caller.project_id), caller.user_id)
-        wish |= self._priority(asked, None, request)
+        wish |= self._priority(asked, None, request) | self._start(asked, caller)
         command = asked.command()
         with self._explanations.explained(request, lambda e: e.explain_create(command, caller, **more)):
             if asked.dry_run and _displaces(asked):
@@ -232,15 +252,18 @@ class LeaseActions:
                 )
             key = request_key(request)
             keyed = {**more, **({} if key is None else {"key": key}), **_patience(asked), **wish}
-            return self._reply(request, self._leases(caller).create(command, caller, **keyed), 201)
+            made = self._leases(caller).create(command, caller, **keyed)
+            return self._reply(request, made, 201, start=wish.get("start"))
 
     def show(self, request: Request) -> Answer:
-        """Show a lease. While it is active, its reservations tell what of them is used (1.22)."""
+        """Show a lease. While it is active, its reservations tell what of them is used (1.22, 1.42)."""
         lease, right = self._visible(request, rules.GET)
         answer = self._reply(request, lease, right=right)
         if request.version >= USED and lease.status is LeaseStatus.ACTIVE:
             shown = answer.body["lease"]
-            shown["reservations"] = used_views(lease, shown, self._used(lease, request.caller))
+            shown["reservations"] = used_views(
+                lease, shown, self._used(lease, request.caller), request.version >= QUANTITIES
+            )
         return answer
 
     def update(self, request: Request) -> Answer:
@@ -289,6 +312,32 @@ class LeaseActions:
         if not self._authorizer.allows(rules.DELETE, request.caller, lease.project_id, lease.user_id):
             raise PolicyNotAuthorized(action=rules.DELETE)
         self._leases(request.caller).delete(lease.id, request.caller, **_expected(request))
+
+    def split(self, request: Request) -> Answer:
+        """Make another lease of some of what a lease reserves, at the same dates, and show it.
+
+        The lease has not begun; both belong to its project and its user."""
+        caller = request.caller
+        lease, _ = self._visible(request, rules.SPLIT)
+        if not self._authorizer.allows(rules.SPLIT, caller, lease.project_id, lease.user_id):
+            raise PolicyNotAuthorized(action=rules.SPLIT)
+        asked = validated(LeaseSplit, request.body)
+        key = request_key(request)
+        more = _expected(request) | ({} if key is None else {"key": key})
+        made = self._leases(caller).split(lease.id, asked.command(), caller, **more)
+        return self._reply(request, made, 201)
+
+    def take_over(self, request: Request) -> Answer:
+        """Make a lease that another project offers the caller's own.
+
+        One that the caller's project has is shown as it is."""
+        caller = request.caller
+        lease, right = self._visible(request, share_rules.TAKE_OVER)
+        if lease.project_id != caller.project_id:
+            # An administrator sees each lease, offered or not.
+            require_offer(self._service, self._authorizer, caller, lease, right)
+            lease = self._leases(caller).take_over(lease.id, caller)
+        return self._reply(request, lease)
 
     def _changeable(self, request: Request) -> tuple[Lease, ShareRight | None]:
         """Return the lease, if it may be changed, with the right of the caller's project where it is shared
@@ -342,6 +391,31 @@ class LeaseActions:
             raise PolicyNotAuthorized(action=rules.DISPLACE)
         return {"priority": PriorityWish(wanted, displaces)}
 
+    def _start(self, asked: object, caller: Caller) -> dict[str, Any]:
+        """Return the parameter that tells a manager what is started with a new lease. One of the version
+        before, which does not know it, is not sent it where nothing is. Raises PolicyNotAuthorized."""
+        start: StartTaskWish | None = getattr(asked, "on_start", None)
+        if start is None:
+            return {}
+        if start.webhook is not None:
+            self._authorizer.require(subscription_rules.POST, caller)
+        return {"start": start}
+
+    def _on_start(self, lease: Lease, caller: Caller, start: StartTaskWish | None) -> OnStartView | None:
+        """Return what is started with a lease, for the answer about that lease alone. ``start`` was asked for
+        by this request: only the one that makes a webhook is told its secret."""
+        if lease.start_task is None:
+            return None
+        noun: StartTasksInterface = self._service.called_by(caller).noun("start_tasks")
+        task = None
+        with suppress(CloudUnavailable):
+            task = noun.get_of_lease(lease.id)
+        if task is None:
+            return {"type": lease.start_task}
+        wanted = start.webhook if start is not None else None
+        is_new = wanted is not None and wanted.subscription_id == task.subscription_id
+        return on_start_view(task, wanted.secret if wanted is not None and is_new else None)
+
     def _used(self, lease: Lease, caller: Caller) -> Sequence[Utilization]:
         """Return what of an active lease is used. A manager of the version before does not know it, and a
         lease is shown all the same."""
@@ -369,7 +443,12 @@ class LeaseActions:
         return Answer(200, dry_run_reply(found.lease, request.caller, self._kinds, more))
 
     def _reply(
-        self, request: Request, lease: Lease, status: int = 200, right: ShareRight | None = None
+        self,
+        request: Request,
+        lease: Lease,
+        status: int = 200,
+        right: ShareRight | None = None,
+        start: StartTaskWish | None = None,
     ) -> Answer:
         headers = {} if request.version < preconditions.SINCE else {"ETag": preconditions.etag(lease)}
         reply = lease_reply(lease, request.caller, self._kinds)
@@ -385,6 +464,8 @@ class LeaseActions:
         if request.version >= WAITING and lease.waiting is not None:
             position = waitlist_of(self._service, request.caller).get_position(lease.id)
             shown["waiting"] = waiting_view(lease, position)
+        if request.version >= ON_START and right is None:
+            shown["on_start"] = self._on_start(lease, request.caller, start)
         if right is not None:
             reply["lease"] = cast(LeaseView, shared_view(shown, _told(right, request)))
         return Answer(status, reply, headers)

@@ -81,6 +81,17 @@ def require_change(authorizer: Authorizer, caller: Caller, lease: Lease, right: 
         raise PolicyNotAuthorized(action=rule)
 
 
+def require_offer(
+    service: Service, authorizer: Authorizer, caller: Caller, lease: Lease, right: ShareRight | None
+) -> None:
+    """Refuse to take over a lease that is not offered to the caller's project. ``right`` is None where the
+    caller sees it without a share. Raises NotAuthorized."""
+    if (right or right_of(service, authorizer, caller, lease.id)) is not ShareRight.TAKE_OVER:
+        raise NotAuthorized("The lease is another project's, and not offered to yours.")
+    if not _of_own_project(authorizer, rules.TAKE_OVER, caller):
+        raise PolicyNotAuthorized(action=rules.TAKE_OVER)
+
+
 def require_name_and_dates(asked: BaseModel) -> None:
     """Refuse what changes anything else of a lease. Raises NotAuthorized."""
     if more := sorted(asked.model_fields_set - NAME_AND_DATES - {"dry_run", "events"}):

@@ -16,6 +16,7 @@ from blazar.service.interface import Service, TimelineInterface
 from blazar.service.timeline import BarType, Occupant
 
 SINCE: Version = (1, 10)
+RIGHTS: Version = (1, 40)
 IF_NONE_MATCH = HeaderField(
     "If-None-Match",
     SINCE,
@@ -51,7 +52,8 @@ class TimelineActions:
 
         timelines: TimelineInterface = self._service.called_by(caller).noun("timeline")
         question = request.query(TimelineQuery).question()
-        body = timeline_reply(timelines.get(question, caller), may_see)
+        tells_rights = request.version >= RIGHTS
+        body = timeline_reply(timelines.get(question, caller), may_see, tells_rights)
         # A lease may be renamed without touching a calendar, so the tag is that of all that is told.
         tag = f'"{hashlib.sha256(json.dumps(body).encode()).hexdigest()[:32]}"'
         headers = {"ETag": tag, "Cache-Control": "private, no-cache"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 from wsgiref.types import WSGIApplication
 
 from oslo_config import cfg
@@ -21,13 +22,20 @@ from blazar.policies import make_enforcer
 from blazar.rpc.codec import Codec
 from blazar.rpc.messaging import MessagingTransport
 from blazar.rpc.proxy import remote_service
-from blazar.service.interface import Service
+from blazar.service.interface import HealthInterface, Service
 from blazar.service.tracing import NO_TRACING, Tracing
 
 
-def health_of(service: Service, **details: str) -> Callable[[], Health]:
-    """Return how to check ``service``: it is healthy when a manager and its database answer, there is room
-    for changes, and each thread of the manager works. Late events, and a Keystone that gives no token, are
+class HasHealth(Protocol):
+    """All use cases of a program, or some of them."""
+
+    @property
+    def health(self) -> HealthInterface: ...
+
+
+def health_of(service: HasHealth, **details: str) -> Callable[[], Health]:
+    """Return how to check ``service``: it is healthy when its program and the database answer, there is room
+    for changes, and each thread of the program works. Late events, and a Keystone that gives no token, are
     reported for the operator to judge: requests are carried out all the same where they need no cloud."""
 
     def health() -> Health:
@@ -41,6 +49,7 @@ def health_of(service: Service, **details: str) -> Callable[[], Health]:
                 **_keystone(found.has_token),
                 "event_lag_seconds": found.event_lag_seconds,
                 "outbox": found.outbox,
+                "subscription_lag_seconds": found.subscription_lag_seconds,
                 **({"threads": threads} if threads else {}),  # a manager of the version before sends none
             },
         )

@@ -14,7 +14,6 @@ from blazar.adapters.announcements import chosen_announcements
 from blazar.adapters.clock import SystemClock
 from blazar.adapters.metrics import PrometheusMetrics
 from blazar.adapters.notifications import chosen_notifier
-from blazar.adapters.webhooks import HttpSender
 from blazar.bootstrap.cloud import build_cloud
 from blazar.bootstrap.mail import build_mailing, mail_plan
 from blazar.bootstrap.quotas import quota_settings
@@ -29,10 +28,11 @@ from blazar.bootstrap.settings import (
     planning_settings,
     promise_settings,
     series_settings,
+    start_task_settings,
     subscription_settings,
     wait_settings,
-    webhook_settings,
 )
+from blazar.bootstrap.webhooks import build_webhooks
 from blazar.engine.adopting import Adopting
 from blazar.engine.authenticating import Authenticating
 from blazar.engine.background import Background
@@ -44,6 +44,7 @@ from blazar.engine.listening import Listening
 from blazar.engine.loop import EventLoop
 from blazar.engine.monitoring import Monitoring
 from blazar.engine.noticing import Noticing
+from blazar.engine.orchestrating import Orchestrating
 from blazar.engine.presence import Announcing, Load
 from blazar.engine.promoting import Promoting
 from blazar.engine.purge import Purge
@@ -53,7 +54,6 @@ from blazar.engine.sampling import SamplingDuty
 from blazar.engine.start_soon import StartSoon
 from blazar.engine.sweeping import Sweeping
 from blazar.engine.upkeep import Upkeep
-from blazar.engine.webhooks import Webhooks
 from blazar.plugins import Plugins, load_filters, load_plugins
 from blazar.rpc.codec import Codec
 from blazar.rpc.deliveries import Deliveries
@@ -72,6 +72,7 @@ from blazar.service.preemption_notices import PreemptionNotices
 from blazar.service.reconciliation import Reconciliation, ReconciliationSettings
 from blazar.service.shelved_images import ShelvedImages
 from blazar.service.short_requests import ShortRequests
+from blazar.service.start_tasks import StartTasks
 from blazar.service.tracing import NO_TRACING, Tracing
 from blazar.service.turns import Turns
 from blazar.service.usage_reports import UsageReports
@@ -132,7 +133,8 @@ class Manager:
         )
         self.loop = EventLoop(database, self._events, clock, engine_settings(conf), metrics, tracing)
         mail = mail_plan(conf)
-        self._relay = Relay(database, notifier, clock, metrics, mail=mail)
+        delivers = conf.subscriptions.deliver_in_manager
+        self._relay = Relay(database, notifier, clock, metrics, mail=mail, compares=delivers)
         self._patience = timedelta(seconds=conf.graceful_shutdown_timeout)
         dependencies = Dependencies(database, cloud, kinds, clock)
         healing = Healing(
@@ -161,14 +163,7 @@ class Manager:
             ),
             Expiring(expiry),
             *([StartSoon(database, kinds, clock, notice)] if notice else ()),
-            Webhooks(
-                database,
-                HttpSender(webhook_settings(conf)),
-                clock,
-                timedelta(hours=conf.subscriptions.give_up_hours),
-                metrics,
-                mail=mail,
-            ),
+            *([build_webhooks(conf, database, clock, metrics)] if delivers else ()),
             *build_mailing(conf, database, cloud, clock, metrics),
             *([authenticating] if authenticating else ()),
             *([Purge(database, clock, timedelta(days=days))] if days else ()),
@@ -179,6 +174,7 @@ class Manager:
             *self._sampling(conf, dependencies),
             *self._sweeping(conf, dependencies, metrics),
             *self._noticing(conf, dependencies),
+            Orchestrating(StartTasks(dependencies, start_task_settings(conf))),
             Announcing(database, clock, "blazar-manager", socket.gethostname(), VERSION, self._load),
         )
         self.use_cases = UseCases(

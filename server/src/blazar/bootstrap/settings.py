@@ -23,8 +23,9 @@ from blazar.service.leases import (
 from blazar.service.offers import OfferSettings
 from blazar.service.ports.kind import Kinds
 from blazar.service.promises import PromiseSettings
+from blazar.service.receivers import SubscriptionSettings
 from blazar.service.series import SeriesSettings
-from blazar.service.subscriptions import SubscriptionSettings
+from blazar.service.start_tasks import StartTaskSettings
 
 
 def planning_settings(conf: cfg.ConfigOpts) -> PlanningSettings:
@@ -126,6 +127,13 @@ def subscription_settings(conf: cfg.ConfigOpts) -> SubscriptionSettings:
     own = conf.subscriptions
     require_allowed = HttpSender(webhook_settings(conf)).require_allowed
     return SubscriptionSettings(own.max_per_project, own.allow_http, require_allowed)
+
+
+def start_task_settings(conf: cfg.ConfigOpts) -> StartTaskSettings:
+    own = conf.orchestration
+    return StartTaskSettings(
+        timedelta(minutes=own.minutes_before_end_lease), timedelta(hours=own.give_up_hours)
+    )
 
 
 def feed_settings(conf: cfg.ConfigOpts) -> FeedSettings:

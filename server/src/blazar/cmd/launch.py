@@ -18,6 +18,10 @@ def manager() -> int | None:
     return _main("manager")
 
 
+def webhooks() -> int | None:
+    return _main("webhooks")
+
+
 def standalone() -> int | None:
     return _main("standalone")
 

@@ -63,7 +63,7 @@ itself."""
 OPERATOR = Caller("standalone", None, ("admin",), is_admin=True)
 OWNER_ONLY = 0o077
 """The umask: databases and log hold tokens and passwords."""
-TRIED_OUT = ("instance.server.plugin", "storage.volume.plugin", "network.plugin")
+TRIED_OUT = ("instance.server.plugin", "storage.volume.plugin", "network.plugin", "network.port.plugin")
 """Kinds that are here to be tried out, and elsewhere only where an operator enables them."""
 OURS = ("blazar.db*", "sandbox.db*", "blazar.log", "blazar.conf", "lock")
 PASSWORD = "sandbox"  # noqa: S105 - everybody may know it: the sandbox listens on loopback only

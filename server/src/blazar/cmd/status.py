@@ -125,7 +125,9 @@ def _list_services(conf: cfg.ConfigOpts, words: Sequence[str]) -> int:
 
 
 def _add_services(subparsers: Any) -> None:
-    services = subparsers.add_parser("service", help="show the managers, and whether they run")
+    services = subparsers.add_parser(
+        "service", help="show the managers and what tells subscribers, and whether they run"
+    )
     services.add_argument("verb", choices=["list"])
     services.add_argument("--json", action="store_true", help="print JSON instead of a table")
 

@@ -1,4 +1,5 @@
-"""Run blazar-api and blazar-manager as one worker process under a parent that survives the worker.
+"""Run blazar-api, blazar-manager or blazar-webhooks as one worker process under a parent that survives the
+worker.
 
 SIGTERM lets the worker finish its requests and events. SIGHUP does the same, then starts a new worker with
 the present configuration. A worker that is killed is replaced."""
@@ -34,6 +35,8 @@ OF_THE_PARENT = frozenset(
         ("DEFAULT", "graceful_shutdown_timeout"),
         ("manager", "metrics_host"),
         ("manager", "metrics_port"),
+        ("subscriptions", "metrics_host"),
+        ("subscriptions", "metrics_port"),
     }
 )
 """Options that the parent has read once: it has the ports, which outlive a worker."""

@@ -114,8 +114,8 @@ OPTIONS = (
         "planning_seconds",
         default=2.0,
         min=0.1,
-        help="Seconds that one request may be planned, at the most; a shortage says when the search "
-        "was cut short.",
+        help="Seconds of a processor that one request may be planned, at the most; a shortage says when the "
+        "search was cut short.",
     ),
     cfg.IntOpt(
         "plans_at_once",

@@ -1,4 +1,4 @@
-"""Options of subscriptions: whom users may have told what becomes of leases."""
+"""Options of subscriptions, whom users may have told what becomes of leases, and of blazar-webhooks."""
 
 from oslo_config import cfg
 
@@ -45,5 +45,20 @@ OPTIONS = (
         "cafile",
         help="File with the certificates of authorities that receivers' certificates are verified with; by "
         "default those of the system.",
+    ),
+    cfg.BoolOpt(
+        "deliver_in_manager",
+        default=True,
+        help="Whether managers compare what happens with the subscriptions, and send messages. Without it "
+        "blazar-webhooks has to run, for else no subscriber is told, and nothing is told by mail.",
+    ),
+    cfg.HostAddressOpt(
+        "metrics_host",
+        default="127.0.0.1",
+        help="Address on which blazar-webhooks serves /healthcheck and /metrics.",
+    ),
+    cfg.PortOpt(
+        "metrics_port",
+        help="Port on which blazar-webhooks serves /healthcheck and /metrics; without it they are not.",
     ),
 )

@@ -58,6 +58,18 @@ SINCE_1_32 = frozenset({LeaseEvent.UNCLAIMED_WARNING})
 """The words that version 1.32 has brought. The others are of version 1.11."""
 
 
+class ServerEvent(StrEnum):
+    """What becomes of a preemptible server, in the words of subscriptions. They are of version 1.41."""
+
+    PREEMPTION_NOTICE = "preemption_notice"
+    """A lease needs its host soon."""
+    PREEMPTION_NOTICE_WITHDRAWN = "preemption_notice_withdrawn"
+
+
+SubscribedEvent = LeaseEvent | ServerEvent
+"""What a subscription may name."""
+
+
 class CapacityEvent(StrEnum):
     """What becomes of the capacity, in the words of subscriptions."""
 
@@ -123,7 +135,7 @@ class Subscription:
     user_id: str
     url: str
     """Empty of a stream."""
-    events: tuple[LeaseEvent, ...]
+    events: tuple[SubscribedEvent, ...]
     watched_project: str | None = None
     """The project whose leases it is about."""
     lease_id: str | None = None
@@ -156,9 +168,13 @@ class Subscription:
         return [each.value for each in (CapacityEvent if self.capacity else self.events)]
 
     def wants(
-        self, event: LeaseEvent, project_id: str, lease_id: str, resource_types: Collection[str]
+        self,
+        event: SubscribedEvent,
+        project_id: str,
+        lease_id: str | None = None,
+        resource_types: Collection[str] = (),
     ) -> bool:
-        """Return whether it is told of the event of such a lease."""
+        """Return whether it is told of the event of such a lease, or of a server, which has no lease."""
         return (
             event in self.events
             and self.watched_project in (None, project_id)

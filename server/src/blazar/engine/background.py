@@ -32,5 +32,10 @@ class Background(ABC):
     def stop(self) -> None:
         self._thread.stop(self.patience)
 
+    def pause(self, seconds: float) -> None:
+        """Rest between two steps of a round, with a sign of life."""
+        self._thread.sign()
+        self._thread.rest(seconds)
+
     def health(self) -> ThreadHealth:
         return self._thread.health()

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from blazar.domain.errors import CloudRefused, CloudUnavailable, NotDelivered
 from blazar.engine.background import Background
-from blazar.engine.webhooks import Pace
+from blazar.engine.pace import Pace
 from blazar.service.mail_texts import MailTexts
 from blazar.service.mails import USUAL, MailPlan
 from blazar.service.metrics import NO_METRICS, Metrics

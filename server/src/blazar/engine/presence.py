@@ -1,4 +1,4 @@
-"""How a manager tells the others, and its operators, that it runs and how it is doing."""
+"""How a program tells the others, and its operators, that it runs and how it is doing."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from blazar.service.ids import new_id
 from blazar.service.ports import Clock, Database, Presence, UnitOfWork
 
 INTERVAL = 15.0
-"""Seconds between two signs of a manager."""
+"""Seconds between two signs of a program."""
 KEPT = timedelta(days=1)
-"""How long a manager that was not seen again is listed."""
+"""How long a program that was not seen again is listed."""
 MINUTE = 4
 """Signs in a minute."""
 
@@ -33,7 +33,7 @@ class Load:
 
 
 class Announcing(Background):
-    """Writes a manager's presence from time to time, and takes it back at the end. So one that is listed and
+    """Writes a program's presence from time to time, and takes it back at the end. So one that is listed and
     was not seen for long has ended without being told to."""
 
     def __init__(
@@ -43,8 +43,9 @@ class Announcing(Background):
         program: str,
         host: str,
         version: str,
-        load: Callable[[], Load],
+        load: Callable[[], Load] | None = None,
     ) -> None:
+        """``load`` tells that of a manager."""
         super().__init__("presence")
         self._database = database
         self._clock = clock
@@ -60,12 +61,12 @@ class Announcing(Background):
             self._database.transact(lambda uow: uow.presences.remove(self._presence.id))
 
     def round(self) -> float:
-        """Write that the manager runs. Return the seconds to wait until the next round."""
-        load, now = self._load(), self._clock.now()
-        self._late.append(load.late_seconds)
-        presence = replace(
-            self._presence, seen_at=now, events=load.events, plans=load.plans, late_seconds=max(self._late)
-        )
+        """Write that the program runs. Return the seconds to wait until the next round."""
+        load, now = self._load() if self._load else None, self._clock.now()
+        presence = replace(self._presence, seen_at=now)
+        if load is not None:
+            self._late.append(load.late_seconds)
+            presence = replace(presence, events=load.events, plans=load.plans, late_seconds=max(self._late))
 
         def write(uow: UnitOfWork) -> None:
             uow.presences.put(presence)

@@ -1,17 +1,17 @@
 """The relay of the outbox: committed notifications go to the notifier in order, and stay until they are
-delivered."""
+delivered, and compared with the subscriptions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from blazar.domain.errors import Stale
 from blazar.engine.background import Background
+from blazar.engine.matching import Matcher
 from blazar.service.mails import NO_MAIL, MailPlan
 from blazar.service.metrics import NO_METRICS, Metrics
-from blazar.service.ports import Clock, Database, Notification, Notifier, UnitOfWork
-from blazar.service.webhooks import match
+from blazar.service.ports import Clock, Database, Notifier, UnitOfWork
 
 BATCH = 100
 HOLD = timedelta(seconds=30)
@@ -30,14 +30,18 @@ class Relay(Background):
         metrics: Metrics = NO_METRICS,
         interval: timedelta = timedelta(seconds=1),
         mail: MailPlan = NO_MAIL,
+        compares: bool = True,
     ) -> None:
+        """With ``compares`` it compares notifications with the subscriptions before it delivers them. Else
+        those that were not compared stay for another program to do so."""
         super().__init__("relay", first_wait=interval.total_seconds())
         self._database = database
         self._notifier = notifier
         self._clock = clock
         self._metrics = metrics
         self._interval = interval.total_seconds()
-        self._mail = mail
+        self.matcher = Matcher(database, clock, mail, self.pause)
+        self._compares = compares
 
     def round(self) -> float:
         try:
@@ -54,9 +58,11 @@ class Relay(Background):
             if not uow.outbox.peek(1):
                 return 0
         now = self._clock.now()
-        waiting = list(self._database.transact(lambda uow: self._take(uow, now)))
+        waiting = list(self._database.transact(lambda uow: uow.outbox.take(BATCH, now, now + HOLD)))
         delivered: list[int] = []
         try:
+            if self._compares:
+                self.matcher.compare(waiting)  # for what is delivered is gone
             while waiting and self._clock.now() < now + HOLD:
                 self._thread.sign()
                 self._notifier.send(waiting[0])
@@ -65,16 +71,12 @@ class Relay(Background):
             self._record(delivered, [notification.id for notification in waiting])
         return len(delivered)
 
-    def _take(self, uow: UnitOfWork, now: datetime) -> Sequence[Notification]:
-        taken = uow.outbox.take(BATCH, now, now + HOLD)
-        if taken:
-            # What is delivered is gone, so it is compared with the subscriptions before.
-            match(uow, taken, now, self._mail)
-        return taken
-
     def _record(self, delivered: Sequence[int], waiting: Sequence[int]) -> None:
         def commit(uow: UnitOfWork) -> None:
-            uow.outbox.remove(delivered)
+            if self._compares:
+                uow.outbox.remove(delivered)
+            else:
+                uow.outbox.mark_delivered(delivered)
             uow.outbox.give_back(waiting)
 
         if delivered or waiting:

@@ -3,12 +3,12 @@ workers.
 
 The receivers that took their last message at once have workers of their own: those that are slow, dead, or
 not known yet cost them nothing. One project has at most two workers of each sort. All workers together use a
-small share of a processor, because requests for leases need the same interpreter."""
+small share of a processor, because requests for leases need the same database, and in a manager the same
+interpreter."""
 
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -19,6 +19,8 @@ from uuid import uuid4
 
 from blazar.domain.errors import BlazarError, NotDelivered, Stale
 from blazar.engine.background import Background
+from blazar.engine.matching import Matcher
+from blazar.engine.pace import Pace
 from blazar.service.mails import NO_MAIL, MailPlan
 from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.ports import (
@@ -31,11 +33,13 @@ from blazar.service.ports import (
     WebhookSender,
 )
 from blazar.service.webhook_signature import signed
-from blazar.service.webhooks import match
 
 LOG = logging.getLogger(__name__)
 BATCH = 100
-"""Notifications that are compared with the subscriptions in one transaction."""
+"""Notifications that are compared with the subscriptions at once."""
+LEFT = timedelta(seconds=2)
+"""After which a notification is compared here where relays compare as well: a relay may not get at it while
+the broker is away."""
 PROMPT_WORKERS = 8
 OTHER_WORKERS = 8
 WORKERS_OF_PROJECT = 2
@@ -49,7 +53,6 @@ SHARE = 0.05
 """Of one processor, that the workers of a manager use over time. A message takes some 0.3 to 1 ms."""
 BURST = 0.1
 """Seconds of processor time that they may use at once."""
-LONGEST_REST = 5.0
 HOLD = timedelta(seconds=90)
 """How long a message is one manager's own: longer than an attempt takes."""
 SHORTEST_PAUSE = timedelta(seconds=5)
@@ -59,27 +62,6 @@ KEPT = timedelta(days=7)
 """How long the messages of a suspended subscription are kept."""
 HOUSEKEEPING = 60.0
 """Seconds between two looks at what is counted, and at what is kept too long."""
-
-
-class Pace:
-    """How fast the workers may go: a bucket of processor time, which fills with ``share`` seconds in each
-    second up to ``burst`` seconds. Used by several threads."""
-
-    def __init__(self, share: float, burst: float, monotonic: Callable[[], float]) -> None:
-        self._share = share
-        self._burst = burst
-        self._monotonic = monotonic
-        self._lock = threading.Lock()
-        self._left = burst
-        self._at = monotonic()
-
-    def rest(self, seconds: float) -> float:
-        """Take what was used out of the bucket. Return the seconds to rest."""
-        with self._lock:
-            now = self._monotonic()
-            self._left = min(self._left + (now - self._at) * self._share, self._burst) - seconds
-            self._at = now
-            return min(max(-self._left, 0.0) / self._share, LONGEST_REST)
 
 
 @dataclass
@@ -119,8 +101,10 @@ class Webhooks(Background):
         monotonic: Callable[[], float] = time.monotonic,
         processor: Callable[[], float] = time.thread_time,
         mail: MailPlan = NO_MAIL,
+        left: timedelta = LEFT,
     ) -> None:
-        """``processor`` tells the seconds of processor time of this thread."""
+        """``processor`` tells the seconds of processor time of this thread. What has waited for ``left`` is
+        compared here."""
         super().__init__("webhooks", first_wait=interval.total_seconds())
         self._database = database
         self._sender = sender
@@ -128,7 +112,8 @@ class Webhooks(Background):
         self._gives_up_after = gives_up_after
         self._metrics = metrics
         self._interval = interval.total_seconds()
-        self._mail = mail
+        self._left = left
+        self._matcher = Matcher(database, clock, mail, self.pause, monotonic, processor)
         self._monotonic = monotonic
         self._processor = processor
         self._pace = Pace(SHARE, BURST, monotonic)
@@ -140,15 +125,20 @@ class Webhooks(Background):
         for each in self._workers:
             each.pool.shutdown(wait=False, cancel_futures=True)
 
+    def finish(self) -> None:
+        """Wait for the messages that were under way at the stop: each takes one attempt at the most."""
+        for each in self._workers:
+            each.pool.shutdown()
+
     def round(self) -> float:
         """Store messages for what is new, and give what is due to workers that are free. Return the seconds
         to wait until the next round."""
-        began = self._processor()
         try:
-            while self.match() == BATCH and not self._thread.is_stopping:
+            while self.match(self._left) == BATCH and not self._thread.is_stopping:
                 self._thread.sign()
         except Stale:
             pass  # another manager has compared them
+        began = self._processor()
         for workers in self._workers:
             self._hand_over(workers)
         self._pace.rest(self._processor() - began)  # by the workers: this thread has to look
@@ -156,19 +146,16 @@ class Webhooks(Background):
             self._keep_house()
         return self._interval
 
-    def match(self) -> int:
-        """Compare the oldest new notifications with the subscriptions, and return how many. Raises Stale."""
+    def match(self, left: timedelta = timedelta(0)) -> int:
+        """Compare the oldest new notifications with the subscriptions, where they have waited for so long.
+        Return how many. Raises Stale."""
         with self._database.read() as uow:
-            if not uow.outbox.unmatched(1):
+            found, now = uow.outbox.unmatched(1), self._clock.now()
+            if not found or now - left < found[0].created_at <= now:
                 return 0
-        now = self._clock.now()
-
-        def work(uow: UnitOfWork) -> int:
             found = uow.outbox.unmatched(BATCH)
-            match(uow, found, now, self._mail)
-            return len(found)
-
-        return self._database.transact(work)
+        self._matcher.compare(found)
+        return len(found)
 
     def _hand_over(self, workers: Workers) -> None:
         """Give lanes that are ready to workers until none is free, or no lane is left that may have one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
 from pydantic import BaseModel
 
@@ -56,6 +57,33 @@ def counted(parameters: Mapping[str, Any], name: str, least: int, most: int) -> 
         raise MalformedParameter(param=f"{name} (must be an integer)")
     if not least <= value <= most:
         raise MalformedParameter(param=f"{name} (must be from {least} to {most})")
+    return value
+
+
+def uuid_or_none(value: object) -> str | None:
+    """Return the UUID in its usual form; None for whatever is none."""
+    try:
+        return str(UUID(value)) if isinstance(value, str) and len(value) <= 36 else None
+    except ValueError:
+        return None
+
+
+def identifier(parameters: Mapping[str, Any], name: str, what: str) -> str:
+    """Return the id of something in the cloud. Raises MalformedParameter."""
+    found = uuid_or_none(parameters[name])
+    if found is None:
+        raise MalformedParameter(param=f"{name} (must be the id of {what})")
+    return found
+
+
+def printable_text(parameters: Mapping[str, Any], name: str, longest: int) -> str:
+    """Return a text that people can read. Raises MalformedParameter."""
+    value = parameters[name]
+    if isinstance(value, int) and not isinstance(value, bool):
+        # Clients turn a name such as "3" into a number.
+        value = str(value)
+    if not isinstance(value, str) or not value.isprintable() or not value.strip() or len(value) > longest:
+        raise MalformedParameter(param=f"{name} (must be a text of at most {longest} characters)")
     return value
 
 

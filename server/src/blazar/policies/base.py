@@ -38,6 +38,19 @@ def _persona(name: str, check: str, description: str) -> policy.RuleDefault:
     )
 
 
+def documented(
+    name: str, check: str, description: str, method: str, *paths: str
+) -> policy.DocumentedRuleDefault:
+    """Return the rule of one method on these paths."""
+    return policy.DocumentedRuleDefault(
+        name=name,
+        check_str=check,
+        description=description,
+        operations=[{"method": method, "path": path} for path in paths],
+        scope_types=PROJECT_SCOPE,
+    )
+
+
 RULES: tuple[policy.RuleDefault, ...] = (
     policy.RuleDefault(
         name="admin",

@@ -17,6 +17,7 @@ PUT_HIGH_PRIORITY = "blazar:leases:put_high_priority"
 DISPLACE = "blazar:leases:displace"
 GET_SHARED = "blazar:leases:get_shared"
 PUT_SHARED = "blazar:leases:put_shared"
+SPLIT = "blazar:leases:split"
 
 RULES: tuple[policy.DocumentedRuleDefault, ...] = (
     policy.DocumentedRuleDefault(
@@ -112,6 +113,13 @@ RULES: tuple[policy.DocumentedRuleDefault, ...] = (
         description="Change the name and the dates of a lease of another project that is shared with the "
         "caller's for change.",
         operations=[{"path": "/v1/leases/{lease_id}", "method": "PUT"}],
+        scope_types=base.PROJECT_SCOPE,
+    ),
+    policy.DocumentedRuleDefault(
+        name=SPLIT,
+        check_str=base.MEMBER_OR_ADMIN,
+        description="Split a lease: make another lease of the same project of some of what it reserves.",
+        operations=[{"path": "/v1/leases/{lease_id}/split", "method": "POST"}],
         scope_types=base.PROJECT_SCOPE,
     ),
 )

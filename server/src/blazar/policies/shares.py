@@ -1,5 +1,5 @@
 """The policies of shares of leases. The target is the lease's own project and user; of a share that the
-project which has got it gives back, that project."""
+project which has got it gives back or that it is taken over by, that project."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ GET = "blazar:shares:get"
 PUT = "blazar:shares:put"
 DELETE = "blazar:shares:delete"
 GIVE_BACK = "blazar:shares:give_back"
+TAKE_OVER = "blazar:shares:take_over"
 SHARE = "/v1/leases/{lease_id}/shares/{project_id}"
 
 RULES: tuple[policy.DocumentedRuleDefault, ...] = (
@@ -40,6 +41,13 @@ RULES: tuple[policy.DocumentedRuleDefault, ...] = (
         check_str=base.MEMBER_OR_ADMIN,
         description="Give back what the caller's project may do with a lease of another one.",
         operations=[{"path": SHARE, "method": "DELETE"}],
+        scope_types=base.PROJECT_SCOPE,
+    ),
+    policy.DocumentedRuleDefault(
+        name=TAKE_OVER,
+        check_str=base.MEMBER_OR_ADMIN,
+        description="Take over a lease that another project has offered to the caller's.",
+        operations=[{"path": "/v1/leases/{lease_id}/take_over", "method": "POST"}],
         scope_types=base.PROJECT_SCOPE,
     ),
 )

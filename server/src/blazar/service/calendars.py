@@ -46,7 +46,8 @@ class Limits:
     """The limits of one decision."""
 
     seconds: float = 2.0
-    """By the clock: a cap for slow machines; the steps usually end first."""
+    """Of a processor: a cap for slow machines; the steps usually end first. While others have the processor
+    nothing is computed, so that time does not count."""
     decision: int = DECISION
     """Steps to find a plan, and again to find out what is short."""
     first_fit: int = FIRST_FIT
@@ -56,8 +57,8 @@ class Limits:
 
 
 class Calendars:
-    """The resident calendars of all pools. Threads may share it. ``monotonic`` tells seconds of a
-    duration."""
+    """The resident calendars of all pools. Threads may share it. ``processor_time`` tells the seconds of a
+    processor that the calling thread has taken."""
 
     def __init__(
         self,
@@ -65,7 +66,7 @@ class Calendars:
         clock: Clock,
         limits: Limits | None = None,
         turns: Turns | None = None,
-        monotonic: Callable[[], float] = time.monotonic,
+        processor_time: Callable[[], float] = time.thread_time,
         requests: ShortRequests | None = None,
         expiry: OfferExpiry | None = None,
     ) -> None:
@@ -75,7 +76,7 @@ class Calendars:
         self._clock = clock
         self._limits = limits or Limits()
         self._turns = turns or Turns()
-        self._monotonic = monotonic
+        self._processor_time = processor_time
         self._requests = requests or ShortRequests()
         self._resident: dict[Pool, _Resident] = {}
         self._lock = threading.Lock()
@@ -248,11 +249,11 @@ class Calendars:
 
     def _has_time(self, caller: Caller, patience: Patience) -> Callable[[], None]:
         """Return what a decision that begins now looks at from time to time."""
-        ends = self._monotonic() + self._limits.seconds
+        ends = self._processor_time() + self._limits.seconds
 
         def has_time() -> None:
             self._is_awaited(caller, patience)
-            if self._monotonic() - patience.waited >= ends:
+            if self._processor_time() >= ends:
                 raise CutShort
 
         return has_time

@@ -9,8 +9,9 @@ from enum import Enum
 from typing import Any
 
 from blazar.domain.lease.priority import Priority
+from blazar.domain.lease.start_task import StackRequest
 from blazar.domain.series import OnConflict
-from blazar.domain.subscription import CapacityCondition, LeaseEvent
+from blazar.domain.subscription import CapacityCondition, LeaseEvent, SubscribedEvent
 
 
 class Unset(Enum):
@@ -50,6 +51,22 @@ class ReservationChange:
     id: str
     parameters: Mapping[str, Any]
     resource_type: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SplitReservation:
+    """A reservation that goes into another lease: all of it, or so many of its units."""
+
+    id: str
+    units: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SplitLease:
+    """Make another lease of some reservations of a lease."""
+
+    name: str
+    reservations: tuple[SplitReservation, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +113,7 @@ class CreateSubscription:
     name: str
     url: str
     """Empty for a stream."""
-    events: tuple[LeaseEvent, ...]
+    events: tuple[SubscribedEvent, ...]
     watched_project: str | None = None
     lease_id: str | None = None
     resource_type: str | None = None
@@ -108,7 +125,7 @@ class CreateSubscription:
 class UpdateSubscription:
     name: str | Unset = UNSET
     url: str | Unset = UNSET
-    events: tuple[LeaseEvent, ...] | Unset = UNSET
+    events: tuple[SubscribedEvent, ...] | Unset = UNSET
     resume: bool = False
     renew_secret: bool = False
 
@@ -189,6 +206,24 @@ class PriorityWish:
     priority: Priority | None = None
     displaces: bool = False
     """Whether a new lease that does not fit may displace leases of lower classes that have not started."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookWish:
+    """A receiver that is told when a lease starts and ends. The caller has made id and secret, for it may
+    have to ask twice."""
+
+    url: str
+    subscription_id: str
+    secret: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class StartTaskWish:
+    """What is to be started with a lease: one of both."""
+
+    stack: StackRequest | None = None
+    webhook: WebhookWish | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,7 @@ from blazar.service.ports import ClaimedEvent, Clock, Cloud, Database, UnitOfWor
 from blazar.service.ports.kind import Kind, Kinds, Work
 from blazar.service.ports.steps import RunSteps, one_after_another
 from blazar.service.preparation import release_trust
+from blazar.service.start_requests import wake_start_task
 from blazar.service.unclaimed import Watched, look
 from blazar.service.usage_reports import NO_REPORTS, UsageReports
 from blazar.service.utilization import keep_ended
@@ -210,6 +211,7 @@ class Events:
                 uow.leases.save(step.lease, old, now)
                 self._reports.put(uow, old, step.lease, now)
                 keep_ended(uow, old, step.lease, now)
+                wake_start_task(uow, old, now)
             if isinstance(step, progress.Left):
                 return None
             stored = replace(step.lease, revision=old.revision + 1, updated_at=now)
@@ -310,6 +312,7 @@ class Events:
             else:
                 new = unclaimed.looked_too_early(old, event, now)
             is_released = new.claim_by != old.claim_by
+            wake_start_task(uow, old, now)
             if is_released:
                 uow.resources.touch(old.resource_ids, now)
             stored = uow.leases.save(new, old, now)
@@ -365,6 +368,7 @@ class Events:
             stay = {a.id for a in new.allocations} if new else set()
             released = {a.resource_id for a in old.allocations if a.id not in stay}
             uow.resources.touch(sorted(released), now)
+            wake_start_task(uow, old, now)
             if new is None:
                 uow.leases.remove(old)
                 keep_cancelled(uow, old, now)

@@ -14,6 +14,7 @@ from blazar.domain.feed import CancelledLease, Feed
 from blazar.domain.lease.event import EventType
 from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation
 from blazar.domain.lease.share import ShareRight
+from blazar.domain.lease.start_task import StartTaskType
 from blazar.domain.time import Interval
 from blazar.service.commands import CreateFeed
 from blazar.service.context import Caller
@@ -55,6 +56,8 @@ class FeedEntry:
     reason: str | None = None
     right: ShareRight | None = None
     """What the project of the feed may do with the lease of another one."""
+    starts: StartTaskType | None = None
+    """What is started with it, of a lease of the feed's project."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +165,7 @@ class Feeds:
             tuple(self._reserved(each) for each in lease.reservations),
             lease.status_reason,
             right,
+            StartTaskType(lease.start_task) if lease.start_task is not None and right is None else None,
         )
 
     def _reserved(self, reservation: Reservation) -> str:

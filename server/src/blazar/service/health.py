@@ -1,4 +1,4 @@
-"""Report how a manager is doing: its database, its threads, late events and notifications that pile up."""
+"""Report how a program is doing: its database, its threads, late events and notifications that pile up."""
 
 from __future__ import annotations
 
@@ -49,6 +49,9 @@ class ManagerHealth:
     has_token: bool | None = None
     """Whether Keystone gives this manager a token; None where it has not looked, and of a manager of the
     version before."""
+    subscription_lag_seconds: float = 0.0
+    """How long the oldest notification has waited to be compared with the subscriptions: of all programs
+    together."""
 
     @property
     def works(self) -> bool:
@@ -78,6 +81,7 @@ class HealthUseCases:
         with self._database.read() as uow:
             lag, depth = round(uow.events.lag(now), 3), uow.outbox.depth()
             waiting = uow.events.waiting(now, MOST_EVENTS)
+            unmatched = uow.outbox.unmatched(1)
         return ManagerHealth(
             lag,
             depth,
@@ -86,6 +90,7 @@ class HealthUseCases:
             waiting,
             self._plans_waiting(),
             self._has_token(),
+            max([0.0, *(round((now - each.created_at).total_seconds(), 3) for each in unmatched)]),
         )
 
     def threads(self) -> tuple[ThreadHealth, ...]:

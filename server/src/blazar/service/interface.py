@@ -14,6 +14,7 @@ from blazar.domain.lease.lease import Lease
 from blazar.domain.lease.maintenance import Lifetime, Maintenance
 from blazar.domain.lease.offer import Offer
 from blazar.domain.lease.share import LeaseShare, ShareRight
+from blazar.domain.lease.start_task import StartTask
 from blazar.domain.lease.utilization import Utilization
 from blazar.domain.series import Series
 from blazar.domain.subscription import Subscription
@@ -33,6 +34,8 @@ from blazar.service.commands import (
     RequestKey,
     ReservationsChange,
     SetLifetime,
+    SplitLease,
+    StartTaskWish,
     UpdateLease,
     UpdateMail,
     UpdateSeries,
@@ -117,13 +120,15 @@ class LeasesInterface(Protocol):
         wait_until: datetime | None = None,
         claim_by: ClaimByWish | None = None,
         priority: PriorityWish | None = None,
+        start: StartTaskWish | None = None,
     ) -> Lease:
         """Return the new lease, or the one that the same request has created before: the one with the
         command's id, or with the key. Raises KeyReused where that was another request.
 
         With ``wait_until`` a lease that does not fit waits in line. Raises WaitlistFull. ``claim_by`` is how
         soon it has to be used. Raises ClaimByTooLate. ``priority`` is its class, and
-        whether leases of lower classes give way to it where it does not fit."""
+        whether leases of lower classes give way to it where it does not fit. ``start`` is
+        what is started with it. Raises TooManySubscriptions."""
         ...
 
     @call_options(needs_token=True)
@@ -134,6 +139,7 @@ class LeasesInterface(Protocol):
         by_duration: ByDuration | None = None,
         claim_by: ClaimByWish | None = None,
         priority: PriorityWish | None = None,
+        start: StartTaskWish | None = None,
     ) -> Lease:
         """Return the lease that a create would make at this moment, or raise what it would. Nothing is
         written, and nothing is made in the cloud.
@@ -149,6 +155,7 @@ class LeasesInterface(Protocol):
         by_duration: ByDuration | None = None,
         claim_by: ClaimByWish | None = None,
         priority: PriorityWish | None = None,
+        start: StartTaskWish | None = None,
     ) -> DisplacingPreview:
         """Return what ``preview_create`` does, and which leases would give way to the new one, as they are
         and as they would be."""
@@ -203,6 +210,26 @@ class LeasesInterface(Protocol):
     ) -> Lease:
         """Return the lease as an update would leave it, or raise what it would, as ``preview_create``
         does."""
+        ...
+
+    @call_options(needs_token=True, once=True)
+    def split(
+        self,
+        lease_id: str,
+        command: SplitLease,
+        caller: Caller,
+        revisions: tuple[int, ...] | None = None,
+        key: RequestKey | None = None,
+    ) -> Lease:
+        """Return the new lease, which has what the command names of this one, or the one that the same
+        request has made before. Raises LeaseChanged where the revision of the lease is none of these,
+        InvalidStatus, InvalidInput, QuotaExceeded, UsageRefused, KeyReused."""
+        ...
+
+    @call_options(needs_token=True, once=True)
+    def take_over(self, lease_id: str, caller: Caller) -> Lease:
+        """Return the lease, which another project has offered to the caller's, as the caller's own. Raises
+        NotFound, NotAuthorized, InvalidStatus, InvalidInput, QuotaExceeded, UsageRefused."""
         ...
 
     @call_options(once=True)
@@ -539,6 +566,12 @@ class UsageInterface(Protocol):
         ...
 
 
+class StartTasksInterface(Protocol):
+    def get_of_lease(self, lease_id: str) -> StartTask | None:
+        """Return what is started with a lease, without what may be secret; None where nothing is."""
+        ...
+
+
 class QuotasInterface(Protocol):
     def list(self) -> QuotaList:
         """Return the limits by default, and the projects that have limits of their own."""
@@ -626,5 +659,6 @@ INTERFACES: Mapping[str, type] = {
     "timeline": TimelineInterface,
     "promises": PromisesInterface,
     "usage": UsageInterface,
+    "start_tasks": StartTasksInterface,
 }
 """The nouns of the core and their interfaces."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -113,11 +114,24 @@ class Quotas:
             self._remember(uow, old, growth.new.quantities if growth else {}, now)
         if new and growth and takes_more:
             limits = (asked or self.limits(uow, new.project_id)).limits
-            try:
+            with self._counting_refusals():
                 self._check(uow, new.project_id, growth, now, limits)
-            except QuotaExceeded as refusal:
-                self._metrics.quota_exceeded(str(refusal.fields["limit_name"]))
-                raise
+
+    def admit_half(self, uow: UnitOfWork, new: Lease, now: datetime, asked: Quota | None = None) -> None:
+        """Compare the number of leases with the project's limit, for a lease that was a part of another one:
+        nothing else becomes more. To be called as ``admit`` is. Raises QuotaExceeded."""
+        uow.quotas.queue_up(new.project_id)
+        limits = (asked or self.limits(uow, new.project_id)).limits
+        with self._counting_refusals():
+            self._check_number(uow, new.project_id, now, limits)
+
+    @contextmanager
+    def _counting_refusals(self) -> Iterator[None]:
+        try:
+            yield
+        except QuotaExceeded as refusal:
+            self._metrics.quota_exceeded(str(refusal.fields["limit_name"]))
+            raise
 
     def preview(
         self, uow: UnitOfWork, old: Lease | None, new: Lease, now: datetime, asked: Quota | None = None
@@ -194,20 +208,28 @@ class Quotas:
         uow.quotas.forget_spent(now - self._settings.window)
 
     def _growth(self, old: Lease | None, new: Lease | None) -> Growth | None:
-        """Return the change of what is used; None where the lease is removed."""
+        """Return the change of what the project uses; None where the lease is removed. A lease that another
+        project has had is new to it."""
         if new is None or new.status is LeaseStatus.DELETING:
             return None
-        return Growth(self._use(old) if old else None, self._use(new))
+        before = old if old is not None and old.project_id == new.project_id else None
+        return Growth(self._use(before) if before else None, self._use(new))
 
     def _check(
         self, uow: UnitOfWork, project_id: str, growth: Growth, now: datetime, limits: Mapping[str, int]
     ) -> None:
-        if growth.old is None and limits[LEASES] != UNLIMITED:
+        if growth.old is None:
+            self._check_number(uow, project_id, now, limits)
+        others = self._others(uow, project_id, growth.new, limits, now)
+        quota.check(limits, growth, others, now, self._settings.window)
+
+    def _check_number(
+        self, uow: UnitOfWork, project_id: str, now: datetime, limits: Mapping[str, int]
+    ) -> None:
+        if limits[LEASES] != UNLIMITED:
             leases = uow.quotas.leases_ahead(project_id, now)
             if leases >= limits[LEASES]:
                 raise QuotaExceeded(LEASES, limits[LEASES], leases, 1)
-        others = self._others(uow, project_id, growth.new, limits, now)
-        quota.check(limits, growth, others, now, self._settings.window)
 
     def _others(
         self, uow: UnitOfWork, project_id: str, new: Use, limits: Mapping[str, int], now: datetime

@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 
 from blazar.domain.lease.lease import Lease
-from blazar.service.ports import Clock, Database
+from blazar.service.ports import Clock, Database, UnitOfWork
 
 BATCH = 100
 """Leases that one transaction removes: it takes some milliseconds, and holds nothing that others wait for."""
@@ -28,7 +28,13 @@ def purge_some(database: Database, before: datetime) -> int | None:
     Return how many; None where there is none. It is fewer than were found where others purge too."""
     with database.read() as uow:
         found = uow.leases.over(before, BATCH)
-    return database.transact(lambda uow: uow.leases.remove_over(found, before)) if found else None
+    return database.transact(lambda uow: _removed(uow, found, before)) if found else None
+
+
+def _removed(uow: UnitOfWork, lease_ids: Sequence[str], before: datetime) -> int:
+    removed = uow.leases.remove_over(lease_ids, before)
+    uow.start_tasks.forget(lease_ids)
+    return removed
 
 
 def purge(database: Database, clock: Clock, before: datetime) -> Iterator[int]:
@@ -57,7 +63,7 @@ def _archive_some(database: Database, before: datetime, keep: Keep) -> int | Non
     keep(found)
     # One that has been renamed meanwhile is not removed, and is kept anew when it has not been changed for
     # as long.
-    return database.transact(lambda uow: uow.leases.remove_over([lease.id for lease in found], before))
+    return database.transact(lambda uow: _removed(uow, [lease.id for lease in found], before))
 
 
 def _paced(some: Callable[[], int | None], clock: Clock) -> Iterator[int]:

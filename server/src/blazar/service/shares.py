@@ -13,6 +13,7 @@ from blazar.domain.lease.share import MOST_SHARES, USER_ID, LeaseShare, ShareRig
 from blazar.service.context import Caller
 from blazar.service.ids import new_id
 from blazar.service.leases.store import not_found
+from blazar.service.leases.take_over import require_free
 from blazar.service.notifications import LEASE_SHARED, LEASE_UNSHARED, payload_of_share
 from blazar.service.ports import Clock, Database, LeasePage, LeaseQuery, Nudge, UnitOfWork
 from blazar.service.ports.kind import Kinds
@@ -79,6 +80,8 @@ class Shares:
             return before
         if before is None and len(shares) >= MOST_SHARES:
             raise TooManyLeaseShares(most=MOST_SHARES)
+        if right is ShareRight.TAKE_OVER:
+            require_free(lease, self._kinds)
         if right.may_use:
             self._require_usable(lease, asked.project_id)
         if right.may_use is not (before is not None and before.right.may_use):

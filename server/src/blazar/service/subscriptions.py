@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
-from blazar.domain.errors import InvalidInput, Stale, SubscriptionNotFound, TooManySubscriptions
-from blazar.domain.subscription import CapacityCondition, Subscription, Target
+from blazar.domain.errors import InvalidInput, Stale, SubscriptionNotFound
+from blazar.domain.subscription import CapacityCondition, Subscription
 from blazar.domain.time import floor_minute
 from blazar.service.capacity import CapacityQuestion, CapacityReport, question_of
 from blazar.service.commands import UNSET, CreateSubscription, UpdateSubscription
@@ -17,20 +17,10 @@ from blazar.service.ids import new_id
 from blazar.service.pages import ResourcePage
 from blazar.service.ports import Clock, Database, UnitOfWork
 from blazar.service.ports.kind import Kinds
+from blazar.service.receivers import SubscriptionSettings, require_place
 from blazar.service.webhook_signature import body_of, new_secret
 
 Capacity = Callable[[CapacityQuestion, Caller], CapacityReport]
-
-
-@dataclass(frozen=True, slots=True)
-class SubscriptionSettings:
-    """What users may ask for."""
-
-    most: int = 10
-    """Subscriptions of a project."""
-    allows_http: bool = False
-    require_allowed: Callable[[str], None] = lambda url: None
-    """Raises InvalidInput for an address that no message is ever sent to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +71,7 @@ class Subscriptions:
     def create(self, command: CreateSubscription, caller: Caller) -> NewSubscription:
         """Raises InvalidInput, TooManySubscriptions, and TooLate where the caller has stopped to wait."""
         if command.url:
-            self._require_sendable(command.url)
+            self._settings.require_sendable(command.url)
         if command.resource_type is not None and command.resource_type not in self._kinds:
             raise InvalidInput(f"There is no resource type {command.resource_type}.")
         if command.capacity is not None:
@@ -103,9 +93,7 @@ class Subscriptions:
         return NewSubscription(stored, None if stored.is_stream else secret)
 
     def _add(self, uow: UnitOfWork, subscription: Subscription, secret: str, caller: Caller) -> Subscription:
-        uow.subscriptions.queue_up(subscription.project_id)
-        if uow.subscriptions.count(subscription.project_id) >= self._settings.most:
-            raise TooManySubscriptions(most=self._settings.most)
+        require_place(uow, subscription.project_id, self._settings.most)
         self._require_lease(uow, subscription)
         stored = uow.subscriptions.add(subscription, secret, self._clock.now())
         caller.require_time(self._clock.now())  # as late as possible
@@ -150,7 +138,7 @@ class Subscriptions:
 
     def update(self, subscription_id: str, command: UpdateSubscription, caller: Caller) -> NewSubscription:
         if command.url is not UNSET:
-            self._require_sendable(str(command.url))
+            self._settings.require_sendable(str(command.url))
         secret = new_secret() if command.renew_secret else None
 
         def work(uow: UnitOfWork) -> Subscription:
@@ -185,12 +173,6 @@ class Subscriptions:
                 raise SubscriptionNotFound(subscription=subscription_id) from None
 
         self._database.transact(work)
-
-    def _require_sendable(self, url: str) -> None:
-        """Raises InvalidInput for an address that nothing is ever sent to."""
-        if Target.parse(url).scheme != "https" and not self._settings.allows_http:
-            raise InvalidInput("The url must begin with https://.")
-        self._settings.require_allowed(url)
 
 
 def _found(uow: UnitOfWork, subscription_id: str) -> Subscription:

@@ -6,7 +6,7 @@ resources and leases that are told are read from the database. What is over is o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -18,6 +18,7 @@ from blazar.domain.calendar.arrays import Ints
 from blazar.domain.calendar.snapshot import CalendarSnapshot
 from blazar.domain.errors import InvalidInput, UnsupportedResourceType
 from blazar.domain.lease.maintenance import Maintenance
+from blazar.domain.lease.share import ShareRight
 from blazar.domain.planning.budget import Budget, CutShort, of_array
 from blazar.domain.resource import Allocation, Pool, Registration
 from blazar.domain.time import Interval, epoch, floor_minute
@@ -74,6 +75,8 @@ class Occupant:
     user_id: str = ""
     is_shared: bool = False
     """It is a lease of another project, shared with the caller's."""
+    right: ShareRight | None = None
+    """What the caller's project may do with it; a manager of the version before does not tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,21 +343,22 @@ def _occupants(ids: Sequence[str], uow: UnitOfWork, caller: Caller) -> Iterable[
         maintenances = {each.id: each for each in uow.maintenances.list()}
     for id_ in ids:
         if id_ in leases:
-            yield _lease(leases[id_], id_ in shared)
+            yield _lease(leases[id_], shared.get(id_))
         elif id_ in maintenances:
             yield Occupant(BarType.MAINTENANCE, id_, maintenances[id_].name)
         else:
             yield Occupant(BarType.HELD, id_)
 
 
-def _shared_with(caller: Caller, leases: Iterable[LeaseHeading], uow: UnitOfWork) -> Collection[str]:
-    """Return which of the leases are shared with the project of the caller. Administrators see all anyway."""
+def _shared_with(caller: Caller, leases: Iterable[LeaseHeading], uow: UnitOfWork) -> Mapping[str, ShareRight]:
+    """Return the rights of the project of the caller to those of the leases that are shared with it.
+    Administrators see all anyway."""
     if caller.is_admin or caller.project_id is None:
-        return ()
+        return {}
     others = [each.id for each in leases if each.project_id != caller.project_id]
-    return uow.shares.rights(others, caller.project_id).keys() if others else ()
+    return uow.shares.rights(others, caller.project_id) if others else {}
 
 
-def _lease(lease: LeaseHeading, is_shared: bool) -> Occupant:
+def _lease(lease: LeaseHeading, right: ShareRight | None) -> Occupant:
     owner = lease.project_id, lease.user_id
-    return Occupant(BarType.LEASE, lease.id, lease.name, lease.status.value, *owner, is_shared)
+    return Occupant(BarType.LEASE, lease.id, lease.name, lease.status.value, *owner, right is not None, right)

@@ -42,6 +42,7 @@ from blazar.service.preparation import Preparation
 from blazar.service.private_properties import PrivateProperties
 from blazar.service.promises import PromiseSettings, PromiseUseCases
 from blazar.service.quotas import Quotas, QuotaSettings, QuotaUseCases
+from blazar.service.receivers import SubscriptionSettings
 from blazar.service.series import SeriesSettings, SeriesUseCases
 from blazar.service.series.cancel import SeriesCancellation
 from blazar.service.series.create import SeriesCreation
@@ -49,7 +50,9 @@ from blazar.service.series.restore import SeriesRestoration
 from blazar.service.series.store import SeriesStore
 from blazar.service.services import Services
 from blazar.service.shares import Shares
-from blazar.service.subscriptions import Subscriptions, SubscriptionSettings
+from blazar.service.start_requests import StartRequests
+from blazar.service.start_tasks import StartTaskUseCases
+from blazar.service.subscriptions import Subscriptions
 from blazar.service.timeline import TimelineUseCases
 from blazar.service.unified_limits import KeystoneLimits
 from blazar.service.update_suggestions import UpdateSuggestions
@@ -113,6 +116,7 @@ class UseCases:
             waiting or WaitSettings(),
             displacement or DisplacementSettings(),
             late_binding or LateBindingSettings(),
+            StartRequests(cloud, kinds, clock, subscriptions or SubscriptionSettings()),
             metrics,
         )
         offers = offers or OfferSettings()
@@ -195,6 +199,7 @@ class UseCases:
             "mail": MailChoices(database, clock, mail),
             "services": Services(database, clock),
             "usage": self.usage,
+            "start_tasks": StartTaskUseCases(database),
             "availability": availability,
             "waitlist": self.waitlist,
             "explanations": ExplanationUseCases(availability, changes, database, clock),

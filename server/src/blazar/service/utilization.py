@@ -82,13 +82,13 @@ class Sampling:
                 if failures[asked] > MOST_FAILURES:
                     continue
                 try:
-                    used = kind.used(work, cloud.in_region(work.reservation.region))
+                    found = kind.sample(work, cloud.in_region(work.reservation.region))
                 except (CloudUnavailable, CloudRefused) as failure:
                     failures[asked] += isinstance(failure, CloudUnavailable)
                     LOG.warning("It is not known what reservation %s uses: %s", work.reservation.id, failure)
                     continue
                 failures[asked] = 0
-                changes.append((old, sampled(old, lease, work.reservation, used, self._clock.now())))
+                changes.append((old, sampled(old, lease, work.reservation, found, self._clock.now())))
         looked = len(changes)
         there = {each.id for each in leases}
         left = [each for each in known.values() if each.lease_id in there and not each.is_over]

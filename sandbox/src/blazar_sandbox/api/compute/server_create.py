@@ -30,6 +30,7 @@ def create(request: Request) -> Response:
         body, "max_count", default=fields.integer(body, "min_count", default=1, minimum=1), minimum=1
     )
     new = _new_server(request, body, hints)
+    _require_ports(request, count * sum(port.port_id is None for port in new.ports))
     servers = request.cloud.compute.servers
     reservation_id = f"r-{uuid.uuid4().hex[:8]}"
     created = []
@@ -48,6 +49,12 @@ def create(request: Request) -> Response:
         return Response(202, {"reservation_id": reservation_id})
     headers = (("Location", f"{request.origin}/compute/v2.1/servers/{first.id}"),)
     return Response(202, {"server": answer}, headers)
+
+
+def _require_ports(request: Request, count: int) -> None:
+    """Refuse what needs more ports than the project may have, as Nova does before it boots."""
+    if count and not request.cloud.network.has_room(request.caller.project_id, count):
+        raise forbidden("Maximum number of ports exceeded")
 
 
 def _numbered(new: NewServer, index: int) -> NewServer:

@@ -103,7 +103,9 @@ def _descriptive(row: Server, request: Request) -> Json:
         "OS-DCF:diskConfig": "MANUAL",
         "config_drive": row.config_drive,
         "key_name": row.key_name,
-        "os-extended-volumes:volumes_attached": [],
+        "os-extended-volumes:volumes_attached": [
+            {"id": each.id} for each in request.cloud.volumes.of_server.rows(row.id)
+        ],
         "security_groups": [{"name": name} for name in row.security_groups],
     }
     newer = (

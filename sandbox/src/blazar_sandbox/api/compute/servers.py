@@ -255,12 +255,6 @@ def interfaces(request: Request) -> Response:
     return Response(200, {"interfaceAttachments": bodies})
 
 
-def no_volumes(request: Request) -> Response:
-    """List no volumes: servers have none."""
-    found(request)
-    return Response(200, {"volumeAttachments": []})
-
-
 def security_groups(request: Request) -> Response:
     """List the security groups of a server."""
     row = found(request)

@@ -229,18 +229,23 @@ def domain_ref(identity: Identity, domain_id: str) -> Json:
     return {"id": domain_id, "name": row.name if row is not None else domain_id}
 
 
-def catalog(identity: Identity, origin: str) -> list[Json]:
-    """Return the catalog of all services with their endpoints."""
+OF_PROJECT = "%(project_id)s"
+"""In the URL of an endpoint: the project of the token."""
+
+
+def catalog(identity: Identity, origin: str, project_id: str = "") -> list[Json]:
+    """Return the catalog of all services with their endpoints: those of projects, where the token is for
+    one."""
     by_service: dict[str, list[Json]] = {}
     for row in identity.endpoints:
-        if row.enabled:
+        if row.enabled and (project_id or OF_PROJECT not in row.url):
             by_service.setdefault(row.service_id, []).append(
                 {
                     "id": row.id,
                     "interface": row.interface,
                     "region": row.region_id,
                     "region_id": row.region_id,
-                    "url": address(row, origin),
+                    "url": address(row, origin).replace(OF_PROJECT, project_id),
                 }
             )
     return [
@@ -295,5 +300,5 @@ def token(access: Access, identity: Identity, origin: str, *, with_catalog: bool
     else:
         body["system"] = {"all": True}
     if with_catalog:
-        body["catalog"] = catalog(identity, origin)
+        body["catalog"] = catalog(identity, origin, access.project_id)
     return {"token": body}

@@ -1,5 +1,6 @@
 """Neutron's route table."""
 
+from blazar_sandbox.api.network import quotas
 from blazar_sandbox.api.network.resources import COLLECTIONS, add_interface, remove_interface
 from blazar_sandbox.errors import not_found
 from blazar_sandbox.fields import Json
@@ -23,17 +24,6 @@ _EXTENSIONS = (
     ("fip-port-details", "Floating IP Port Details Extension"),
     ("pagination", "Pagination support"),
     ("sorting", "Sorting support"),
-)
-_QUOTAS = (
-    "floatingip",
-    "network",
-    "port",
-    "rbac_policy",
-    "router",
-    "security_group",
-    "security_group_rule",
-    "subnet",
-    "subnetpool",
 )
 
 
@@ -79,16 +69,6 @@ def show_extension(request: Request) -> Response:
     return Response(200, {"extension": _extension(alias, dict(_EXTENSIONS)[alias])})
 
 
-def quota(_request: Request) -> Response:
-    """Show a quota, which limits nothing."""
-    return Response(200, {"quota": dict.fromkeys(_QUOTAS, -1)})
-
-
-def quota_details(_request: Request) -> Response:
-    """Show a quota with its usage."""
-    return Response(200, {"quota": {name: {"limit": -1, "used": 0, "reserved": 0} for name in _QUOTAS}})
-
-
 def _nothing(name: str) -> Route:
     def answer(_request: Request) -> Response:
         return Response(200, {name.replace("-", "_"): []})
@@ -101,11 +81,12 @@ ROUTES = [
     Route("GET", "/v2.0", show_resources),
     Route("GET", "/v2.0/extensions", extensions),
     Route("GET", "/v2.0/extensions/{id}", show_extension),
-    Route("GET", "/v2.0/quotas/{id}", quota),
-    Route("GET", "/v2.0/quotas/{id}/default", quota),
-    Route("GET", "/v2.0/quotas/{id}/details", quota_details),
-    Route("GET", "/v2.0/quotas/{id}/details.json", quota_details),
-    Route("PUT", "/v2.0/quotas/{id}", quota),
+    Route("GET", "/v2.0/quotas/{id}", quotas.show),
+    Route("GET", "/v2.0/quotas/{id}/default", quotas.show_default),
+    Route("GET", "/v2.0/quotas/{id}/details", quotas.show_details),
+    Route("GET", "/v2.0/quotas/{id}/details.json", quotas.show_details),
+    Route("PUT", "/v2.0/quotas/{id}", quotas.update),
+    Route("DELETE", "/v2.0/quotas/{id}", quotas.delete),
     Route("PUT", "/v2.0/routers/{id}/add_router_interface", add_interface),
     Route("PUT", "/v2.0/routers/{id}/remove_router_interface", remove_interface),
     *(route for collection in COLLECTIONS for route in collection.routes()),

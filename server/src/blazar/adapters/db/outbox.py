@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, delete, func, insert, or_, select, update
 
 from blazar.adapters.db.selections import chunks
 from blazar.adapters.db.tables import outbox
 from blazar.domain.errors import Stale
 from blazar.service.ports import Notification
+
+NOT_MATCHED = outbox.c.matched.is_(None)
+NOT_DELIVERED = outbox.c.delivered.is_(None)
 
 
 class SqlOutbox:
@@ -34,11 +37,10 @@ class SqlOutbox:
             self._connection.execute(insert(outbox), rows)
 
     def peek(self, limit: int) -> Sequence[Notification]:
-        found = self._connection.execute(select(outbox).order_by(outbox.c.id).limit(limit))
-        return [_notification(row) for row in found]
+        return [_notification(row) for row in self._connection.execute(_oldest(NOT_DELIVERED, limit))]
 
     def take(self, limit: int, now: datetime, until: datetime) -> Sequence[Notification]:
-        found = list(self._connection.execute(select(outbox).order_by(outbox.c.id).limit(limit)))
+        found = list(self._connection.execute(_oldest(NOT_DELIVERED, limit)))
         farthest = until + (until - now)
         if not found or any(row.held_until is not None and now < row.held_until <= farthest for row in found):
             return []
@@ -52,25 +54,43 @@ class SqlOutbox:
         return [_notification(row) for row in found]
 
     def unmatched(self, limit: int) -> Sequence[Notification]:
-        waiting = select(outbox).where(outbox.c.matched.is_(None)).order_by(outbox.c.id).limit(limit)
-        return [_notification(row) for row in self._connection.execute(waiting)]
+        return [_notification(row) for row in self._connection.execute(_oldest(NOT_MATCHED, limit))]
 
     def mark_matched(self, ids: Sequence[int]) -> None:
         for some in chunks(ids):
-            these = update(outbox).where(outbox.c.id.in_(some), outbox.c.matched.is_(None))
+            these = update(outbox).where(outbox.c.id.in_(some), NOT_MATCHED)
             if self._connection.execute(these.values(matched=True)).rowcount != len(some):
                 raise Stale()
+            self._remove_settled(some)
 
     def give_back(self, ids: Sequence[int]) -> None:
         for some in chunks(ids):
             self._connection.execute(update(outbox).where(outbox.c.id.in_(some)).values(held_until=None))
+
+    def mark_delivered(self, ids: Sequence[int]) -> None:
+        for some in chunks(ids):
+            self._connection.execute(update(outbox).where(outbox.c.id.in_(some)).values(delivered=True))
+            self._remove_settled(some)
+
+    def _remove_settled(self, ids: Sequence[int]) -> None:
+        """Remove those that were delivered and compared.
+
+        Who delivers and who compares may be two processes. Both have marked the rows before, and who locks
+        them second sees the other's mark: so one of the two removes them."""
+        settled = and_(outbox.c.id.in_(ids), ~NOT_DELIVERED, ~NOT_MATCHED)
+        self._connection.execute(delete(outbox).where(settled))
 
     def remove(self, ids: Sequence[int]) -> None:
         for some in chunks(ids):
             self._connection.execute(delete(outbox).where(outbox.c.id.in_(some)))
 
     def depth(self) -> int:
-        return self._connection.scalar(select(func.count()).select_from(outbox)) or 0
+        waiting = select(func.count()).select_from(outbox).where(NOT_DELIVERED)
+        return self._connection.scalar(waiting) or 0
+
+
+def _oldest(condition: ColumnElement[bool], limit: int) -> Select[Any]:
+    return select(outbox).where(condition).order_by(outbox.c.id).limit(limit)
 
 
 def _notification(row: Row[Any]) -> Notification:

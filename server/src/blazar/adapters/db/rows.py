@@ -50,6 +50,7 @@ def of_lease(lease: Lease) -> Columns:
         "priority": None if lease.priority is Priority.NORMAL else lease.priority.value,
         "series_id": lease.series_id,
         "access_revision": lease.access_revision or None,
+        "start_task": lease.start_task,
     }
 
 
@@ -197,6 +198,7 @@ def to_lease(row: Row[Any], reservations: tuple[Reservation, ...], events: tuple
         priority=to_priority(row.priority),
         series_id=row.series_id,
         access_revision=row.access_revision or 0,
+        start_task=row.start_task,
     )
 
 
@@ -286,6 +288,7 @@ class ListedReader:
             priority=to_priority(row.priority),
             series_id=row.series_id,
             access_revision=row.access_revision or 0,
+            start_task=row.start_task,
         )
 
     def reservation(self, row: Row[Any]) -> Reservation:

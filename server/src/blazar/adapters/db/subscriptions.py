@@ -5,7 +5,7 @@ lane is taken, and given back, by one comparison of one row."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from datetime import datetime
@@ -17,11 +17,14 @@ from sqlalchemy.sql.elements import ColumnElement
 from blazar.adapters.db.quotas import SqlQuotas
 from blazar.adapters.db.selections import chunks
 from blazar.adapters.db.tables import subscriptions, webhook_messages
+from blazar.adapters.db.types import JsonText, dump
 from blazar.domain.errors import Stale
 from blazar.domain.subscription import (
     CapacityCondition,
     CapacityLevel,
     LeaseEvent,
+    ServerEvent,
+    SubscribedEvent,
     Subscription,
     SubscriptionStatus,
 )
@@ -41,7 +44,7 @@ EVERY = ""
 """Of a filter that leaves all through: it is found by an index, as a value is."""
 IS_ACTIVE = S.status == SubscriptionStatus.ACTIVE.value
 IS_STREAM = S.url == ""
-EVENTS = frozenset(LeaseEvent)
+EVENTS: Mapping[str, SubscribedEvent] = {each.value: each for each in (*LeaseEvent, *ServerEvent)}
 
 
 class SqlSubscriptions:
@@ -136,16 +139,15 @@ class SqlSubscriptions:
 
     def put(self, matches: Sequence[Match], now: datetime) -> None:
         numbers = Counter(each.subscription_id for each in matches)
-        # In one order, so that two transactions do not wait for each other. The row of a lane is locked from
-        # here on: it is not removed before its messages are in.
-        there = {
-            id_ for id_, number in sorted(numbers.items()) if self._update(id_, waiting=S.waiting + number)
-        }
+        there = self._waiting_more(numbers)
+        # One document is told to many.
+        documents = {id(document): document for document in (each.document for each in matches)}
+        rendered = {number: JsonText(dump(document)) for number, document in documents.items()}
         rows = [
             {
                 "subscription_id": each.subscription_id,
                 "event": each.event.value,
-                "document": dict(each.document),
+                "document": rendered[id(each.document)],
                 "created_at": now,
             }
             for each in matches
@@ -153,6 +155,24 @@ class SqlSubscriptions:
         ]
         if rows:
             self._connection.execute(insert(webhook_messages), rows)
+
+    def _waiting_more(self, numbers: Mapping[str, int]) -> Collection[str]:
+        """Count so many more messages for each subscription. Return the ids of those that are there.
+
+        Their rows are locked from here on: none is removed before its messages are in. They are locked in one
+        order, so that two transactions do not wait for each other."""
+        there: set[str] = set()
+        for ids in chunks(sorted(numbers)):
+            locked = select(S.id).where(S.id.in_(ids)).order_by(S.id).with_for_update()
+            there.update(self._connection.execute(locked).scalars())
+        by_number: dict[int, list[str]] = defaultdict(list)
+        for id_ in sorted(there):
+            by_number[numbers[id_]].append(id_)
+        for number, alike in by_number.items():
+            for ids in chunks(alike):
+                more = update(subscriptions).where(S.id.in_(ids)).values(waiting=S.waiting + number)
+                self._connection.execute(more)
+        return there
 
     def suspend(self, subscription_id: str, reason: str, now: datetime) -> None:
         changed = {"status": SubscriptionStatus.SUSPENDED.value, "suspended_at": now, "last_error": reason}
@@ -331,7 +351,7 @@ def _subscription(row: Row[Any]) -> Subscription:
         user_id=row.user_id,
         url=row.url,
         # What a newer version may have written is for that version to tell.
-        events=tuple(LeaseEvent(each) for each in row.events if each in EVENTS),
+        events=tuple(EVENTS[each] for each in row.events if each in EVENTS),
         watched_project=row.watched_project or None,
         lease_id=row.lease_id or None,
         resource_type=row.resource_type,

@@ -87,6 +87,7 @@ leases = _table(
     Column("priority", String(16)),  # its class; NULL for the normal one
     Column("series_id", String(36)),  # the series that has made it, which may be gone
     Column("access_revision", Integer),  # of which other projects may use it; NULL where none ever could
+    Column("start_task", String(16)),  # the type of what is started with it; NULL where nothing is
     _created(),
     _updated(),
     Index(None, "project_id", "created_at", "id"),
@@ -264,7 +265,9 @@ outbox = _table(
     Column("created_at", UtcDateTime, nullable=False),
     Column("held_until", UtcDateTime),
     Column("matched", Boolean),  # NULL until it was compared with the subscriptions
+    Column("delivered", Boolean),  # NULL until it was, where it is kept to be compared afterwards
     Index(None, "matched", "id"),
+    Index(None, "delivered", "id"),
     sqlite_autoincrement=True,
 )
 
@@ -309,7 +312,8 @@ webhook_messages = _table(
     "webhook_messages",
     Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
     Column("subscription_id", String(36), ForeignKey("subscriptions.id", ondelete="CASCADE"), nullable=False),
-    Column("event", String(16), nullable=False),
+    # SQLite keeps texts of any length, and was not changed when the words got longer.
+    Column("event", String(32).with_variant(String(16), "sqlite"), nullable=False),
     Column("document", Json, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Index(None, "subscription_id", "id"),
@@ -495,10 +499,39 @@ utilizations = _table(
     Column("used", BigInteger, nullable=False),
     Column("used_now", Integer),
     Column("looked_at", UtcDateTime),
+    Column("quantities_now", Json),  # by name, what is used and what is left; NULL is none
     Column("is_over", Boolean, nullable=False),
     Column("is_no_show", Boolean, nullable=False),
     Index(None, "lease_id"),
     Index(None, "is_over", "until_second"),
     Index(None, "project_id", "until_second"),
     Index(None, "until_second"),
+)
+
+# What is started with leases. No foreign key: a stack may outlive its lease for a while.
+start_tasks = _table(
+    "start_tasks",
+    Column("lease_id", String(36), primary_key=True),
+    Column("project_id", String(255), nullable=False),
+    Column("user_id", String(255), nullable=False),
+    Column("type", String(16), nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("reason", Text),
+    Column("request", Json),  # what the stack is made from, which may be secret; NULL when it is made
+    Column("region", String(255)),
+    Column("trust_id", String(64)),
+    Column("stack_id", String(64)),
+    Column("subscription_id", String(36)),
+    Column("url", Text),
+    Column("attempts", Integer, nullable=False),
+    Column("asked_at", UtcDateTime),
+    Column("ending_since", UtcDateTime),
+    Column("is_late", Boolean, nullable=False),
+    Column("due", UtcDateTime),  # NULL where nothing is left to do
+    Column("revision", Integer, nullable=False),
+    Column("token", String(36)),  # of the manager that has it under way
+    Column("held_until", UtcDateTime),
+    _created(),
+    _updated(),
+    Index(None, "due"),
 )

@@ -35,6 +35,10 @@ class UtcDateTime(TypeDecorator[datetime]):
         return None if value is None else value.replace(tzinfo=UTC)
 
 
+class JsonText(str):
+    """JSON that is a text already."""
+
+
 class Json(TypeDecorator[Any]):
     """JSON in a text column; None is NULL.
 
@@ -49,7 +53,7 @@ class Json(TypeDecorator[Any]):
         return mysql.MEDIUMTEXT() if dialect.name in ("mysql", "mariadb") else Text()
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
-        return None if value is None else dump(value)
+        return value if value is None or isinstance(value, JsonText) else dump(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
         return None if value is None else json.loads(value)

@@ -20,6 +20,7 @@ from blazar.adapters.db.reports import SqlReports
 from blazar.adapters.db.resources import SqlResources
 from blazar.adapters.db.series import SqlSeries
 from blazar.adapters.db.shares import SqlShares
+from blazar.adapters.db.start_tasks import SqlStartTasks
 from blazar.adapters.db.subscriptions import SqlSubscriptions
 from blazar.adapters.db.utilizations import SqlUtilizations
 from blazar.adapters.db.waitlist import SqlWaitlist
@@ -48,3 +49,4 @@ class SqlUnitOfWork:
         self.waitlist = SqlWaitlist(connection, self.quotas)
         self.utilizations = SqlUtilizations(connection)
         self.mails = SqlMails(connection)
+        self.start_tasks = SqlStartTasks(connection)

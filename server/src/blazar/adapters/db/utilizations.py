@@ -31,7 +31,7 @@ from blazar.adapters.db.selections import chunks
 from blazar.adapters.db.tables import leases, utilizations
 from blazar.domain.errors import Stale
 from blazar.domain.lease.lease import LeaseStatus
-from blazar.domain.lease.utilization import Utilization
+from blazar.domain.lease.utilization import QuantityUse, Utilization
 from blazar.domain.time import epoch, from_epoch
 from blazar.service.ports import UsageQuestion, UsageRow
 
@@ -159,6 +159,8 @@ def _columns(value: Utilization) -> dict[str, Any]:
         "used": value.used,
         "used_now": value.used_now,
         "looked_at": value.looked_at,
+        "quantities_now": {name: [each.used, each.left] for name, each in value.quantities_now.items()}
+        or None,
         "is_over": value.is_over,
         "is_no_show": value.is_no_show,
     }
@@ -179,6 +181,7 @@ def _utilization(row: Row[Any]) -> Utilization:
         used=row.used,
         used_now=row.used_now,
         looked_at=row.looked_at,
+        quantities_now={name: QuantityUse(*each) for name, each in (row.quantities_now or {}).items()},
         is_over=row.is_over,
         is_no_show=row.is_no_show,
     )

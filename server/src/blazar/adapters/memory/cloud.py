@@ -14,8 +14,9 @@ from blazar.adapters.memory.compute import MemoryCompute
 from blazar.adapters.memory.identity import MemoryIdentity, actor_by_trust
 from blazar.adapters.memory.image import MemoryImages
 from blazar.adapters.memory.network import MemoryNetwork
+from blazar.adapters.memory.orchestration import MemoryOrchestration
 from blazar.adapters.memory.placement import MemoryPlacement
-from blazar.adapters.memory.storage import MemoryStorage
+from blazar.adapters.memory.storage import MemoryStorage, settle_volumes
 from blazar.domain.errors import CloudRefused, CloudUnavailable, TooLate
 from blazar.domain.resource import Inventory, PropertyValue
 from blazar.service.ports import CloudNetwork, Flavor, Hypervisor, Provider, Server, Subnet
@@ -46,6 +47,7 @@ class MemoryCloud:
         self.network = MemoryNetwork(self.state, self.called)
         self.images = MemoryImages(self.state, self.called)
         self.storage = MemoryStorage(self.state, self.called)
+        self.orchestration = MemoryOrchestration(self.state, self.called)
 
     def add_region(self, name: str, first: str = "RegionOne") -> MemoryCloud:
         """Add a region, with services of its own, and return its cloud."""
@@ -181,6 +183,23 @@ class MemoryCloud:
             state.made_images[:] = [
                 replace(made, image=replace(made.image, status="active")) for made in state.made_images
             ]
+
+    def settle_volumes(self) -> None:
+        """Let Cinder and Nova complete what they do with volumes."""
+        with self.state.lock:
+            settle_volumes(self.state)
+
+    def settle_stacks(self) -> None:
+        """Let Heat complete what it does."""
+        state, fails = self.state, self.state.stack_fails
+        completed = ("CREATE_COMPLETE", "") if fails is None else ("CREATE_FAILED", fails)
+        with state.lock:
+            for stack_id, made in list(state.stacks.items()):
+                if made.stack.status == "CREATE_IN_PROGRESS":
+                    after = replace(made.stack, status=completed[0], reason=completed[1])
+                    state.stacks[stack_id] = replace(made, stack=after)
+                elif made.stack.status == "DELETE_IN_PROGRESS":
+                    del state.stacks[stack_id]
 
     def boot_reserved(self, server_id: str, flavor_id: str, project_id: str = "demo") -> str:
         """Boot a server of a reservation's flavor on a host that has a slot left, and return the host. Raises

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from blazar.service.ports import (
     Aggregate,
@@ -15,11 +16,14 @@ from blazar.service.ports import (
     Hypervisor,
     Image,
     NetworkPort,
+    NewVolume,
     Provider,
     Server,
     ServerGroup,
+    Stack,
     Subnet,
     Volume,
+    VolumeSnapshot,
     VolumeType,
 )
 
@@ -48,6 +52,19 @@ USERS_MAY = frozenset(
         "network",
         "subnets",
         "volume_types",
+        "create_volume",
+        "volume_fault",
+        "delete_volume",
+        "snapshot",
+        "snapshots_of",
+        "create_snapshot",
+        "attach_volume",
+        "detach_volume",
+        "is_offered",
+        "check_template",
+        "stack",
+        "create_stack",
+        "delete_stack",
     }
 )
 """The requests that need no administrator."""
@@ -86,6 +103,15 @@ class MadeImage:
     """The server that was shelved when Nova made it; empty where it was asked for."""
     is_marked: bool = False
     is_protected: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MadeStack:
+    """A stack of Heat, and the parameters that it was made with."""
+
+    stack: Stack
+    project_id: str
+    parameters: Mapping[str, Any]
 
 
 @dataclass
@@ -146,6 +172,10 @@ class CloudState:
     """Totals by hypervisor_hostname and resource class."""
     networks: dict[str, CloudNetwork] = field(default_factory=dict)
     ports: dict[str, NetworkPort] = field(default_factory=dict)
+    port_quotas: dict[str, int] = field(default_factory=dict)
+    """The limits of projects that were set, by project."""
+    checks_port_quotas: bool = False
+    """Neutron takes no limit below what is used."""
     subnets: dict[str, list[Subnet]] = field(default_factory=dict)
     """By network."""
     floating_ips: dict[str, FloatingIP] = field(default_factory=dict)
@@ -156,6 +186,30 @@ class CloudState:
     """By project and id."""
     volume_quotas: dict[str, dict[str, int]] = field(default_factory=dict)
     """The limits of projects that were set, by project."""
+    new_volumes: dict[str, NewVolume] = field(default_factory=dict)
+    """What volumes were asked for as, by id."""
+    volume_faults: dict[str, str] = field(default_factory=dict)
+    """What Cinder tells of volumes that failed, by id."""
+    volume_failures: list[str] = field(default_factory=list)
+    """Why the next volumes that are made come into status error, one reason for each."""
+    slow_volumes: bool = False
+    """Cinder and Nova do with volumes what they were asked for only when ``MemoryCloud.settle_volumes`` is
+    called."""
+    attaching_fails: bool = False
+    """Volumes that Nova attaches are available again soon after."""
+    stuck_volumes: bool = False
+    """Volumes never leave a server."""
+    volume_snapshots: dict[str, VolumeSnapshot] = field(default_factory=dict)
+    snapshot_fails: bool = False
+    """Snapshots that are made come into status error."""
+    stacks: dict[str, MadeStack] = field(default_factory=dict)
+    without_heat: bool = False
+    slow_stacks: bool = False
+    """Heat does what it was asked for only when ``MemoryCloud.settle_stacks`` is called."""
+    stack_fails: str | None = None
+    """Why stacks that are made come into status CREATE_FAILED; None where they don't."""
+    stack_stays: str | None = None
+    """Why stacks that are deleted come into status DELETE_FAILED; None where they don't."""
     without_quota: set[str] = field(default_factory=set)
     """The projects that can have no more floating IPs and networks."""
     tokens: dict[str, Actor] = field(default_factory=dict)

@@ -8,6 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from blazar.adapters.memory.cloud_state import Actor, Called, CloudState, MadeImage, Task
+from blazar.adapters.memory.storage import settle_volumes
 from blazar.domain.errors import CloudRefused, CloudUnavailable, MultipleHostsFound
 from blazar.service.ports import (
     LEASE_HINT,
@@ -23,6 +24,7 @@ from blazar.service.ports import (
     Server,
     ServerDetails,
     ServerGroup,
+    Volume,
     makes_way,
 )
 
@@ -265,6 +267,39 @@ class MemoryCompute:
     def suspend_server(self, server_id: str) -> None:
         if (server := self._acted_on("suspend_server", server_id, "ACTIVE")) is not None:
             self._begin("suspending", replace(server, status="SUSPENDED"))
+
+    def attach_volume(self, server_id: str, volume_id: str) -> None:
+        actor, state = self._called("attach_volume"), self._state
+        with state.lock:
+            volumes = self._volumes_beside(volume_id, actor)
+            if server_id not in state.servers or volume_id not in volumes:
+                missing = f"Volume {volume_id}" if server_id in state.servers else f"Instance {server_id}"
+                raise CloudRefused(service="Nova", reason=f"{missing} could not be found. (HTTP 404)")
+            if volumes[volume_id].status != "available":
+                raise CloudRefused(service="Nova", reason=f"Volume {volume_id} is in use. (HTTP 400)")
+            if state.attaching_fails:
+                return
+            volumes[volume_id] = replace(volumes[volume_id], status="attaching", attached_to=(server_id,))
+            if not state.slow_volumes:
+                settle_volumes(state)
+
+    def detach_volume(self, server_id: str, volume_id: str) -> None:
+        actor, state = self._called("detach_volume"), self._state
+        with state.lock:
+            volumes = self._volumes_beside(volume_id, actor)
+            volume = volumes.get(volume_id)
+            if volume is None or server_id not in volume.attached_to or state.stuck_volumes:
+                return
+            volumes[volume_id] = replace(volume, status="detaching")
+            if not state.slow_volumes:
+                settle_volumes(state)
+
+    def _volumes_beside(self, volume_id: str, actor: Actor | None) -> dict[str, Volume]:
+        """Return the volumes of the project that has this one, as far as the actor may see it."""
+        for project_id, volumes in self._state.volumes.items():
+            if volume_id in volumes and (actor is None or actor.project_id == project_id):
+                return volumes
+        return {}
 
     def stop_server(self, server_id: str) -> None:
         if (server := self._acted_on("stop_server", server_id, "ACTIVE", "ERROR")) is not None:

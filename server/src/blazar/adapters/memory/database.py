@@ -23,6 +23,7 @@ from blazar.adapters.memory.reports import MemoryReports
 from blazar.adapters.memory.resources import MemoryResources
 from blazar.adapters.memory.series import MemorySeries
 from blazar.adapters.memory.shares import MemoryShares
+from blazar.adapters.memory.start_tasks import MemoryStartTasks
 from blazar.adapters.memory.state import State
 from blazar.adapters.memory.subscriptions import MemorySubscriptions
 from blazar.adapters.memory.utilizations import MemoryUtilizations
@@ -55,6 +56,7 @@ class MemoryUnitOfWork:
         self.waitlist = MemoryWaitlist(state)
         self.utilizations = MemoryUtilizations(state)
         self.mails = MemoryMails(state)
+        self.start_tasks = MemoryStartTasks(state)
 
 
 class MemoryDatabase:

@@ -26,7 +26,12 @@ class MemoryIdentity:
         return "own-token"
 
     def create_trust(
-        self, trustor_id: str, project_id: str, roles: Sequence[str], expires_at: datetime
+        self,
+        trustor_id: str,
+        project_id: str,
+        roles: Sequence[str],
+        expires_at: datetime,
+        may_be_passed_on: bool = False,
     ) -> str:
         actor = self._called("create_trust")
         if actor is None or actor.user_id != trustor_id or actor.project_id != project_id:

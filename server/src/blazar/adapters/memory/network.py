@@ -11,6 +11,9 @@ from blazar.domain.errors import CloudRefused
 from blazar.service.ports import CloudNetwork, FloatingIP, NetworkPort, Segment, Subnet
 
 INTERFACE = "network:router_interface"
+UNLIMITED = -1
+PORTS = 500
+"""The number of ports that a project may have until it is given another one."""
 
 
 class MemoryNetwork:
@@ -62,6 +65,25 @@ class MemoryNetwork:
     def ports(self, network_id: str) -> Sequence[NetworkPort]:
         self._called("ports")
         return [each for each in list(self._state.ports.values()) if each.network_id == network_id]
+
+    def ports_of(self, project_id: str) -> Sequence[NetworkPort]:
+        self._called("ports_of")
+        return self._ports_of(project_id)
+
+    def port_limit(self, project_id: str) -> int:
+        self._called("port_limit")
+        return self._state.port_quotas.get(project_id, PORTS)
+
+    def set_port_limit(self, project_id: str, limit: int) -> None:
+        self._called("set_port_limit")
+        if limit < UNLIMITED:
+            raise _refused(f"Invalid input for port: {limit}. (HTTP 400)")
+        if self._state.checks_port_quotas and 0 <= limit < len(self._ports_of(project_id)):
+            raise _refused(f"Quota limit {limit} for port must not be less than is used. (HTTP 400)")
+        self._state.port_quotas[project_id] = limit
+
+    def _ports_of(self, project_id: str) -> Sequence[NetworkPort]:
+        return [each for each in list(self._state.ports.values()) if each.project_id == project_id]
 
     def delete_port(self, port_id: str) -> None:
         self._called("delete_port")

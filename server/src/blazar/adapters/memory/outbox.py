@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from blazar.adapters.memory.state import State
@@ -30,7 +31,9 @@ class MemoryOutbox:
             self.put(event_type, payload, now)
 
     def peek(self, limit: int) -> Sequence[Notification]:
-        return [notification for _, notification in sorted(self._state.notifications.items())[:limit]]
+        delivered = self._state.notices_delivered
+        waiting = (each for id_, each in sorted(self._state.notifications.items()) if id_ not in delivered)
+        return list(islice(waiting, limit))
 
     def take(self, limit: int, now: datetime, until: datetime) -> Sequence[Notification]:
         oldest = self.peek(limit)
@@ -52,15 +55,22 @@ class MemoryOutbox:
             if notification is None or notification.matched:
                 raise Stale()
             self._state.notifications[id_] = replace(notification, matched=True)
+        self.remove([id_ for id_ in ids if id_ in self._state.notices_delivered])
 
     def give_back(self, ids: Sequence[int]) -> None:
         for id_ in ids:
             self._state.notices_held.pop(id_, None)
 
+    def mark_delivered(self, ids: Sequence[int]) -> None:
+        there = [self._state.notifications[id_] for id_ in ids if id_ in self._state.notifications]
+        self._state.notices_delivered |= {each.id: True for each in there}
+        self.remove([each.id for each in there if each.matched])
+
     def remove(self, ids: Sequence[int]) -> None:
         for id_ in ids:
             self._state.notifications.pop(id_, None)
             self._state.notices_held.pop(id_, None)
+            self._state.notices_delivered.pop(id_, None)
 
     def depth(self) -> int:
-        return len(self._state.notifications)
+        return len(self._state.notifications.keys() - self._state.notices_delivered.keys())

@@ -12,6 +12,7 @@ from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.lease.maintenance import Maintenance
 from blazar.domain.lease.offer import Offer
 from blazar.domain.lease.share import LeaseShare
+from blazar.domain.lease.start_task import StartTask
 from blazar.domain.lease.utilization import Utilization
 from blazar.domain.mail import MailChoice
 from blazar.domain.quota import Use
@@ -106,6 +107,15 @@ class MailLane:
     """The newest item of the mail that was tried last."""
 
 
+@dataclass(frozen=True, slots=True)
+class HeldTask:
+    """What is started with a lease, and which manager has it under way until when."""
+
+    task: StartTask
+    token: str | None = None
+    until: datetime | None = None
+
+
 @dataclass
 class State:
     """All rows, as values that are never changed but replaced; so a shallow copy is a snapshot."""
@@ -125,6 +135,7 @@ class State:
     )  # by resource type and name
     notifications: dict[int, Notification] = field(default_factory=dict)
     notices_held: dict[int, datetime] = field(default_factory=dict)  # by notification: until when
+    notices_delivered: dict[int, bool] = field(default_factory=dict)  # that are yet to be compared
     duties: dict[str, HeldDuty] = field(default_factory=dict)  # by name
     last_notice: int = 0
     reports: dict[int, HeldReport] = field(default_factory=dict)
@@ -148,6 +159,7 @@ class State:
     mails: dict[int, HeldItem] = field(default_factory=dict)  # by id
     last_mail: int = 0
     mail_choices: dict[str, MailChoice] = field(default_factory=dict)  # by user
+    start_tasks: dict[str, HeldTask] = field(default_factory=dict)  # by lease
 
     def leases_and_offers(self) -> Iterator[Lease]:
         """Return the leases, and those that offers would become."""
@@ -181,6 +193,7 @@ class State:
             properties=dict(self.properties),
             notifications=dict(self.notifications),
             notices_held=dict(self.notices_held),
+            notices_delivered=dict(self.notices_delivered),
             duties=dict(self.duties),
             last_notice=self.last_notice,
             reports=dict(self.reports),
@@ -202,4 +215,5 @@ class State:
             mails=dict(self.mails),
             last_mail=self.last_mail,
             mail_choices=dict(self.mail_choices),
+            start_tasks=dict(self.start_tasks),
         )

@@ -15,6 +15,7 @@ from blazar.adapters.openstack.bulkhead import CALLS_AT_ONCE, Bulkhead
 from blazar.adapters.openstack.cinder import CinderStorage
 from blazar.adapters.openstack.credentials import UserToken, trustee
 from blazar.adapters.openstack.glance import GlanceImages
+from blazar.adapters.openstack.heat import HeatOrchestration
 from blazar.adapters.openstack.keystone import KeystoneIdentity
 from blazar.adapters.openstack.neutron import NeutronNetwork
 from blazar.adapters.openstack.nova import NovaCompute
@@ -38,6 +39,7 @@ class OpenStackCloud:
     neutron: ServiceApi
     glance: ServiceApi
     cinder: ServiceApi
+    heat: ServiceApi
     region: str | None = None
     others: Mapping[str, OpenStackCloud] = field(default_factory=dict)
     """The services of the other regions, by name, as ``connect`` made them."""
@@ -67,6 +69,10 @@ class OpenStackCloud:
     @property
     def storage(self) -> CinderStorage:
         return CinderStorage(self.cinder)
+
+    @property
+    def orchestration(self) -> HeatOrchestration:
+        return HeatOrchestration(self.heat)
 
     @property
     def regions(self) -> Sequence[str]:
@@ -106,6 +112,7 @@ class OpenStackCloud:
             neutron=change(self.neutron),
             glance=change(self.glance),
             cinder=change(self.cinder),
+            heat=change(self.heat),
             changes=(*self.changes, change),
         )
 
@@ -156,6 +163,8 @@ def _connected(
         max_version="3.latest",
     )
 
+    orchestration = Adapter(session, "orchestration", interface=interface, region_name=region_name)
+
     def service(name: str, find: Find) -> ServiceApi:
         named = f"{name}{where}"
         return ServiceApi(named, find, Bulkhead(named, calls_at_once), metrics=metrics, tracing=tracing)
@@ -168,5 +177,6 @@ def _connected(
         service("Neutron", lambda: network),
         service("Glance", lambda: image),
         service("Cinder", lambda: block_storage),
+        service("Heat", lambda: orchestration),
         region_name,
     )

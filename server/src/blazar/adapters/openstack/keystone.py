@@ -42,15 +42,22 @@ class KeystoneIdentity:
             raise CloudUnavailable(service="Keystone", reason=str(failure)) from failure
 
     def create_trust(
-        self, trustor_id: str, project_id: str, roles: Sequence[str], expires_at: datetime
+        self,
+        trustor_id: str,
+        project_id: str,
+        roles: Sequence[str],
+        expires_at: datetime,
+        may_be_passed_on: bool = False,
     ) -> str:
-        body = {
+        body: dict[str, Any] = {
             "trustor_user_id": trustor_id,
             "trustee_user_id": self._own_user_id(),
             "project_id": project_id,
             "roles": [{"name": name} for name in roles],
             "impersonation": True,
         }
+        if may_be_passed_on:
+            body["allow_redelegation"] = True
         for _ in range(ATTEMPTS):
             # Keystone takes a trust of the same people to the same second for the same trust, even one that
             # was deleted, and answers 409.

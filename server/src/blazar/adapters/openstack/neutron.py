@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from ipaddress import ip_address, ip_network
 from typing import Any
 
@@ -64,6 +65,20 @@ class NeutronNetwork:
 
     def ports(self, network_id: str) -> Sequence[NetworkPort]:
         return [_port(raw) for raw in self._list("ports", network_id=network_id)]
+
+    def ports_of(self, project_id: str) -> Sequence[NetworkPort]:
+        return [_port(raw) for raw in self._list("ports", project_id=project_id)]
+
+    def port_limit(self, project_id: str) -> int:
+        return int(self._api.get(f"{BASE}/quotas/{project_id}")["quota"]["port"])
+
+    def set_port_limit(self, project_id: str, limit: int) -> None:
+        path = f"{BASE}/quotas/{project_id}"
+        try:
+            self._api.put(path, {"quota": {"port": limit}})
+        except CloudRefused:
+            # Since 2025.1 Neutron sets less than is used only by force. Before it knows no such word.
+            self._api.put(path, {"quota": {"port": limit, "force": True}})
 
     def delete_port(self, port_id: str) -> None:
         self._api.delete(f"{BASE}/ports/{port_id}")
@@ -181,6 +196,8 @@ def _port(raw: Mapping[str, Any]) -> NetworkPort:
         network_id=str(raw["network_id"]),
         owner=str(raw.get("device_owner") or ""),
         device_id=str(raw.get("device_id") or ""),
+        project_id=_project_of(raw),
+        created_at=datetime.fromisoformat(str(raw["created_at"])) if raw.get("created_at") else None,
     )
 
 

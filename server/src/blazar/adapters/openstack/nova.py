@@ -46,6 +46,8 @@ ONE_POLICY = "2.64"
 """From here on a server group has one policy."""
 WITH_SIZES = "2.47"
 """From here on a server is shown with the sizes that it has."""
+ALSO_SHELVED = "2.20"
+"""From here on servers that are shelved get volumes and lose them, too."""
 WITH_TAGS = "2.26"
 """From here on a server has tags."""
 WITH_ANY_NETWORK = "2.37"
@@ -252,6 +254,14 @@ class NovaCompute:
 
     def suspend_server(self, server_id: str) -> None:
         self._act(server_id, {"suspend": None})
+
+    def attach_volume(self, server_id: str, volume_id: str) -> None:
+        body = {"volumeAttachment": {"volumeId": volume_id}}
+        self._api.post(f"{_server_path(server_id)}/os-volume_attachments", body, ALSO_SHELVED)
+
+    def detach_volume(self, server_id: str, volume_id: str) -> None:
+        path = f"{_server_path(server_id)}/os-volume_attachments/{quote(volume_id, safe='')}"
+        self._api.delete(path, ALSO_SHELVED)
 
     def stop_server(self, server_id: str) -> None:
         self._act(server_id, {"os-stop": None})

@@ -187,6 +187,15 @@ class ServiceApi:
             raise CloudUnavailable(service=self._name, reason="the catalog has no address of it")
         return str(found)
 
+    def is_offered(self) -> bool:
+        """Return whether the catalog has an address of the service."""
+        self._check()
+        with self._turn(), self.in_time(), self._failures():
+            try:
+                return Adapter.get_endpoint(self._find()) is not None
+            except ks_exceptions.EndpointNotFound:
+                return False
+
     def get(self, path: str, version: str | None = None, **params: Any) -> Any:
         return self._call("GET", path, version, params=params)
 
@@ -208,10 +217,13 @@ class ServiceApi:
         version: str | None = None,
         absent: tuple[int, ...] = (),
         is_secret: bool = False,
+        refused: tuple[int, ...] = (),
     ) -> Any | None:
         """Return the answer's body; None for an answer whose status is in ``absent``, which is then no
-        error. Neither body is logged where it ``is_secret``."""
-        return self._call("POST", path, version, json=body, absent=absent, **_unlogged(is_secret))
+        error. One in ``refused`` is a refusal, also where asking again helps elsewhere. Neither body is
+        logged where it ``is_secret``."""
+        hidden = _unlogged(is_secret)
+        return self._call("POST", path, version, json=body, absent=absent, refused=refused, **hidden)
 
     def put(
         self, path: str, body: Any, version: str | None = None, absent: tuple[int, ...] = ()
@@ -228,7 +240,13 @@ class ServiceApi:
         return self._call("DELETE", path, version, absent=absent) is not None
 
     def _call(
-        self, method: str, path: str, version: str | None, absent: tuple[int, ...] = (), **kwargs: Any
+        self,
+        method: str,
+        path: str,
+        version: str | None,
+        absent: tuple[int, ...] = (),
+        refused: tuple[int, ...] = (),
+        **kwargs: Any,
     ) -> Any | None:
         self._check()
         began = time.perf_counter()  # a duration, not a time of day
@@ -242,7 +260,8 @@ class ServiceApi:
         self._tell(method, path, str(status), began)
         if status in absent:
             return None
-        if status in RETRY_LATER and not (status == 401 and self._auth is not None):
+        is_final = status in refused or (status == 401 and self._auth is not None)
+        if status in RETRY_LATER and not is_final:
             raise CloudUnavailable(service=self._name, reason=f"{method} {path} answered {status}")
         if status >= 400:
             raise CloudRefused(service=self._name, reason=f"{_explanation(answer)} (HTTP {status})")

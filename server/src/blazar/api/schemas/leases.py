@@ -25,6 +25,7 @@ from blazar.api.schemas.fields import (
     sentence,
     without_defaults,
 )
+from blazar.api.schemas.on_start import OnStartField
 from blazar.domain.lease.priority import Priority
 from blazar.service import commands
 from blazar.service.commands import NOW, UNSET, Moment, Unset
@@ -371,6 +372,19 @@ class LeaseCreatePriority(LeaseCreateClaimBy, json_schema_extra=_without_default
         return self
 
 
+class LeaseCreateOnStart(LeaseCreatePriority, json_schema_extra=_without_default_start):
+    """A new lease, since version 1.37: a stack or a webhook may be started with it. Unknown keys are
+    ignored."""
+
+    on_start: OnStartField = None
+
+    @model_validator(mode="after")
+    def _offers_start_nothing(self) -> Self:
+        if self.offer is not None and self.on_start is not None:
+            raise sentence("What an offer holds becomes a lease without on_start.")
+        return self
+
+
 class _LeaseUpdate(Body):
     """What all versions have in common."""
 
@@ -522,6 +536,7 @@ CREATE: Mapping[Version, type[LeaseCreate] | type[LeaseCreateByDuration]] = {
     (1, 7): LeaseCreateOrWait,
     (1, 9): LeaseCreateClaimBy,
     (1, 13): LeaseCreatePriority,
+    (1, 37): LeaseCreateOnStart,
 }
 UPDATE: Mapping[Version, type[LeaseUpdate] | type[LeaseUpdateByDuration]] = {
     (1, 0): LeaseUpdate,

@@ -13,6 +13,8 @@ from blazar.domain.lease.share import ShareRight
 
 EARLIER = (ShareRight.READ, ShareRight.CHANGE)
 """The rights that there were before version 1.36."""
+WITH_USE = tuple(each for each in ShareRight if each is not ShareRight.TAKE_OVER)
+"""Those before 1.38."""
 
 
 def _earlier_right(value: object) -> ShareRight:
@@ -20,6 +22,10 @@ def _earlier_right(value: object) -> ShareRight:
 
 
 def _right(value: object) -> ShareRight:
+    return _one_of(WITH_USE, value)
+
+
+def _any_right(value: object) -> ShareRight:
     return _one_of(tuple(ShareRight), value)
 
 
@@ -55,7 +61,7 @@ class ShareUpdateUse(ShareUpdate):
         WithJsonSchema(
             {
                 "type": "string",
-                "enum": list(ShareRight),
+                "enum": list(WITH_USE),
                 "description": "`read` to see the lease; `use` to put servers onto what it reserves besides, "
                 "`change` to change its name and its dates besides, `use_and_change` for both.",
             }
@@ -63,5 +69,28 @@ class ShareUpdateUse(ShareUpdate):
     ]
 
 
-BODIES: Mapping[Version, type[ShareUpdate]] = {(1, 34): ShareUpdate, (1, 36): ShareUpdateUse}
+class ShareUpdateTakeOver(ShareUpdate):
+    """What the other project may do with the lease, since version 1.38: take it over, too. Unknown keys are
+    ignored."""
+
+    right: Annotated[
+        ShareRight,
+        BeforeValidator(_any_right),
+        WithJsonSchema(
+            {
+                "type": "string",
+                "enum": list(ShareRight),
+                "description": "`read` to see the lease; `use` to put servers onto what it reserves besides, "
+                "`change` to change its name and its dates besides, `use_and_change` for both; `take_over` "
+                "to see it and to make it one's own before it starts.",
+            }
+        ),
+    ]
+
+
+BODIES: Mapping[Version, type[ShareUpdate]] = {
+    (1, 34): ShareUpdate,
+    (1, 36): ShareUpdateUse,
+    (1, 38): ShareUpdateTakeOver,
+}
 """The bodies, by the version that brought them."""

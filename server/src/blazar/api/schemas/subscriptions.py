@@ -11,7 +11,14 @@ from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_v
 from blazar.api.microversion import Version
 from blazar.api.schemas.fields import Body, NameField, check_characters, sentence, without_defaults
 from blazar.api.schemas.queries import OPTIONAL_ID_SCHEMA, optional_id
-from blazar.domain.subscription import SINCE_1_14, SINCE_1_32, CapacityCondition, LeaseEvent
+from blazar.domain.subscription import (
+    SINCE_1_14,
+    SINCE_1_32,
+    CapacityCondition,
+    LeaseEvent,
+    ServerEvent,
+    SubscribedEvent,
+)
 from blazar.service import commands
 from blazar.service.commands import UNSET
 
@@ -20,6 +27,8 @@ LONGEST_TYPE = 66
 NAME = "subscription"
 FIRST_EVENTS = tuple(each for each in LeaseEvent if each not in SINCE_1_14 | SINCE_1_32)
 EVENTS_OF_1_14 = tuple(each for each in LeaseEvent if each not in SINCE_1_32)
+EVENTS_OF_1_32 = tuple(LeaseEvent)
+EVENTS: tuple[SubscribedEvent, ...] = (*LeaseEvent, *ServerEvent)
 
 
 def _url(value: object) -> str:
@@ -28,21 +37,21 @@ def _url(value: object) -> str:
     return value
 
 
-def _events_of(known: Collection[LeaseEvent]) -> Callable[[object], tuple[LeaseEvent, ...]]:
+def _events_of(known: Collection[SubscribedEvent]) -> Callable[[object], tuple[SubscribedEvent, ...]]:
     """Return what reads a list of these events."""
     words = ", ".join(known)
 
-    def events(value: object) -> tuple[LeaseEvent, ...]:
+    def events(value: object) -> tuple[SubscribedEvent, ...]:
         if not isinstance(value, list) or not value or not all(isinstance(each, str) for each in value):
             raise sentence(f"The events are a list of words: {words}.")
         if not set(value) <= set(known):
             raise sentence(f"There is no such event. The events are {words}.")
-        return tuple(each for each in LeaseEvent if each in value)
+        return tuple(each for each in known if each in value)
 
     return events
 
 
-def _events_schema(known: Collection[LeaseEvent]) -> WithJsonSchema:
+def _events_schema(known: Collection[SubscribedEvent]) -> WithJsonSchema:
     return WithJsonSchema(
         {
             "type": "array",
@@ -77,15 +86,15 @@ UrlField = Annotated[
         }
     ),
 ]
-FirstEventsField = Annotated[
-    tuple[LeaseEvent, ...], BeforeValidator(_events_of(FIRST_EVENTS)), _events_schema(FIRST_EVENTS)
-]
+Events = tuple[SubscribedEvent, ...]
+FirstEventsField = Annotated[Events, BeforeValidator(_events_of(FIRST_EVENTS)), _events_schema(FIRST_EVENTS)]
 EventsOf114Field = Annotated[
-    tuple[LeaseEvent, ...], BeforeValidator(_events_of(EVENTS_OF_1_14)), _events_schema(EVENTS_OF_1_14)
+    Events, BeforeValidator(_events_of(EVENTS_OF_1_14)), _events_schema(EVENTS_OF_1_14)
 ]
-EventsField = Annotated[
-    tuple[LeaseEvent, ...], BeforeValidator(_events_of(tuple(LeaseEvent))), _events_schema(LeaseEvent)
+EventsOf132Field = Annotated[
+    Events, BeforeValidator(_events_of(EVENTS_OF_1_32)), _events_schema(EVENTS_OF_1_32)
 ]
+EventsField = Annotated[Events, BeforeValidator(_events_of(EVENTS)), _events_schema(EVENTS)]
 OF_LEASES = ("lease_id", "resource_type", "project_id", "all_projects")
 """What says which leases a subscription is about."""
 MOST_DAYS = 366
@@ -244,7 +253,15 @@ class SubscriptionCreateUnclaimed(SubscriptionCreateStream):
     """Who is told what becomes of leases, or of capacity, since version 1.32. Without `url` the events are
     kept, for `GET /v1/subscriptions/{subscription_id}/events`. Unknown keys are ignored."""
 
-    events: EventsField = tuple(LeaseEvent)
+    events: EventsOf132Field = EVENTS_OF_1_32
+
+
+class SubscriptionCreateNotices(SubscriptionCreateUnclaimed):
+    """Who is told what becomes of leases and preemptible servers, or of capacity, since version 1.41. Without
+    `url` the events are kept, for `GET /v1/subscriptions/{subscription_id}/events`. Unknown keys are
+    ignored."""
+
+    events: EventsField = EVENTS
 
 
 class SubscriptionUpdate(Body):
@@ -283,6 +300,13 @@ class SubscriptionUpdateUnclaimed(SubscriptionUpdate):
     """What becomes different, since version 1.32: there are more events. What is not sent stays; unknown keys
     are ignored."""
 
+    events: EventsOf132Field | None = Field(None, description="What is told.")
+
+
+class SubscriptionUpdateNotices(SubscriptionUpdate):
+    """What becomes different, since version 1.41: there are more events. What is not sent stays; unknown keys
+    are ignored."""
+
     events: EventsField | None = Field(None, description="What is told.")
 
 
@@ -291,10 +315,12 @@ CREATE: Mapping[Version, type[SubscriptionCreate]] = {
     (1, 14): SubscriptionCreateCapacity,
     (1, 16): SubscriptionCreateStream,
     (1, 32): SubscriptionCreateUnclaimed,
+    (1, 41): SubscriptionCreateNotices,
 }
 UPDATE: Mapping[Version, type[SubscriptionUpdate]] = {
     (1, 11): SubscriptionUpdate,
     (1, 14): SubscriptionUpdateEvents,
     (1, 32): SubscriptionUpdateUnclaimed,
+    (1, 41): SubscriptionUpdateNotices,
 }
 """The bodies by the version that brought them."""

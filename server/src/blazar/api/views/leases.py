@@ -10,11 +10,12 @@ from typing_extensions import TypedDict
 
 from blazar.api.lists import PageLink
 from blazar.api.views.dates import stamp, wire_date
+from blazar.api.views.on_start import OnStartView
 from blazar.domain.lease.displacement import DisplacedLease
 from blazar.domain.lease.lease import Lease, Reservation
 from blazar.domain.lease.share import ShareRight
 from blazar.domain.lease.unclaimed import released_from
-from blazar.domain.lease.utilization import Utilization, units_of
+from blazar.domain.lease.utilization import QuantityUse, Utilization, units_of
 from blazar.domain.time import MINUTE
 from blazar.service.context import Caller
 from blazar.service.documents import DateFormats, lease_document
@@ -35,13 +36,30 @@ class EventView(TypedDict):
     updated_at: Annotated[str | None, Field(description="When it was last changed, in UTC; null if never.")]
 
 
+class QuantityUseView(TypedDict):
+    """What of a quantity is used."""
+
+    name: Annotated[str, Field(description="The quantity, such as `volume_gigabytes`.")]
+    used: Annotated[int, Field(description="How much of it is used.")]
+    left: Annotated[int, Field(description="How much is not.")]
+
+
 class ReservationUse(TypedDict):
     """What of an active reservation was used when the cloud was asked last; null where it was not asked yet,
     or cannot tell."""
 
-    used: Annotated[int | None, Field(description="How many hosts, servers or addresses are used.")]
+    used: Annotated[int | None, Field(description="How many hosts, servers, addresses or ports are used.")]
     left: Annotated[int | None, Field(description="How many are not.")]
     looked_at: Annotated[str | None, Field(description="When the cloud was asked, in UTC.")]
+    quantities: NotRequired[
+        Annotated[
+            list[QuantityUseView],
+            Field(
+                description="Since 1.42: what of the gigabytes and volumes is used, of reservations of "
+                "volumes; empty where the units tell it."
+            ),
+        ]
+    ]
 
 
 @with_config(ConfigDict(extra="allow"))
@@ -67,7 +85,7 @@ class ReservationView(TypedDict):
     created_at: Annotated[str | None, Field(description="When it was made, in UTC: `2026-11-20 14:58:06`.")]
     updated_at: Annotated[str | None, Field(description="When it was last changed, in UTC; null if never.")]
     units: NotRequired[
-        Annotated[int, Field(description="Since 1.19: its hosts, servers or addresses; not in lists.")]
+        Annotated[int, Field(description="Since 1.19: its hosts, servers, addresses or ports; not in lists.")]
     ]
     resources: NotRequired[
         Annotated[
@@ -175,12 +193,18 @@ class LeaseView(TypedDict):
             ),
         ]
     ]
+    on_start: NotRequired[
+        Annotated[
+            OnStartView | None,
+            Field(description="Since 1.37: what is started with it; null where nothing is."),
+        ]
+    ]
     shared_right: NotRequired[
         Annotated[
             str,
             Field(
                 description="Since 1.34, of a lease of another project: what the caller's may do with it, "
-                "`read` or `change`. Since 1.36 also `use` and `use_and_change`."
+                "`read` or `change`. Since 1.36 also `use` and `use_and_change`, since 1.38 `take_over`."
             ),
         ]
     ]
@@ -290,7 +314,7 @@ def lease_view(lease: Lease, caller: Caller, kinds: Kinds) -> LeaseView:
 def shared_view(shown: Mapping[str, Any], right: ShareRight | None) -> dict[str, Any]:
     """Return a lease as it is shown to a project that it is shared with: without what points to other things
     of its own project, and with the right where it is told."""
-    hidden = {"series_id": None} if "series_id" in shown else {}
+    hidden = {name: None for name in ("series_id", "on_start") if name in shown}
     told = {"shared_right": right.value} if right is not None else {}
     return {**shown, **hidden, **told}
 
@@ -362,21 +386,30 @@ def regional_views(lease: Lease, view: LeaseView) -> list[ReservationView]:
     ]
 
 
-def used_views(lease: Lease, view: LeaseView, found: Sequence[Utilization]) -> list[ReservationView]:
-    """Return the reservations of an active lease's view, with what of them is used."""
+def used_views(
+    lease: Lease, view: LeaseView, found: Sequence[Utilization], with_quantities: bool
+) -> list[ReservationView]:
+    """Return the reservations of an active lease's view, with what of them is used; from version 1.42 on also
+    of their quantities."""
     known = {each.reservation_id: each for each in found}
     return [
-        {**shown, "use": _use(each, known.get(each.id))}
+        {**shown, "use": _use(each, known.get(each.id), with_quantities)}
         for shown, each in zip(view["reservations"], lease.reservations, strict=True)
     ]
 
 
-def _use(reservation: Reservation, known: Utilization | None) -> ReservationUse:
-    if known is None or known.used_now is None or known.looked_at is None:
-        return {"used": None, "left": None, "looked_at": None}
-    units = units_of(reservation)
-    used = min(known.used_now, units)
-    return {"used": used, "left": units - used, "looked_at": wire_date(known.looked_at)}
+def _use(reservation: Reservation, known: Utilization | None, with_quantities: bool) -> ReservationUse:
+    told: ReservationUse = {"used": None, "left": None, "looked_at": None}
+    quantities: Mapping[str, QuantityUse] = {}
+    if known is not None and known.used_now is not None and known.looked_at is not None:
+        units, quantities = units_of(reservation), known.quantities_now
+        used = min(known.used_now, units)
+        told = {"used": used, "left": units - used, "looked_at": wire_date(known.looked_at)}
+    if with_quantities:
+        told["quantities"] = [
+            {"name": name, "used": each.used, "left": each.left} for name, each in sorted(quantities.items())
+        ]
+    return told
 
 
 def allocated_view(reservation: Reservation, caller: Caller) -> AllocatedView:

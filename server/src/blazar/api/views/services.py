@@ -15,7 +15,7 @@ class ServiceView(TypedDict):
     """A program of the service. What the program does not tell is null."""
 
     id: Annotated[str, Field(description="UUID, a new one at each start of the program.")]
-    binary: Annotated[str, Field(description="The program: `blazar-manager`.")]
+    binary: Annotated[str, Field(description="The program: `blazar-manager` or `blazar-webhooks`.")]
     host: Annotated[str, Field(description="The name of the machine or the container that it runs on.")]
     state: Annotated[str, Field(description="`up`, or `down` where it was not seen for a minute.")]
     version: Annotated[str | None, Field(description="Its version.")]

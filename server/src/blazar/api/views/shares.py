@@ -14,6 +14,8 @@ from blazar.domain.lease.share import LeaseShare, ShareRight
 
 USE: Version = (1, 36)
 """The version that brought the right to use a lease."""
+TAKE_OVER: Version = (1, 38)
+"""The version that brought the right to take one over."""
 
 
 class ShareView(TypedDict):
@@ -25,7 +27,7 @@ class ShareView(TypedDict):
         ShareRight,
         Field(
             description="What that project may do. Before 1.36, `use` is told as `read`, and "
-            "`use_and_change` as `change`."
+            "`use_and_change` as `change`; before 1.38, `take_over` is told as `read`."
         ),
     ]
     user_id: Annotated[str, Field(description="Who has shared it, or has changed the right last.")]
@@ -51,7 +53,9 @@ def shares_reply(shares: Iterable[LeaseShare], version: Version) -> SharesReply:
 
 def told_right(right: ShareRight, version: Version) -> ShareRight:
     """Return the right as clients of this version know it."""
-    return right if version >= USE else right.without_use
+    if version >= TAKE_OVER:
+        return right
+    return right.without_take_over if version >= USE else right.without_use
 
 
 def _view(share: LeaseShare, version: Version) -> ShareView:

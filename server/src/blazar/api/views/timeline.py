@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from blazar.api.views.dates import wire_date
+from blazar.domain.lease.share import ShareRight
 from blazar.domain.time import MINUTE
 from blazar.service.timeline import Occupant, Timeline, TimelineGroup
 
@@ -56,6 +57,15 @@ class OccupantColumns(TypedDict):
     status: Annotated[list[str], Field(description="The status of the lease.")]
     project_id: Annotated[list[str], Field(description="The project of the lease.")]
     user_id: Annotated[list[str], Field(description="Who made the lease.")]
+    shared_right: NotRequired[
+        Annotated[
+            list[str],
+            Field(
+                description="Since 1.40: of a lease of another project that is shared with the caller's, "
+                "what that one may do with it; empty for all else."
+            ),
+        ]
+    ]
 
 
 class TimelineView(TypedDict):
@@ -78,8 +88,11 @@ class TimelineReply(TypedDict):
     timeline: Annotated[TimelineView, Field(description="The part that was asked for.")]
 
 
-def timeline_reply(timeline: Timeline, may_see: Callable[[Occupant], bool]) -> TimelineReply:
-    """Return the body; without names and ids of what the caller may not see."""
+def timeline_reply(
+    timeline: Timeline, may_see: Callable[[Occupant], bool], tells_rights: bool = False
+) -> TimelineReply:
+    """Return the body; without names and ids of what the caller may not see. ``tells_rights``: with what the
+    caller's project may do with leases that are shared with it."""
     rows, bars = timeline.rows, timeline.bars
     shown = [each if may_see(each) else Occupant(each.type, "") for each in timeline.occupants]
 
@@ -106,17 +119,32 @@ def timeline_reply(timeline: Timeline, may_see: Callable[[Occupant], bool]) -> T
                 "end": [minutes(bar.end) for bar in bars],
                 "slots": [bar.slots for bar in bars],
             },
-            "occupants": {
-                "type": [each.type.value for each in shown],
-                "id": [each.id for each in shown],
-                "name": [each.name for each in shown],
-                "status": [each.status for each in shown],
-                "project_id": [each.project_id for each in shown],
-                "user_id": [each.user_id for each in shown],
-            },
+            "occupants": _occupants(shown, tells_rights),
             "left_out": timeline.left_out,
         }
     }
+
+
+def _occupants(shown: Sequence[Occupant], tells_rights: bool) -> OccupantColumns:
+    columns: OccupantColumns = {
+        "type": [each.type.value for each in shown],
+        "id": [each.id for each in shown],
+        "name": [each.name for each in shown],
+        "status": [each.status for each in shown],
+        "project_id": [each.project_id for each in shown],
+        "user_id": [each.user_id for each in shown],
+    }
+    if tells_rights:
+        columns["shared_right"] = [_right(each) for each in shown]
+    return columns
+
+
+def _right(occupant: Occupant) -> str:
+    """Return what the caller's project may do with a shared lease: see it, where a manager of the version
+    before does not tell."""
+    if not occupant.is_shared:
+        return ""
+    return (occupant.right or ShareRight.READ).value
 
 
 def _group(group: TimelineGroup) -> TimelineGroupView:

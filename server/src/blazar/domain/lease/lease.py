@@ -176,6 +176,9 @@ class Lease:
     """Grows with each change of which other projects may use it; 0 where none ever could. See
     ``domain.lease.share``."""
 
+    start_task: str | None = None
+    """The type of what is started with it, see ``domain.lease.start_task``; None where nothing is."""
+
     def event(self, event_type: EventType) -> Event | None:
         return next((event for event in self.events if event.event_type is event_type), None)
 

@@ -24,6 +24,8 @@ class ShareRight(StrEnum):
     CHANGE = "change"
     """See it, and change its name and dates."""
     USE_AND_CHANGE = "use_and_change"
+    TAKE_OVER = "take_over"
+    """See it, and make it one's own before it starts."""
 
     @property
     def may_use(self) -> bool:
@@ -32,6 +34,11 @@ class ShareRight(StrEnum):
     @property
     def may_change(self) -> bool:
         return self in (ShareRight.CHANGE, ShareRight.USE_AND_CHANGE)
+
+    @property
+    def without_take_over(self) -> ShareRight:
+        """Return what of it is known to those who know of no taking over."""
+        return ShareRight.READ if self is ShareRight.TAKE_OVER else self
 
     @property
     def without_use(self) -> ShareRight:

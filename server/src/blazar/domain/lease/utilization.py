@@ -1,13 +1,13 @@
 """What of its promised resource-hours a reservation has really used, added up from samples.
 
-A sample tells how many units (hosts, servers, addresses) of a reservation are used at a moment. It stands for
-the time since the sample before, or since the start, but for no more than ``LONGEST``. The rest of the time
-is unknown, and neither used nor unused."""
+A sample tells how many units (hosts, servers, addresses, ports) of a reservation are used at a moment. It
+stands for the time since the sample before, or since the start, but for no more than ``LONGEST``. The rest of
+the time is unknown, and neither used nor unused."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from blazar.domain.lease.lease import Lease, Reservation, ReservationStatus
@@ -15,6 +15,23 @@ from blazar.domain.time import epoch, from_epoch
 
 LONGEST = timedelta(hours=1)
 """The most time that one sample stands for."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuantityUse:
+    """How much of a quantity is used, and how much is left."""
+
+    used: int
+    left: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What is used of a reservation at a moment: how many units, and where these do not tell how much, what
+    of the kind's quantities."""
+
+    used: int
+    quantities: Mapping[str, QuantityUse] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +56,8 @@ class Utilization:
     """The units that the last sample found to be used; None where there is none, or the kind cannot tell."""
     looked_at: datetime | None = None
     """When the last sample was taken."""
+    quantities_now: Mapping[str, QuantityUse] = field(default_factory=dict)
+    """What the last sample found of the quantities."""
     is_over: bool = False
     is_no_show: bool = False
     """The lease is over, and no reservation of it was ever found to be used."""
@@ -79,16 +98,18 @@ def begun(lease: Lease, reservation: Reservation) -> Utilization:
 
 
 def sampled(
-    known: Utilization | None, lease: Lease, reservation: Reservation, used: int | None, now: datetime
+    known: Utilization | None, lease: Lease, reservation: Reservation, found: Sample | None, now: datetime
 ) -> Utilization:
     """Return the utilization after a sample of an active reservation. One that was over goes on: its lease
     had an error, and is active again."""
     before = known or begun(lease, reservation)
     if before.is_over:
         before = replace(before, is_over=False, is_no_show=False)
-    units = units_of(reservation)
-    later = before.lasting(units, min(now, lease.interval.end), used)
-    return replace(later, used_now=used, looked_at=None if used is None else now)
+    units, end = units_of(reservation), min(now, lease.interval.end)
+    if found is None:
+        return replace(before.lasting(units, end, None), used_now=None, looked_at=None, quantities_now={})
+    later = before.lasting(units, end, found.used)
+    return replace(later, used_now=found.used, looked_at=now, quantities_now=found.quantities)
 
 
 def ended(known: Utilization, moment: datetime) -> Utilization:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar, NotRequired
 
-from oslo_policy import policy
 from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict
 
@@ -32,22 +31,12 @@ SINCE = (1, 28)
 GET, POST, DELETE = (f"blazar:networksegments:{verb}" for verb in ("get", "post", "delete"))
 PAGE = 500
 """Segments that are asked of a manager at once."""
-
-
-def _rule(name: str, check: str, description: str, method: str, *paths: str) -> policy.DocumentedRuleDefault:
-    return policy.DocumentedRuleDefault(
-        name=name,
-        check_str=check,
-        description=description,
-        operations=[{"method": method, "path": path} for path in paths],
-        scope_types=base.PROJECT_SCOPE,
-    )
-
-
 RULES = (
-    _rule(GET, base.READER_OR_ADMIN, "See the registered network segments.", "GET", PATH, ONE),
-    _rule(POST, base.ADMIN, "Register segments, so that networks on them can be reserved.", "POST", PATH),
-    _rule(DELETE, base.ADMIN, "Remove a network segment that is not reserved.", "DELETE", ONE),
+    base.documented(GET, base.READER_OR_ADMIN, "See the registered network segments.", "GET", PATH, ONE),
+    base.documented(
+        POST, base.ADMIN, "Register segments, so that networks on them can be reserved.", "POST", PATH
+    ),
+    base.documented(DELETE, base.ADMIN, "Remove a network segment that is not reserved.", "DELETE", ONE),
 )
 
 SegmentationId = Annotated[int, Field(strict=True, ge=1, le=MOST_ID)]

@@ -20,6 +20,7 @@ from blazar.kinds.server.marks import RESERVATION, expected_metadata, other_rese
 from blazar.kinds.server.schema import ServerParameters
 from blazar.kinds.slots.needs import needs_of
 from blazar.kinds.slots.source_flavor import SourceFlavor
+from blazar.kinds.trusts import NO_TRUST
 from blazar.service.ports import Aggregate, Cloud, ServerDetails
 from blazar.service.ports.kind import Work
 
@@ -35,7 +36,6 @@ OFFLOADED, SHELVED = "SHELVED_OFFLOADED", "SHELVED"
 LOOK_AFTER = timedelta(seconds=1)
 ASK_AGAIN = timedelta(seconds=30)
 """After which a host is tried again that did not take the server."""
-NO_TRUST = "the trust by which the user allowed it is no longer valid"
 
 
 class Arrival:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from blazar.domain.lease.lease import Lease, Reservation
+from blazar.kinds import trusts
 from blazar.kinds.aggregates import SERVER
 from blazar.service.ports import Cloud, ServerDetails
 
@@ -35,8 +36,4 @@ def expected_metadata(
 def owner_of(lease: Lease, cloud: Cloud, is_hinted: bool = False) -> Cloud | None:
     """Return the cloud with the rights of the lease's user; None where the trust is no longer valid. Who has
     said it by hints could give none: the service acts with its own."""
-    if is_hinted:
-        return cloud
-    if lease.trust_id is None or not cloud.identity.is_trust_valid(lease.trust_id):
-        return None
-    return cloud.as_trustee(lease.trust_id)
+    return cloud if is_hinted else trusts.owner_of(lease, cloud)

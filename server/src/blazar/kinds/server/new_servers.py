@@ -16,12 +16,13 @@ from blazar.domain.errors import CloudRefused
 from blazar.domain.lease.lease import Reservation, ReservationStatus
 from blazar.domain.lease.outcome import Done, GiveUp, NotYet, Outcome
 from blazar.kinds.aggregates import known_aggregate
-from blazar.kinds.server.arrival import ASK_AGAIN, LOCKED, LOOK_AFTER, NO_TRUST
+from blazar.kinds.server.arrival import ASK_AGAIN, LOCKED, LOOK_AFTER
 from blazar.kinds.server.departure import Departure, LeavingServer
 from blazar.kinds.server.marks import NUMBER, RESERVATION, SERVER_ID, owner_of
 from blazar.kinds.server.schema import ServerParameters
 from blazar.kinds.slots import SlotActuator, SlotSize
 from blazar.kinds.slots.actuator import shares
+from blazar.kinds.trusts import NO_TRUST
 from blazar.service.ports import Cloud, NewServer, Server
 from blazar.service.ports.kind import Work
 

@@ -8,13 +8,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
-from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from blazar.domain.errors import MalformedParameter
 from blazar.domain.requirement.language import parse as parse_requirement
-from blazar.kinds.fields import boolean, counted, required, requirement_text, without_blanks
+from blazar.kinds.fields import (
+    boolean,
+    counted,
+    identifier,
+    printable_text,
+    required,
+    requirement_text,
+    uuid_or_none,
+    without_blanks,
+)
 from blazar.kinds.slots.source_flavor import SourceFlavor
 
 SERVER_ID, ON_END, PROPERTIES, LOCKED = "server_id", "on_end", "resource_properties", "locked"
@@ -154,7 +162,7 @@ def parse(parameters: Mapping[str, Any], default_on_end: Sequence[Step]) -> Serv
     on_end = parse_on_end(parameters[ON_END]) if ON_END in parameters else tuple(default_on_end)
     common: Mapping[str, Any] = {PROPERTIES: properties, LOCKED: boolean(parameters, LOCKED, False)}
     if not is_template:
-        server_id, origin = _id(parameters, SERVER_ID, "a server"), parameters.get(HINTED)
+        server_id, origin = identifier(parameters, SERVER_ID, "a server"), parameters.get(HINTED)
         host = origin.host if isinstance(origin, StaysOn) else ""
         found: Mapping[str, Any] = {
             HINTED: bool(host) or origin is BY_HINT or origin is BY_RULE,
@@ -167,12 +175,12 @@ def parse(parameters: Mapping[str, Any], default_on_end: Sequence[Step]) -> Serv
     _check_of_new_servers(on_end)
     return ServerParameters(
         on_end=on_end,
-        server_name=_text(parameters, NAME, LONGEST_NAME),
-        image_id=_id(parameters, IMAGE, "an image"),
-        flavor_id=_text(parameters, FLAVOR, LONGEST_TEXT),
+        server_name=printable_text(parameters, NAME, LONGEST_NAME),
+        image_id=identifier(parameters, IMAGE, "an image"),
+        flavor_id=printable_text(parameters, FLAVOR, LONGEST_TEXT),
         amount=counted(parameters, AMOUNT, 1, MOST) if AMOUNT in parameters else 1,
         networks=_networks(parameters.get(NETWORKS, ANY_NETWORK)),
-        key_name=_text(parameters, KEY, LONGEST_TEXT) if KEY in parameters else None,
+        key_name=printable_text(parameters, KEY, LONGEST_TEXT) if KEY in parameters else None,
         user_data=_user_data(parameters[USER_DATA]) if USER_DATA in parameters else None,
         security_groups=_texts(parameters, GROUPS) if GROUPS in parameters else (),
         **common,
@@ -194,43 +202,25 @@ def _check_of_new_servers(on_end: Sequence[Step]) -> None:
         raise MalformedParameter(param=f"{ON_END} (needs delete for new servers)")
 
 
-def _id(parameters: Mapping[str, Any], name: str, what: str) -> str:
-    value = parameters[name]
-    return _uuid(value) or _refuse(name, f"must be the id of {what}")
-
-
-def _uuid(value: object) -> str | None:
-    try:
-        return str(UUID(value)) if isinstance(value, str) and len(value) <= 36 else None
-    except ValueError:
-        return None
-
-
 def _refuse(name: str, reason: str) -> str:
     raise MalformedParameter(param=f"{name} ({reason})")
-
-
-def _text(parameters: Mapping[str, Any], name: str, longest: int) -> str:
-    value = parameters[name]
-    if isinstance(value, int) and not isinstance(value, bool):
-        # Clients turn a name such as "3" into a number.
-        value = str(value)
-    if not isinstance(value, str) or not value.isprintable() or not value.strip() or len(value) > longest:
-        return _refuse(name, f"must be a text of at most {longest} characters")
-    return value
 
 
 def _texts(parameters: Mapping[str, Any], name: str) -> tuple[str, ...]:
     values = parameters[name]
     if not isinstance(values, list | tuple) or len(values) > MOST:
         raise MalformedParameter(param=f"{name} (must be a list)")
-    return tuple(_text({name: value}, name, LONGEST_TEXT) for value in values)
+    return tuple(printable_text({name: value}, name, LONGEST_TEXT) for value in values)
 
 
 def _networks(value: object) -> str | tuple[str, ...]:
     if value in (ANY_NETWORK, WITHOUT_NETWORK):
         return str(value)
-    ids = [_uuid(each) for each in value] if isinstance(value, list | tuple) and len(value) <= MOST else []
+    ids = (
+        [uuid_or_none(each) for each in value]
+        if isinstance(value, list | tuple) and len(value) <= MOST
+        else []
+    )
     if not ids or None in ids:
         reason = f"must be a list of ids of networks, or {ANY_NETWORK}, or {WITHOUT_NETWORK}"
         raise MalformedParameter(param=f"{NETWORKS} ({reason})")

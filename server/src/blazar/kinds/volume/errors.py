@@ -33,3 +33,17 @@ class NotEnoughVolumeCapacity(NotEnoughResources):
     """The same of volume types."""
 
     code = "not_enough_volume_capacity"
+
+
+class VolumeSourceNotFound(NotFound):
+    """What volumes were to be made from, or a server that was to get them, as far as the user sees."""
+
+    code = "volume_source_not_found"
+    template = "{what} {id} could not be found."
+
+
+class VolumesTooSmall(InvalidInput):
+    """A snapshot does not fit into them."""
+
+    code = "volumes_too_small"
+    template = "Volumes of {gigabytes} GB are too small for snapshot {snapshot}, which has {size} GB."

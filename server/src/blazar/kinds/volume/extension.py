@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar
 
-from oslo_policy import policy
 from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict
 
@@ -31,23 +30,13 @@ PATH = "/v1/volumetypes"
 ONE = PATH + "/{volumetype_id}"
 SINCE = (1, 25)
 GET, POST, PUT, DELETE = (f"blazar:volumetypes:{verb}" for verb in ("get", "post", "put", "delete"))
-
-
-def _rule(name: str, check: str, description: str, method: str, *paths: str) -> policy.DocumentedRuleDefault:
-    return policy.DocumentedRuleDefault(
-        name=name,
-        check_str=check,
-        description=description,
-        operations=[{"method": method, "path": path} for path in paths],
-        scope_types=base.PROJECT_SCOPE,
-    )
-
-
 RULES = (
-    _rule(GET, base.READER_OR_ADMIN, "See the registered volume types.", "GET", PATH, ONE),
-    _rule(POST, base.ADMIN, "Register a volume type, so that volumes of it can be reserved.", "POST", PATH),
-    _rule(PUT, base.ADMIN, "Change how much of a volume type can be reserved.", "PUT", ONE),
-    _rule(DELETE, base.ADMIN, "Remove a volume type that is not reserved.", "DELETE", ONE),
+    base.documented(GET, base.READER_OR_ADMIN, "See the registered volume types.", "GET", PATH, ONE),
+    base.documented(
+        POST, base.ADMIN, "Register a volume type, so that volumes of it can be reserved.", "POST", PATH
+    ),
+    base.documented(PUT, base.ADMIN, "Change how much of a volume type can be reserved.", "PUT", ONE),
+    base.documented(DELETE, base.ADMIN, "Remove a volume type that is not reserved.", "DELETE", ONE),
 )
 
 Gigabytes = Annotated[

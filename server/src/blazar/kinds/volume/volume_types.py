@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from blazar.domain.errors import Stale
-from blazar.domain.resource import Allocation, Inventory, Pool, Registration
+from blazar.domain.resource import Inventory, Pool, Registration
+from blazar.kinds.promised import most_at_once
 from blazar.kinds.volume.errors import (
     CloudVolumeTypeNotFound,
     VolumeTypeAlreadyRegistered,
@@ -99,9 +100,10 @@ class VolumeTypes:
 
         def commit(uow: UnitOfWork) -> Registration:
             known = _existing(uow, volume_type_id)
-            promised = _most_at_once(uow.resources.allocations(POOL, resource_ids=[volume_type_id]))
-            if promised.gigabytes > offered.gigabytes or promised.volumes > offered.volumes:
-                reason = f"Promised at once: {promised.gigabytes} GB; volumes: {promised.volumes}."
+            reserved = uow.resources.allocations(POOL, resource_ids=[volume_type_id])
+            gigabytes, volumes = (most_at_once(reserved, each) for each in (GIGABYTE, VOLUME))
+            if gigabytes > offered.gigabytes or volumes > offered.volumes:
+                reason = f"Promised at once: {gigabytes} GB; volumes: {volumes}."
                 raise VolumeTypeReserved(volume_type=known.name, change="reduced so far", reason=reason)
             return uow.resources.save(replace(known, inventory=offered.inventory), now)
 
@@ -134,22 +136,3 @@ def _existing(uow: UnitOfWork, volume_type_id: str) -> Registration:
     if found is None or found.pool != POOL:
         raise VolumeTypeNotFound(volume_type=volume_type_id)
     return found
-
-
-def _most_at_once(allocations: Sequence[Allocation]) -> OfferedVolumes:
-    """Return the most that is allocated at any moment: it is reached where an allocation starts."""
-
-    def most(resource_class: str) -> int:
-        return max(
-            (
-                sum(
-                    (each.amounts or {}).get(resource_class, 0)
-                    for each in allocations
-                    if each.interval.contains(start)
-                )
-                for start in {each.interval.start for each in allocations}
-            ),
-            default=0,
-        )
-
-    return OfferedVolumes(most(GIGABYTE), most(VOLUME))

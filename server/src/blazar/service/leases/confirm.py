@@ -20,6 +20,7 @@ from blazar.service.polling import LEASE_PAUSES, until
 from blazar.service.ports import Clock, Nudge
 from blazar.service.ports.kind import Kinds
 from blazar.service.preparation import Preparation, Task
+from blazar.service.start_requests import NewStart, StartRequests
 
 CONFIRM_WITHIN = timedelta(seconds=60)
 """How long a creation may take in the cloud. After this its caller has given up, and the engine removes the
@@ -39,7 +40,9 @@ class LeaseConfirmation:
         kinds: Kinds,
         clock: Clock,
         nudge: Nudge,
+        starts: StartRequests,
     ) -> None:
+        self._starts = starts
         self._store = store
         self._admission = admission
         self._preparation = preparation
@@ -71,20 +74,26 @@ class LeaseConfirmation:
         events: tuple[Event, ...],
         caller: Caller,
         settings: LeaseSettings,
+        start: NewStart | None = None,
     ) -> Lease:
-        """Make what the lease needs in the cloud, then confirm it.
+        """Make what the lease needs in the cloud, then confirm it. ``start`` is started with it.
 
         The lease is reserved before anything is made. So wherever this process dies, the engine finds a lease
         that was not confirmed in time, and releases it with all that was made for it."""
         try:
             ready = self._preparation.make(creating, task, caller)
+            try:
+                start = self._starts.trusted(start, creating, caller)
+            except BlazarError:
+                self._preparation.discard(ready, creating)
+                raise
         except BlazarError:
             self._abandon(creating, caller, settings)
             raise
         confirmed = change.confirmed(ready, events)
         if any(self._kinds[r.resource_type].is_made_ready(r) for r in confirmed.reservations):
             confirmed = change.with_work(confirmed, EventType.READY, self._clock.now(), new_id)
-        confirmation = LeaseChange(creating, confirmed, notifications=(LEASE_CREATE,))
+        confirmation = LeaseChange(creating, confirmed, notifications=(LEASE_CREATE,), start=start)
         try:
             return self._admission.commit_once(
                 lambda: self._store.commit(confirmation, caller), caller.deadline
@@ -98,6 +107,7 @@ class LeaseConfirmation:
             if stored is not None and stored.status not in (LeaseStatus.CREATING, LeaseStatus.DELETING):
                 return stored  # confirmed by the commit whose outcome was not known at first
             self._preparation.discard(ready, stored or creating)
+            self._starts.discard(start)
             self._abandon(creating, caller, settings)
             if isinstance(failure, Stale):
                 raise CloudUnavailable(service="The cloud", reason=MADE_TOO_SLOWLY) from None

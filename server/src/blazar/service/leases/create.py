@@ -10,10 +10,18 @@ from blazar.domain.errors import InvalidInput, NotEnoughResources, QuotaExceeded
 from blazar.domain.lease import change
 from blazar.domain.lease.displacement import DisplacedLease
 from blazar.domain.lease.lease import Lease
+from blazar.domain.lease.start_task import StartTaskType
 from blazar.domain.planning.plan import Plan
 from blazar.domain.time import HORIZON, floor_minute
 from blazar.service.admission import Admission, with_allocations
-from blazar.service.commands import ByDuration, ClaimByWish, CreateLease, PriorityWish, RequestKey
+from blazar.service.commands import (
+    ByDuration,
+    ClaimByWish,
+    CreateLease,
+    PriorityWish,
+    RequestKey,
+    StartTaskWish,
+)
 from blazar.service.contention import Intent
 from blazar.service.context import Caller
 from blazar.service.enforcement import Enforcement
@@ -32,7 +40,8 @@ from blazar.service.notifications import LEASE_CREATE
 from blazar.service.objections import Objections
 from blazar.service.ports import Clock, Nudge
 from blazar.service.ports.kind import Kinds
-from blazar.service.preparation import Preparation
+from blazar.service.preparation import Preparation, Task
+from blazar.service.start_requests import NewStart, StartRequests
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +69,9 @@ class LeaseCreation:
         wait: LeaseWait,
         displacement: LeaseDisplacement,
         late_binding: LateBinding,
+        starts: StartRequests,
     ) -> None:
+        self._starts = starts
         self._wait = wait
         self._displacement = displacement
         self._late_binding = late_binding
@@ -82,9 +93,12 @@ class LeaseCreation:
         by_duration: ByDuration | None,
         claim_by: ClaimByWish | None = None,
         priority: PriorityWish | None = None,
+        start: StartTaskWish | None = None,
     ) -> Lease:
         """Return the lease that ``create`` would make now. Nothing is written or made."""
-        return self.preview_displacing(command, caller, settings, by_duration, claim_by, priority).lease
+        return self.preview_displacing(
+            command, caller, settings, by_duration, claim_by, priority, start
+        ).lease
 
     def preview_displacing(
         self,
@@ -94,13 +108,15 @@ class LeaseCreation:
         by_duration: ByDuration | None,
         claim_by: ClaimByWish | None = None,
         priority: PriorityWish | None = None,
+        start: StartTaskWish | None = None,
     ) -> DisplacingPreview:
         """Return the lease that ``create`` would make now, and those that would give way to it."""
         now = self._clock.now()
         draft = self.draft(command, caller, now, settings, by_duration)
         draft = prioritized(claimed_by(draft, claim_by, settings.claim_by), priority)
-        draft = self._preparation.complete(None, draft, caller)
-        task = self._preparation.task(None, draft, caller)
+        draft = with_start(self._preparation.complete(None, draft, caller), start)
+        self._starts.checked(start, draft, caller)
+        task = self._task(draft, start, caller)
         self._preparation.require_rights(draft, task, caller)
         displaces = priority is not None and priority.displaces
         if displaces:
@@ -122,16 +138,18 @@ class LeaseCreation:
         wait_until: datetime | None = None,
         claim_by: ClaimByWish | None = None,
         priority: PriorityWish | None = None,
+        start: StartTaskWish | None = None,
     ) -> Lease:
         """Create the lease, or return the one that the same request has created before. With ``wait_until``,
-        one that does not fit waits in line."""
+        one that does not fit waits in line. ``start`` is started with it."""
         if (existing := self._store.find_by_key(key, caller)) is not None:
             return self._confirmation.created_before(existing.id, caller)
         now = self._clock.now()
         draft = self.draft(command, caller, now, settings, by_duration)
         draft = prioritized(claimed_by(draft, claim_by, settings.claim_by), priority)
-        draft = self._preparation.complete(None, draft, caller)
-        task = self._preparation.task(None, draft, caller)
+        draft = with_start(self._preparation.complete(None, draft, caller), start)
+        started = self._starts.checked(start, draft, caller)
+        task = self._task(draft, start, caller)
         displaces = priority is not None and priority.displaces
         if wait_until is not None:
             self._wait.require_allowed(wait_until, task)
@@ -140,12 +158,16 @@ class LeaseCreation:
         if task is None:
             first = draft
             try:
-                lease = self._reserve(first, draft, (LEASE_CREATE,), caller, by_duration, key, displaces)
+                lease = self._reserve(
+                    first, draft, (LEASE_CREATE,), caller, by_duration, key, displaces, started
+                )
             except NotEnoughResources as shortage:
                 if wait_until is None:
                     raise
                 draft = self.in_regions(draft, by_duration, caller)
-                return self._wait.begin(draft, command, by_duration, wait_until, key, caller, shortage)
+                return self._wait.begin(
+                    draft, command, by_duration, wait_until, key, caller, shortage, started
+                )
         else:
             first = change.unconfirmed(task.marked(draft), now + CONFIRM_WITHIN, new_id)
             lease = self._reserve(first, draft, (), caller, by_duration, key)
@@ -153,9 +175,14 @@ class LeaseCreation:
             return self._confirmation.created_before(lease.id, caller)
         if task is not None:
             events = change.moved_events(draft, lease.interval, None, now, new_id)
-            lease = self._confirmation.make_and_confirm(lease, task, events, caller, settings)
+            lease = self._confirmation.make_and_confirm(lease, task, events, caller, settings, started)
         self._nudge(lease.next_due)
         return lease
+
+    def _task(self, draft: Lease, start: StartTaskWish | None, caller: Caller) -> Task | None:
+        """Return what the lease needs in the cloud; a stack needs a trust of its own."""
+        task = self._preparation.task(None, draft, caller)
+        return Task({}) if task is None and start is not None and start.stack is not None else task
 
     # draft
 
@@ -206,6 +233,7 @@ class LeaseCreation:
         by_duration: ByDuration | None,
         key: RequestKey | None,
         displaces: bool = False,
+        start: NewStart | None = None,
     ) -> Lease:
         """Plan and insert the lease, if usage filters allow it. Return it as stored, or the lease that has
         its id or its key already. ``draft`` has the events that it has when it is confirmed."""
@@ -223,7 +251,9 @@ class LeaseCreation:
                 planned = placed(asked, plan, now)
                 events = change.moved_events(draft, plan.interval, None, now, new_id)
                 check.check(None, replace(planned, events=events))
-                decided = LeaseChange(None, planned, plan.generations, key=key, notifications=notifications)
+                decided = LeaseChange(
+                    None, planned, plan.generations, key=key, notifications=notifications, start=start
+                )
                 stored = self._store.commit(_with_room(decided, room), caller)
                 if room is None:
                     self._admission.committed(plan, stored)
@@ -324,6 +354,14 @@ def _with_room(decided: LeaseChange, room: RoomMade | Displacement | None) -> Le
             decided, generations=room.generations, given_back=room.given_back, displaced=room.leases
         )
     return replace(decided, given_back=room.given_back, replanned=room.replanned)
+
+
+def with_start(lease: Lease, start: StartTaskWish | None) -> Lease:
+    """Return the lease with the type of what is started with it."""
+    if start is None:
+        return lease
+    kind = StartTaskType.STACK if start.stack is not None else StartTaskType.WEBHOOK
+    return replace(lease, start_task=kind.value)
 
 
 def placed(lease: Lease, plan: Plan, now: datetime) -> Lease:

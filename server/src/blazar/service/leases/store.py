@@ -13,8 +13,10 @@ from blazar.service.cancellations import keep_cancelled
 from blazar.service.commands import RequestKey
 from blazar.service.context import Caller
 from blazar.service.notifications import (
+    LEASE_CREATE,
     LEASE_DISPLACED,
     LEASE_MOVED,
+    LEASE_UPDATE,
     payload,
     payload_of_deleted,
     tell_planned_elsewhere,
@@ -32,6 +34,7 @@ from blazar.service.ports import (
 )
 from blazar.service.ports.kind import Kinds
 from blazar.service.quotas import Quotas
+from blazar.service.start_requests import NewStart, wake_start_task
 from blazar.service.usage_reports import NO_REPORTS, UsageReports
 from blazar.service.utilization import keep_ended
 
@@ -56,6 +59,8 @@ class LeaseChange:
     """The event types of the notifications that are sent of the stored lease."""
     displaced: Sequence[DisplacedLease] = ()
     """The leases that give way to this one."""
+    start: NewStart | None = None
+    """What is started with the new lease."""
     replanned: Sequence[tuple[Lease, Lease]] = ()
     """Leases that get other resources to make room for this one, as they are to be and as they were read."""
 
@@ -87,13 +92,15 @@ class LeaseStore:
 
     def find_by_key(self, key: RequestKey | None, caller: Caller) -> Lease | None:
         """Return the lease that the request with this key has created. Raises KeyReused where that was
-        another request of the project."""
+        another request of the project, or where the lease is another project's by now."""
         if key is None or caller.project_id is None:
             return None
         with self._database.read() as uow:
             kept = uow.leases.kept_key(caller.project_id, key.name)
             lease = uow.leases.get(kept.lease_id) if kept is not None else None
-        if lease is not None and kept is not None and kept.fingerprint != key.fingerprint:
+        if lease is None or kept is None:
+            return None
+        if kept.fingerprint != key.fingerprint or lease.project_id != caller.project_id:
             raise KeyReused(key=key.name)
         return lease
 
@@ -146,10 +153,14 @@ class LeaseStore:
             if settled is not None and change.new is not None:
                 final = replace(change, new=settled(uow, change.new, now))
             lease = _written(final, uow.leases, now)
+            if change.start is not None:
+                change.start.put(uow, lease, now)
+            elif change.old is not None:
+                wake_start_task(uow, change.old, now)
             if change.new is None:
                 keep_cancelled(uow, lease, now)
             keep_ended(uow, change.old, change.new and lease, now)
-            self._reports.put(uow, change.old, change.new and lease, now)
+            self._report(uow, change.old, change.new and lease, now)
             told = payload(lease, self._kinds) if change.new else payload_of_deleted(lease, self._kinds)
             for event_type in change.notifications:
                 uow.outbox.put(event_type, told, now)
@@ -163,6 +174,40 @@ class LeaseStore:
             return lease
 
         return self._database.transact(work)
+
+    def commit_split(
+        self, old: Lease, rest: Lease, part: Lease, caller: Caller, key: RequestKey | None
+    ) -> Lease:
+        """Commit the two leases that ``old`` becomes, with their notifications. Return the new one as stored.
+
+        What they have stays on its resources, whose generations are raised without comparison: calendars
+        learn whose it is. Raises as ``commit`` does."""
+        now = self._clock.now()
+        rest, part = self._quotas.counted(old, rest), self._quotas.counted(None, part)
+        asked = self._quotas.asked_for(None, part, caller)
+
+        def work(uow: UnitOfWork) -> Lease:
+            self._quotas.admit_half(uow, part, now, asked)
+            uow.resources.touch(part.resource_ids, now)
+            stays = uow.leases.save(rest, old, now)
+            made = _written(LeaseChange(None, part, key=key), uow.leases, now)
+            self._reports.put(uow, old, stays, now)
+            self._reports.put(uow, None, made, now)
+            uow.outbox.put(LEASE_UPDATE, payload(stays, self._kinds), now)
+            uow.outbox.put(LEASE_CREATE, payload(made, self._kinds), now)
+            caller.require_time(self._clock.now())  # as late as possible
+            return made
+
+        return self._database.transact(work)
+
+    def _report(self, uow: UnitOfWork, old: Lease | None, new: Lease | None, now: datetime) -> None:
+        """Store what usage filters are told. A lease that changes hands ends for one project, and is new to
+        the other."""
+        if old is not None and new is not None and old.project_id != new.project_id:
+            self._reports.put(uow, old, None, now)
+            self._reports.put(uow, None, new, now)
+        else:
+            self._reports.put(uow, old, new, now)
 
     def _displace(self, uow: UnitOfWork, displaced: DisplacedLease, now: datetime) -> None:
         """Store a lease that gives way, and what its user and usage filters are told."""

@@ -14,6 +14,8 @@ from blazar.service.commands import (
     PriorityWish,
     RequestKey,
     ReservationsChange,
+    SplitLease,
+    StartTaskWish,
     UpdateLease,
 )
 from blazar.service.context import Caller
@@ -30,7 +32,9 @@ from blazar.service.leases.settings import (
     LeaseSettings,
     WaitSettings,
 )
+from blazar.service.leases.split import LeaseSplit
 from blazar.service.leases.store import LeaseStore
+from blazar.service.leases.take_over import LeaseTakeover
 from blazar.service.leases.update import LeaseUpdate
 from blazar.service.leases.wait import LeaseWait
 from blazar.service.metrics import NO_METRICS, Metrics
@@ -39,6 +43,7 @@ from blazar.service.ports import Clock, Database, LeasePage, LeaseQuery, ListPag
 from blazar.service.ports.kind import Kinds
 from blazar.service.preparation import Preparation
 from blazar.service.quotas import Quotas
+from blazar.service.start_requests import StartRequests
 from blazar.service.usage_reports import UsageReports
 
 
@@ -63,13 +68,14 @@ class Leases:
         waiting: WaitSettings,
         displacement: DisplacementSettings,
         late_binding: LateBindingSettings,
+        starts: StartRequests,
         metrics: Metrics = NO_METRICS,
     ) -> None:
         self.store = LeaseStore(database, kinds, clock, quotas, reports)
         self.deletion = LeaseDeletion(self.store, admission, clock, nudge)
         objections = Objections(database, kinds, clock, enforcement, quotas)
         self.confirmation = LeaseConfirmation(
-            self.store, admission, preparation, self.deletion, kinds, clock, nudge
+            self.store, admission, preparation, self.deletion, kinds, clock, nudge, starts
         )
         self.late_binding = LateBinding(database, admission, kinds, clock, late_binding, metrics)
         wait = LeaseWait(self.store, admission, clock, waiting)
@@ -86,9 +92,14 @@ class Leases:
             wait,
             LeaseDisplacement(database, admission, clock, displacement, metrics),
             self.late_binding,
+            starts,
         )
         self.changes = LeaseUpdate(
             self.store, admission, preparation, kinds, clock, nudge, enforcement, wait, self.late_binding
+        )
+        self._split = LeaseSplit(self.store, admission, enforcement, kinds, clock, nudge)
+        self._takeover = LeaseTakeover(
+            database, self.store, admission, preparation, enforcement, kinds, clock
         )
         self.settings = settings
         """May be replaced at any time; a request under way goes on with those that it began with."""
@@ -111,9 +122,10 @@ class Leases:
         wait_until: datetime | None = None,
         claim_by: ClaimByWish | None = None,
         priority: PriorityWish | None = None,
+        start: StartTaskWish | None = None,
     ) -> Lease:
         return self.creation.create(
-            command, caller, self.settings, by_duration, key, wait_until, claim_by, priority
+            command, caller, self.settings, by_duration, key, wait_until, claim_by, priority, start
         )
 
     def preview_create(
@@ -123,8 +135,9 @@ class Leases:
         by_duration: ByDuration | None = None,
         claim_by: ClaimByWish | None = None,
         priority: PriorityWish | None = None,
+        start: StartTaskWish | None = None,
     ) -> Lease:
-        return self.creation.preview(command, caller, self.settings, by_duration, claim_by, priority)
+        return self.creation.preview(command, caller, self.settings, by_duration, claim_by, priority, start)
 
     def preview_displacing(
         self,
@@ -133,9 +146,10 @@ class Leases:
         by_duration: ByDuration | None = None,
         claim_by: ClaimByWish | None = None,
         priority: PriorityWish | None = None,
+        start: StartTaskWish | None = None,
     ) -> DisplacingPreview:
         return self.creation.preview_displacing(
-            command, caller, self.settings, by_duration, claim_by, priority
+            command, caller, self.settings, by_duration, claim_by, priority, start
         )
 
     def update(
@@ -189,6 +203,19 @@ class Leases:
             membership,
             priority,
         )
+
+    def split(
+        self,
+        lease_id: str,
+        command: SplitLease,
+        caller: Caller,
+        revisions: tuple[int, ...] | None = None,
+        key: RequestKey | None = None,
+    ) -> Lease:
+        return self._split.split(lease_id, command, caller, Precondition(revisions), key)
+
+    def take_over(self, lease_id: str, caller: Caller) -> Lease:
+        return self._takeover.take_over(lease_id, caller)
 
     def delete(self, lease_id: str, caller: Caller, revisions: tuple[int, ...] | None = None) -> None:
         self.deletion.delete(lease_id, caller, self.settings, Precondition(revisions))

@@ -26,13 +26,14 @@ from blazar.service.leases.store import LeaseChange, LeaseStore
 from blazar.service.notifications import LEASE_WAITLISTED
 from blazar.service.ports import Clock, UnitOfWork
 from blazar.service.preparation import Task
+from blazar.service.start_requests import NewStart
 
 HOUR = timedelta(hours=1)
 WAITING_LEASES = "waiting_leases"
 """The name under which a refusal tells the limit of leases that wait at once."""
 OWN_RIGHTS = (
-    "This lease cannot wait: instances with an affinity, and snapshots before the end, need your own rights "
-    "in the cloud at the moment when the lease is made. Ask without on_shortage."
+    "This lease cannot wait: instances with an affinity, snapshots before the end, and stacks, need your own "
+    "rights in the cloud at the moment when the lease is made. Ask without on_shortage."
 )
 ONLY_THESE = "the lease waits: only its name and on_shortage can change. Delete it, and create another one."
 
@@ -61,6 +62,7 @@ class LeaseWait:
         key: RequestKey | None,
         caller: Caller,
         shortage: NotEnoughResources,
+        start: NewStart | None = None,
     ) -> Lease:
         """Store the lease in line. Return it as stored.
 
@@ -70,7 +72,7 @@ class LeaseWait:
         lease = self._waiting(draft, command, by_duration, wait_until, shortage)
         if lease is None or not self._admission.could_fit(draft, caller):
             raise shortage
-        change = LeaseChange(None, lease, key=key, notifications=(LEASE_WAITLISTED,))
+        change = LeaseChange(None, lease, key=key, notifications=(LEASE_WAITLISTED,), start=start)
         return self._admission.until_committed(lambda: self._commit(change, caller), caller.deadline)
 
     def change(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
 from blazar.domain.resource import Inventory, PropertyValue
 
@@ -296,6 +296,16 @@ class Compute(Protocol):
 
     def suspend_server(self, server_id: str) -> None: ...
 
+    def attach_volume(self, server_id: str, volume_id: str) -> None:
+        """Have Nova let a server have a volume, which takes time; from then on the volume is not available.
+        Raises CloudRefused where it is not, or the server is gone or in no status for it."""
+        ...
+
+    def detach_volume(self, server_id: str, volume_id: str) -> None:
+        """Have Nova take a volume from a server, which takes time; where it has it not, nothing is done.
+        Raises CloudRefused where the server is in no status for it, or the volume is its first disk."""
+        ...
+
     def stop_server(self, server_id: str) -> None: ...
 
     def create_image(self, server_id: str, name: str, properties: Mapping[str, str]) -> None:
@@ -492,6 +502,9 @@ class NetworkPort:
     network_id: str
     owner: str = ""
     device_id: str = ""
+    project_id: str = ""
+    created_at: datetime | None = None
+    """None where Neutron does not tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -542,6 +555,18 @@ class Network(Protocol):
 
     def ports(self, network_id: str) -> Sequence[NetworkPort]:
         """Return all ports of a network; none of one that is not there."""
+        ...
+
+    def ports_of(self, project_id: str) -> Sequence[NetworkPort]:
+        """Return all ports of a project, on whichever networks."""
+        ...
+
+    def port_limit(self, project_id: str) -> int:
+        """Return how many ports a project may have, -1 for any number; all of ``ports_of`` count."""
+        ...
+
+    def set_port_limit(self, project_id: str, limit: int) -> None:
+        """Set how many ports a project may have, -1 for any number; it may be less than it has."""
         ...
 
     def delete_port(self, port_id: str) -> None:
@@ -641,6 +666,34 @@ class Volume:
     gigabytes: int
     status: str
     created_at: datetime
+    name: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    attached_to: tuple[str, ...] = ()
+    """The servers that have it, by id."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewVolume:
+    """What a volume is made from; it is empty where there is neither an image nor a snapshot."""
+
+    name: str
+    volume_type: str
+    """Its id or name."""
+    gigabytes: int
+    image_id: str | None = None
+    snapshot_id: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeSnapshot:
+    """A snapshot of a volume. The volume is not deleted while there is one."""
+
+    id: str
+    volume_id: str
+    gigabytes: int
+    status: str
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
 
 class Storage(Protocol):
@@ -656,18 +709,105 @@ class Storage(Protocol):
         ...
 
     def set_volume_quota(self, project_id: str, limits: Mapping[str, int]) -> None:
-        """Set these limits of a project, also to less than it uses; the others stay.
+        """Set these limits of a project; the others stay.
 
-        Raises CloudRefused for a name that Cinder does not know, and then sets none."""
+        Raises CloudRefused for a name that Cinder does not know, and for less than the project uses where it
+        has a limit of its own already; it sets none then."""
+        ...
+
+    def volume_usage(self, project_id: str) -> Mapping[str, int]:
+        """Return what a project uses, by the names of its limits. Cinder counts a volume until a moment after
+        it is gone."""
         ...
 
     def volumes(self, project_id: str) -> Sequence[Volume]:
         """Return the volumes of a project, newest first."""
         ...
 
+    def volumes_with(self, project_id: str, key: str, value: str) -> Sequence[Volume]:
+        """Return the volumes of a project in whose metadata the key has the value, newest first."""
+        ...
+
+    def create_volume(self, new: NewVolume) -> str:
+        """Have Cinder make a volume in the project of these credentials, which takes time. Return its id;
+        from then on it is listed. It must not be repeated unseen: each request makes one.
+
+        Raises CloudRefused also where the quota is exhausted."""
+        ...
+
+    def volume_fault(self, volume_id: str) -> str | None:
+        """Return what Cinder tells these credentials of the last failure of a volume of their project; None
+        where it tells nothing."""
+        ...
+
     def delete_volume(self, volume_id: str) -> None:
         """Have Cinder delete a volume, which takes time; one that is gone is no error. Raises CloudRefused
         where it is in use, or has snapshots."""
+        ...
+
+    def snapshot(self, snapshot_id: str) -> VolumeSnapshot | None:
+        """Return a snapshot; None where these credentials see none of this id."""
+        ...
+
+    def snapshots_of(self, volume_id: str) -> Sequence[VolumeSnapshot]:
+        """Return the snapshots of a volume in the project of these credentials."""
+        ...
+
+    def create_snapshot(self, volume_id: str, name: str, metadata: Mapping[str, str]) -> None:
+        """Have Cinder make a snapshot of a volume, also of one in use, which takes time; from then on it is
+        listed. It must not be repeated unseen. Raises CloudRefused also where the quota is exhausted."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """A stack of Heat. Its status says what Heat does or has done, such as ``CREATE_IN_PROGRESS``."""
+
+    id: str
+    name: str
+    status: str
+    reason: str = ""
+    tags: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class NewStack:
+    """What a stack is made from: a template, or the address of one. Any of it may be secret."""
+
+    name: str
+    template: Mapping[str, Any] | None = field(default=None, repr=False)
+    template_url: str | None = field(default=None, repr=False)
+    parameters: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    environment: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    timeout_minutes: int | None = None
+    tags: tuple[str, ...] = ()
+
+
+class Orchestration(Protocol):
+    """Heat. Raises as Compute does. All but ``is_offered`` is for users, and sees the stacks of their project
+    only."""
+
+    def is_offered(self) -> bool:
+        """Return whether the cloud has a Heat, as far as the catalog tells."""
+        ...
+
+    def check_template(self, new: NewStack, project_id: str) -> None:
+        """Have Heat look at the template and the environment, with a user's token for the project. Raises
+        CloudRefused with what Heat has against them."""
+        ...
+
+    def stack(self, name: str) -> Stack | None:
+        """Return the stack of this name; None where there is none, or it is deleted."""
+        ...
+
+    def create_stack(self, new: NewStack) -> str:
+        """Have Heat make a stack, which takes time. Return its id. Raises CloudRefused where the project has
+        one of this name."""
+        ...
+
+    def delete_stack(self, stack: Stack) -> None:
+        """Have Heat delete a stack, which takes time; one that is gone is no error. One whose deletion has
+        failed is tried again."""
         ...
 
 
@@ -693,10 +833,18 @@ class Identity(Protocol):
         ...
 
     def create_trust(
-        self, trustor_id: str, project_id: str, roles: Sequence[str], expires_at: datetime
+        self,
+        trustor_id: str,
+        project_id: str,
+        roles: Sequence[str],
+        expires_at: datetime,
+        may_be_passed_on: bool = False,
     ) -> str:
         """Create a trust of these credentials' user to the service, which may then act as the user in the
-        project with the roles (names), until ``expires_at`` or up to a day longer. Return its id."""
+        project with the roles (names), until ``expires_at`` or up to a day longer. Return its id.
+
+        Where it ``may_be_passed_on``, another service that is called by it may make a trust of its own from
+        it, as Heat does, if Keystone is configured so."""
         ...
 
     def is_trust_valid(self, trust_id: str) -> bool:
@@ -738,6 +886,8 @@ class Cloud(Protocol):
     def images(self) -> Images: ...
     @property
     def storage(self) -> Storage: ...
+    @property
+    def orchestration(self) -> Orchestration: ...
 
     @property
     def regions(self) -> Sequence[str]:

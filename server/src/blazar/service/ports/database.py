@@ -22,6 +22,7 @@ from blazar.service.ports.offers import OfferRepository
 from blazar.service.ports.quotas import QuotaRepository
 from blazar.service.ports.series import SeriesRepository
 from blazar.service.ports.shares import ShareRepository
+from blazar.service.ports.start_tasks import StartTaskRepository
 from blazar.service.ports.subscriptions import SubscriptionRepository
 from blazar.service.ports.utilizations import UtilizationRepository
 from blazar.service.ports.waitlist import WaitlistRepository
@@ -401,7 +402,8 @@ class Notification:
 
 
 class Outbox(Protocol):
-    """Notifications that were committed together with what they tell, until the relay has delivered them."""
+    """Notifications that were committed together with what they tell, until the relay has delivered them and
+    they were compared with the subscriptions, whichever comes last."""
 
     def put(self, event_type: str, payload: Mapping[str, Any], now: datetime) -> int:
         """Store a notification, and return its id."""
@@ -412,32 +414,40 @@ class Outbox(Protocol):
         ...
 
     def peek(self, limit: int) -> Sequence[Notification]:
-        """Return the oldest ones, by id, taken or not."""
+        """Return the oldest ones that were not delivered, by id, taken or not."""
         ...
 
     def take(self, limit: int, now: datetime, until: datetime) -> Sequence[Notification]:
-        """Take the oldest ones, by id, for the caller to deliver up to ``until``; none while another relay
-        has some of them, so that they are delivered in order, and twice only where a relay died or was too
+        """Take the oldest of them, by id, for the caller to deliver up to ``until``; none while another relay
+        has some, so that they are delivered in order, and twice only where a relay died or was too
         slow. A relay that has them for more than twice as long as the caller would took them by a clock that
         was ahead, and does not count."""
         ...
 
     def unmatched(self, limit: int) -> Sequence[Notification]:
-        """Return the oldest ones that were not compared with the subscriptions, by id, taken or not."""
+        """Return the oldest ones that were not compared with the subscriptions, by id, taken or delivered or
+        not."""
         ...
 
     def mark_matched(self, ids: Sequence[int]) -> None:
-        """Remember that these were compared with the subscriptions. Raises Stale where one of them was
-        already, or is gone: what was found by the comparison must then be given up."""
+        """Remember that these were compared with the subscriptions, and remove those that were delivered.
+        Raises Stale where one of them was compared already, or is gone: what was found by the comparison must
+        then be given up."""
         ...
 
     def give_back(self, ids: Sequence[int]) -> None:
         """Give back notifications that could not be delivered: every relay may try again at once."""
         ...
 
+    def mark_delivered(self, ids: Sequence[int]) -> None:
+        """Remember that these were delivered, and remove those that were compared with the subscriptions."""
+        ...
+
     def remove(self, ids: Sequence[int]) -> None: ...
 
-    def depth(self) -> int: ...
+    def depth(self) -> int:
+        """Return how many were not delivered."""
+        ...
 
 
 class ReportType(StrEnum):
@@ -644,6 +654,8 @@ class UnitOfWork(Protocol):
     def utilizations(self) -> UtilizationRepository: ...
     @property
     def mails(self) -> MailRepository: ...
+    @property
+    def start_tasks(self) -> StartTaskRepository: ...
 
 
 class Database(Protocol):

@@ -14,6 +14,7 @@ from oslo_config import cfg
 from blazar.domain.errors import InvalidInput, NotEnoughResources
 from blazar.domain.lease.lease import Lease, Reservation
 from blazar.domain.lease.outcome import Done, Outcome
+from blazar.domain.lease.utilization import Sample
 from blazar.domain.planning.demand import Demand
 from blazar.domain.planning.plan import Shortage
 from blazar.domain.resource import Pool, Registration, pool_in
@@ -352,6 +353,12 @@ class EventVerbs(ABC):
         """Return how many of its units (hosts, servers, addresses) an active reservation uses now; None where
         the kind cannot tell."""
         return None
+
+    def sample(self, work: Work, cloud: Cloud) -> Sample | None:
+        """Return what an active reservation uses now, for what users are told; None where the kind cannot
+        tell. By default these are the units that are used."""
+        used = self.used(work, cloud)
+        return None if used is None else Sample(used)
 
     def is_used(self, work: Work, cloud: Cloud) -> bool:
         """Return whether what an active reservation has is used. A kind that cannot tell says so of all:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-from blazar.domain.subscription import CapacityEvent, CapacityLevel, LeaseEvent, Subscription
+from blazar.domain.subscription import CapacityEvent, CapacityLevel, SubscribedEvent, Subscription
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,7 @@ class Match:
     """A subscription is to be told of an event. ``document`` is what it is told."""
 
     subscription_id: str
-    event: LeaseEvent | CapacityEvent
+    event: SubscribedEvent | CapacityEvent
     document: Mapping[str, Any]
 
 

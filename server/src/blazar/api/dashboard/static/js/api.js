@@ -3,7 +3,7 @@
 import { text } from "./texts.js";
 
 const ROOT = new URL("../..", import.meta.url);
-const VERSION = "reservation 1.36";
+const VERSION = "reservation 1.42";
 
 /** A refusal, in the API's own words. */
 export class Refused extends Error {
@@ -48,9 +48,9 @@ export class Api {
     });
   }
 
-  /** @param {string} path @param {unknown} body */
-  async post(path, body) {
-    return (await this._send("POST", path, { body })).json();
+  /** @param {string} path @param {unknown} [body] @param {Record<string, string>} [headers] */
+  async post(path, body, headers = {}) {
+    return (await this._send("POST", path, { body, headers })).json();
   }
 
   /** @param {string} path @param {unknown} body */

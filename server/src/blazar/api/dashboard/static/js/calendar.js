@@ -46,6 +46,7 @@ export class Calendar extends HTMLElement {
     this._rows = new ResourceRows(this._api, this._filter);
     this._shows = "resources";
     this._as = "timeline";
+    this._asOnNarrow = "agenda";
     this._firstOfTable = 0;
     this._inSight = [0, 0];
     this._timer = 0;
@@ -68,7 +69,10 @@ export class Calendar extends HTMLElement {
   }
 
   connectedCallback() {
-    this._narrow.onchange = () => this._show();
+    this._narrow.onchange = () => {
+      this._offerViews();
+      this._show();
+    };
     this._build();
     this._route();
     addEventListener("hashchange", this._route, { signal: this._connected.signal });
@@ -190,10 +194,8 @@ export class Calendar extends HTMLElement {
         this._again();
       }),
     );
-    const as = choice({ timeline: text("timeline"), table: text("table") }, "timeline", (value) => {
-      this._as = value;
-      this._show();
-    });
+    this._chosenView = element("div");
+    this._offerViews();
     const kinds = Object.fromEntries(KINDS.map((each) => [each, kindName([each])]));
     this._kind = choice({ "": text("allKinds"), ...kinds }, "", (value) => this._filtered({ kind: value }));
     const search = this._waiting("search", { type: "search", placeholder: text("searchHint"), maxlength: 100 });
@@ -216,13 +218,28 @@ export class Calendar extends HTMLElement {
       labelled(text("span"), this._span),
       labelled(text("goTo"), goTo),
       this._view,
-      element("div", { class: "wide" }, labelled(text("as"), as)),
+      this._chosenView,
       labelled(text("kind"), this._kind),
       labelled(text("search"), search),
       element("div", { class: "wide" }, labelled(text("groupBy"), group)),
       groups,
       this._count,
     );
+  }
+
+  /** Offer the rows as a timeline, or else as a table; on a narrow screen as an agenda, which comes first there. */
+  _offerViews() {
+    const isNarrow = this._narrow.matches;
+    /** @type {Record<string, string>} */
+    const views = isNarrow
+      ? { agenda: text("agenda"), timeline: text("timeline") }
+      : { timeline: text("timeline"), table: text("table") };
+    const choose = (/** @type {string} */ value) => {
+      if (isNarrow) this._asOnNarrow = value;
+      else this._as = value;
+      this._show();
+    };
+    this._chosenView.replaceChildren(labelled(text("as"), choice(views, isNarrow ? this._asOnNarrow : this._as, choose)));
   }
 
   /** A field that takes effect when its user pauses. @param {"search" | "group"} name @param {Record<string, unknown>} more */
@@ -303,8 +320,8 @@ export class Calendar extends HTMLElement {
 
   _show() {
     const rows = this._rows;
-    const isAgenda = this._narrow.matches;
-    const isTimeline = this._as === "timeline" && !isAgenda;
+    const isAgenda = this._narrow.matches && this._asOnNarrow === "agenda";
+    const isTimeline = !isAgenda && (this._narrow.matches || this._as === "timeline");
     this._timeline.hidden = !isTimeline;
     this._list.hidden = isTimeline;
     this._curve.show(this._api, this._scale, this._filter.kind);

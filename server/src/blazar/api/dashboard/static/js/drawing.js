@@ -5,7 +5,12 @@ import { MINUTE, duration, shown } from "./moments.js";
 import { mayChange } from "./texts.js";
 
 const EDGE = 8;
-const DRAG = 5;
+/** Of a finger, which is not as exact. */
+const FINGER = 24;
+export const DRAG = 5;
+const SWIPE = 10;
+/** How long a finger rests on what it takes hold of, in milliseconds. */
+const HOLD = 400;
 
 /** @typedef {import("./rows.js").Bar} Bar */
 /** @typedef {import("./rows.js").Row} Row */
@@ -29,10 +34,11 @@ export function movable(bar, project) {
  * @param {Part[]} parts
  * @param {number} x where the pointer is
  * @param {DOMRect} box of the bar
+ * @param {boolean} isFinger
  * @returns {Part | undefined} what the pointer takes hold of
  */
-export function partAt(parts, x, box) {
-  const edge = Math.min(EDGE, box.width / 3);
+export function partAt(parts, x, box, isFinger) {
+  const edge = Math.min(isFinger ? FINGER : EDGE, box.width / 3);
   if (parts.includes("end") && x >= box.right - edge) return "end";
   if (parts.includes("start") && x <= box.left + edge) return "start";
   return parts.includes("both") ? "both" : undefined;
@@ -85,23 +91,49 @@ function zoneAt(moment) {
  * @param {PointerEvent} pressed
  * @param {(x: number) => void} follow with where it is, once it has moved far enough to mean it
  * @param {(isMeant: boolean) => void} end whether it was let go, and not given up with Escape
+ * @param {boolean} [isDragged] whether it is meant already
  */
-export function followed(pressed, follow, end) {
-  let isDragged = false;
+export function followed(pressed, follow, end, isDragged = false) {
   const listening = new AbortController();
   const { signal } = listening;
   const over = (/** @type {boolean} */ isMeant) => {
     listening.abort();
     if (isDragged) end(isMeant);
   };
+  const isIt = (/** @type {PointerEvent} */ event) => event.pointerId === pressed.pointerId;
   const move = (/** @type {PointerEvent} */ event) => {
     isDragged ||= Math.abs(event.clientX - pressed.clientX) > DRAG;
-    if (isDragged) follow(event.clientX);
+    if (isDragged && isIt(event)) follow(event.clientX);
   };
   addEventListener("pointermove", move, { signal });
-  addEventListener("pointerup", () => over(true), { signal });
-  addEventListener("pointercancel", () => over(false), { signal });
+  addEventListener("pointerup", (event) => isIt(event) && over(true), { signal });
+  addEventListener("pointercancel", (event) => isIt(event) && over(false), { signal });
   addEventListener("keydown", (event) => event.key === "Escape" && over(false), { signal });
+  // A finger that has taken hold of something does not scroll besides.
+  addEventListener("touchmove", (event) => isDragged && event.cancelable && event.preventDefault(), { signal, passive: false });
+}
+
+/**
+ * Find out what a finger means: it rests before it takes hold of something, and moves at once to move the time. What
+ * goes up and down is left to the browser, which scrolls.
+ * @param {PointerEvent} pressed
+ * @param {() => void} held
+ * @param {() => void} swiped
+ */
+export function meant(pressed, held, swiped) {
+  const listening = new AbortController();
+  const { signal } = listening;
+  const over = (/** @type {() => void} */ act) => {
+    listening.abort();
+    clearTimeout(waits);
+    act();
+  };
+  const waits = setTimeout(() => over(held), HOLD);
+  const move = (/** @type {PointerEvent} */ event) => {
+    if (event.pointerId === pressed.pointerId && Math.abs(event.clientX - pressed.clientX) > SWIPE) over(swiped);
+  };
+  addEventListener("pointermove", move, { signal });
+  for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => over(() => {}), { signal });
 }
 
 /** @param {Dates} dates @returns {string} in words */

@@ -67,7 +67,8 @@ function fieldOf(name, schema, first, isNeeded, changed) {
   }
   if (types.includes("integer") || types.includes("number")) {
     const limits = { min: schema.minimum, max: schema.maximum, step: types.includes("integer") ? 1 : "any" };
-    const field = input(name, title, { type: "number", value: first ?? schema.minimum ?? 0, required: isNeeded, ...limits });
+    const least = types.includes("null") ? "" : (schema.minimum ?? 0);
+    const field = input(name, title, { type: "number", value: first ?? least, required: isNeeded, ...limits });
     return { node: labelled(parameterName(name), field), value: () => (field.value === "" ? undefined : Number(field.value)) };
   }
   const field = input(name, title, { value: textOf(first), maxlength: schema.maxLength, spellcheck: "false" });

@@ -2,7 +2,7 @@
 
 import { Refused } from "./api.js";
 import { button, copyable, element, labelled } from "./element.js";
-import { actions, facts, messageOf, section, tellResources } from "./lease.js";
+import { actions, facts, isChangeable, messageOf, section, tellResources } from "./lease.js";
 import { parsed, shown } from "./moments.js";
 import { seriesOfGone, seriesSection } from "./series.js";
 import { text } from "./texts.js";
@@ -93,7 +93,7 @@ export class LeasePage extends HTMLElement {
     /** @type {import("./lease.js").Close} */
     const close = (...said) => said.length && this._changed(...said);
     const acts = actions(this._api, lease, close, this._changed);
-    this._acts.replaceChildren(...(acts.length ? [section("change", this._renaming(lease), ...acts)] : []));
+    this._acts.replaceChildren(...(acts.length ? [section("change", ...(isChangeable(lease) ? [this._renaming(lease)] : []), ...acts)] : []));
     this._series.replaceChildren(...(series ? [seriesSection(this._api, lease, series, this._changed)] : []));
     await tellResources(this._api, lease, this._facts);
   }

@@ -7,7 +7,8 @@ import { kindSchemas } from "./fields.js";
 import { openMaintenanceBar } from "./maintenance.js";
 import { DAY, HOUR, duration, later, parsed, shown, wire } from "./moments.js";
 import { leaseIn, toLease } from "./routes.js";
-import { eventName, kindName, mayChange, mayUse, nameOf, parameterName, rightName, statusName, text } from "./texts.js";
+import { isDivisible, openSplit, splitCommand } from "./split.js";
+import { eventName, kindName, mayChange, mayUse, nameOf, parameterName, rightName, startTaskName, statusName, text } from "./texts.js";
 
 const MOST_NAMES = 20;
 const FINAL = ["TERMINATED", "DELETING", "TERMINATING"];
@@ -62,6 +63,7 @@ export function facts(lease) {
   return [
     summary(lease),
     ...lease.reservations.map(reservation),
+    ...(lease.on_start ? [section("onStart", onStart(lease.on_start))] : []),
     ...(uses.length ? [section("useIt", ...uses.map(copyable))] : []),
     section("history", history(lease)),
     section("commands", ...commands(lease).map(copyable)),
@@ -131,6 +133,26 @@ function reservation(told) {
   );
 }
 
+/** What is started with a lease, and how far it is. @param {any} told */
+function onStart(told) {
+  /** @type {[import("./texts.js").Key, string | null | undefined, string?][]} */
+  const known = [
+    ["startTask", startTaskName(told.type)],
+    ["state", told.status && statusName(told.status)],
+    ["why", told.reason, "warning"],
+    ["stackName", told.stack_name, "code"],
+    ["id", told.stack_id ?? told.subscription_id, "code"],
+    ["region", told.region],
+    ["address", told.url, "code"],
+    ["changedLast", told.updated_at && shown(parsed(told.updated_at))],
+  ];
+  const lines = known.filter(([, value]) => value).flatMap(([key, value, kind]) => [
+    element("dt", {}, text(key)),
+    element("dd", { class: kind }, value),
+  ]);
+  return element("dl", {}, ...lines);
+}
+
 /** What of it is used. @param {any} [told] nothing where it is not known */
 function use(told) {
   if (!told?.looked_at) return [];
@@ -196,18 +218,21 @@ function useOf(told, isShared = false) {
 function commands(lease) {
   return [
     `openstack reservation lease show ${lease.id}`,
+    ...(lease.shared_right === "take_over" ? [`openstack reservation lease take over ${lease.id}`] : []),
     ...(isChangeable(lease) ? [`openstack reservation lease set --prolong-for 1h ${lease.id}`] : []),
+    ...(isDivisible(lease) ? [splitCommand(lease)] : []),
     ...(lease.shared_right ? [] : [`openstack reservation lease delete ${lease.id}`]),
   ];
 }
 
 /** @param {any} lease @returns {boolean} whether the project of the user may change its name and its dates */
-function isChangeable({ shared_right: right }) {
+export function isChangeable({ shared_right: right }) {
   return !right || mayChange(right);
 }
 
 /**
- * What its user may do to a lease: extend it, give it other dates, cancel it where it is of the own project.
+ * What its user may do to a lease: extend it, give it other dates, split or cancel it where it is of the own project,
+ * take it over where it is offered.
  * @param {import("./api.js").Api} api
  * @param {any} lease
  * @param {Close} close
@@ -215,6 +240,7 @@ function isChangeable({ shared_right: right }) {
  * @returns {HTMLElement[]} none where it is over, or is another project's and may only be seen
  */
 export function actions(api, lease, close, changed) {
+  if (lease.shared_right === "take_over" && lease.status === "PENDING") return [takeover(api, lease, close)];
   if (FINAL.includes(lease.status) || !isChangeable(lease)) return [];
   const told = element("p", { class: "told", role: "status" });
   let by = HOUR;
@@ -244,7 +270,9 @@ export function actions(api, lease, close, changed) {
     openDates(api, { ...known, id: lease.id, name: lease.name, status: lease.status }, known, changed);
   });
   const cancel = button(text("cancelLease"), () => bar.replaceWith(confirmation(api, lease, bar, close)), { class: "danger" });
-  const may = lease.shared_right ? [extend, dates] : [extend, dates, cancel];
+  const split = isDivisible(lease) && button(text("split"), () =>
+    openSplit(api, lease.id, changed, close).catch((refusal) => (told.textContent = messageOf(refusal))));
+  const may = lease.shared_right ? [extend, dates] : [extend, dates, split, cancel];
   const bar = element("div", { class: "actions" }, labelled(text("extendBy"), chooser), ...may);
   return [element("footer", {}, bar, told)];
 }
@@ -256,16 +284,57 @@ export function actions(api, lease, close, changed) {
  * @param {Close} close
  */
 function confirmation(api, lease, bar, close) {
-  const told = element("span", { role: "alert" }, text("sureToCancel"));
-  const yes = button(text("yesCancel"), () =>
-    api.delete(`leases/${lease.id}`).then(
-      () => close(text("cancelled"), lease.status === "PENDING" ? () => makeAgain(api, lease) : undefined),
-      (refusal) => (told.textContent = messageOf(refusal)),
-    ), { class: "danger" });
-  const keep = button(text("keep"), () => asked.replaceWith(bar));
-  const asked = element("div", { class: "actions" }, told, yes, keep);
-  queueMicrotask(() => keep.focus());
-  return asked;
+  const cancel = () =>
+    api.delete(`leases/${lease.id}`).then(() =>
+      close(text("cancelled"), lease.status === "PENDING" ? () => makeAgain(api, lease) : undefined));
+  return asked(bar, { question: "sureToCancel", yes: "yesCancel", no: "keep" }, cancel, "danger");
+}
+
+/**
+ * Make a lease that another project offers this one's; it is asked first, for it cannot be undone.
+ * @param {import("./api.js").Api} api
+ * @param {any} lease
+ * @param {Close} close
+ * @returns {HTMLElement}
+ */
+function takeover(api, lease, close) {
+  const take = () =>
+    api.post(`leases/${lease.id}/take_over`).then(() => close(text("takenOver", { name: lease.name })));
+  const begin = button(text("takeOver"), () =>
+    bar.replaceWith(asked(bar, { question: "sureToTakeOver", yes: "yesTakeOver", no: "leaveIt" }, take, "primary")));
+  const bar = element("div", { class: "actions" }, begin);
+  return element("footer", {}, bar);
+}
+
+/**
+ * A question in the place of what has asked it; not to do it has the focus.
+ * @param {Element} bar to show again
+ * @param {Record<"question" | "yes" | "no", import("./texts.js").Key>} words
+ * @param {() => Promise<void>} act
+ * @param {"danger" | "primary"} look
+ * @returns {HTMLElement}
+ */
+function asked(bar, words, act, look) {
+  const told = element("span", { role: "alert" }, text(words.question));
+  const yes = button(text(words.yes), () => act().catch((refusal) => (told.textContent = messageOf(refusal))), { class: look });
+  const no = button(text(words.no), () => question.replaceWith(bar));
+  const question = element("div", { class: "actions" }, told, yes, no);
+  queueMicrotask(() => no.focus());
+  return question;
+}
+
+/**
+ * @param {Record<string, import("./fields.js").KindSchema>} schemas
+ * @param {any} lease
+ * @returns {Record<string, unknown>} what it asks for, but for its name and its dates, as a create takes it
+ */
+export function wishOf(schemas, lease) {
+  const reservations = lease.reservations.map((/** @type {any} */ told) => {
+    const known = Object.keys(schemas[told.resource_type].properties).filter((name) => (told[name] ?? null) !== null);
+    return { resource_type: told.resource_type, ...Object.fromEntries(known.map((name) => [name, told[name]])) };
+  });
+  const optional = ["claim_by", "priority"].filter((name) => (lease[name] ?? null) !== null);
+  return { reservations, ...Object.fromEntries(optional.map((name) => [name, lease[name]])) };
 }
 
 /**
@@ -275,19 +344,12 @@ function confirmation(api, lease, bar, close) {
  * @returns {Promise<string>} what to say
  */
 async function makeAgain(api, lease) {
-  const schemas = await kindSchemas(api);
-  const reservations = lease.reservations.map((/** @type {any} */ told) => {
-    const known = Object.keys(schemas[told.resource_type].properties).filter((name) => (told[name] ?? null) !== null);
-    return { resource_type: told.resource_type, ...Object.fromEntries(known.map((name) => [name, told[name]])) };
-  });
-  const optional = ["claim_by", "priority"].filter((name) => (lease[name] ?? null) !== null);
   const body = await api.post("leases", {
     name: lease.name,
     start_date: wire(parsed(lease.start_date)),
     end_date: wire(parsed(lease.end_date)),
-    reservations,
     events: [],
-    ...Object.fromEntries(optional.map((name) => [name, lease[name]])),
+    ...wishOf(await kindSchemas(api), lease),
   });
   if (leaseIn(location.hash) === lease.id) location.hash = toLease(body.lease.id);
   return text("madeAgain", { name: lease.name });

@@ -19,6 +19,11 @@ const PLOT = { width: 220, height: 34 };
 /** @typedef {{ at: number, total: number, reserved: number }} Step */
 /** @typedef {{ from: number, promised: number, used: number }} Period hours that were promised, and used of them */
 
+/** @param {number} late @returns {string} in tenths */
+function seconds(late) {
+  return text("seconds", { seconds: Math.round(late * 10) / 10 });
+}
+
 export class OperatorsPage extends HTMLElement {
   /**
    * @param {import("./api.js").Api} api
@@ -107,7 +112,7 @@ export class OperatorsPage extends HTMLElement {
 
   async _readHealth() {
     const { status, details } = await this._api.health();
-    const { threads = {}, event_lag_seconds: late, outbox, ...parts } = details;
+    const { threads = {}, event_lag_seconds: late, subscription_lag_seconds: lag, outbox, ...parts } = details;
     const idle = Object.entries(threads).filter(([, state]) => state !== "OK");
     const { leases } = await this._api.get("leases", { status: "ERROR", fields: "id,name", limit: 20 });
     const inError = leases.map((/** @type {any} */ { id, name }) => element("li", {}, element("a", { href: toLease(id) }, name)));
@@ -115,8 +120,9 @@ export class OperatorsPage extends HTMLElement {
       facts([
         [text("status"), status],
         ...Object.entries(parts).map(([part, state]) => /** @type {[string, string]} */ ([part, String(state)])),
-        [text("lateness"), late === undefined ? text("unknown") : text("seconds", { seconds: late })],
+        [text("lateness"), late === undefined ? text("unknown") : seconds(late)],
         [text("outbox"), String(outbox ?? text("unknown"))],
+        [text("subscriptionLag"), lag === undefined ? text("unknown") : seconds(lag)],
         [text("threads"), idle.map(([name, state]) => `${name}: ${state}`).join(", ") || text("allWork")],
         [text("drift"), threads.drift ?? text("notCompared")],
       ]),
@@ -127,14 +133,15 @@ export class OperatorsPage extends HTMLElement {
 
   async _readManagers() {
     const { services } = await this._api.get("services");
-    const heads = /** @type {const} */ (["host", "state", "version", "eventsNow", "plansWaiting", "lateness", "seen"]);
+    const heads = /** @type {const} */ (["host", "program", "state", "version", "eventsNow", "plansWaiting", "lateness", "seen"]);
     const rows = services.map((/** @type {any} */ each) => [
       each.host,
+      each.binary,
       each.state,
       each.version,
-      String(each.events),
-      String(each.plans),
-      text("seconds", { seconds: each.late_seconds }),
+      String(each.events ?? ""),
+      String(each.plans ?? ""),
+      each.late_seconds === null ? "" : seconds(each.late_seconds),
       shown(parsed(each.seen_at)),
     ]);
     return [wide(heads, rows)];

@@ -169,7 +169,7 @@ function rowsOf(told) {
     bars: [],
   }));
   const { row, occupant, start: starts, end: ends, slots } = told.bars;
-  const { type, id, name, status, project_id } = told.occupants;
+  const { type, id, name, status, project_id, shared_right: right } = told.occupants;
   for (let at = 0; at < row.length; at++) {
     const who = occupant[at];
     rows[row[at]].bars.push({
@@ -180,7 +180,7 @@ function rowsOf(told) {
       name: name[who],
       status: status[who],
       project: project_id[who],
-      right: "",
+      right: right[who],
       slots: slots[at],
       lane: 0,
       lanes: 1,

@@ -2,16 +2,18 @@
 
 import { openDialog } from "./dialog.js";
 import { button, element, table } from "./element.js";
-import { messageOf, section } from "./lease.js";
-import { parsed, shown } from "./moments.js";
+import { kindSchemas } from "./fields.js";
+import { messageOf, section, wishOf } from "./lease.js";
+import { MINUTE, parsed, shown, wire } from "./moments.js";
 import { toLease } from "./routes.js";
 import { statusName, text } from "./texts.js";
 
 const NOT_STARTED = ["PENDING", "WAITING"];
 const MOST_TOLD = 5;
+const MOST_LEASES = 1000;
 
 /** @typedef {{ date: string, start_date: string, end_date: string, lease_id: string | null, status: string | null, reason: string | null }} Occurrence */
-/** @typedef {{ id: string, name: string, recurrence: { rule: string, time_zone: string }, occurrences: Occurrence[] }} Series */
+/** @typedef {{ id: string, name: string, recurrence: { rule: string, time_zone: string, except: string[] }, occurrences: Occurrence[] }} Series */
 /** @typedef {{ granted: boolean, occurrences: { start_date: string, granted: boolean, reason: string | null }[] }} Planned as a dry run tells it */
 /** @typedef {import("./dates.js").Changed} Changed */
 
@@ -63,16 +65,18 @@ export function seriesSection(api, lease, series, changed) {
     const said = text("skipped", { name: series.name, day: shown(parsed(here.start_date)) });
     done(api.put(`series/${series.id}`, { except: [here.date] }), said, () => restore(api, series, here, lease.id));
   });
-  const remove = button(text("deleteSeries"), () => bar.replaceWith(confirmation()), { class: "danger" });
+  const remove = button(text("deleteSeries"), () => bodyOf(api, series).catch(() => null).then((body) => bar.replaceWith(confirmation(body))), { class: "danger" });
   const bar = element("div", { class: "actions" }, skip, remove);
 
-  /** Ask whether what has started is deleted as well. */
-  function confirmation() {
+  /** Ask whether what has started is deleted as well. @param {Record<string, unknown> | null} body that makes the series again */
+  function confirmation(body) {
     const said = text("seriesDeleted", { name: series.name });
-    const all = button(text("deleteAll"), () => done(api.delete(`series/${series.id}`), said), { class: "danger" });
-    const ahead = button(text("deleteAhead"), () => done(api.delete(`series/${series.id}?keep_started=true`), said), { class: "danger" });
+    const undo = body ? () => makeAgain(api, body, here?.date, lease.id) : undefined;
+    const all = button(text("deleteAll"), () => done(api.delete(`series/${series.id}`), said, undo), { class: "danger" });
+    const ahead = button(text("deleteAhead"), () => done(api.delete(`series/${series.id}?keep_started=true`), said, undo), { class: "danger" });
     const keep = button(text("keepSeries"), () => asked.replaceWith(bar));
-    const asked = element("div", { class: "actions" }, element("span", { role: "alert" }, text("sureToDeleteSeries")), all, ahead, keep);
+    const question = text(body ? "askToDeleteSeries" : "sureToDeleteSeries");
+    const asked = element("div", { class: "actions" }, element("span", { role: "alert" }, question), all, ahead, keep);
     queueMicrotask(() => keep.focus());
     return asked;
   }
@@ -110,6 +114,61 @@ async function restore(api, series, { date, start_date: start }, goneId) {
   const made = changed.series.occurrences.find((/** @type {Occurrence} */ each) => each.date === date);
   if (location.hash === toLease(goneId)) location.hash = toLease(made.lease_id);
   return text("restored", { name: series.name, day: shown(parsed(start)) });
+}
+
+/**
+ * The request that makes a series again as it is now. Its leases have to be alike and ahead, and the rule has to lead
+ * to their dates, which a dry run tells.
+ * @param {import("./api.js").Api} api
+ * @param {Series} series
+ * @returns {Promise<Record<string, unknown> | null>} null where there is no such request
+ */
+async function bodyOf(api, series) {
+  const live = series.occurrences.filter(({ status }) => status);
+  if (!live.length || live.some(({ status }) => status !== "PENDING")) return null;
+  const [{ leases }, schemas] = await Promise.all([
+    api.get("leases", { series_id: series.id, limit: MOST_LEASES }),
+    kindSchemas(api),
+  ]);
+  const wishes = new Set(leases.map((/** @type {any} */ each) => JSON.stringify([each.name, wishOf(schemas, each)])));
+  if (leases.length !== live.length || wishes.size !== 1 || leases[0].name !== series.name) return null;
+  const { rule, time_zone, except } = series.recurrence;
+  const gone = series.occurrences.filter(({ status }) => !status).map(({ date }) => date);
+  const [first] = series.occurrences;
+  const [start, end] = [parsed(first.start_date), parsed(first.end_date)];
+  // Where the clocks change, a length is not the same as an end at the same time of the day.
+  for (const length of [{ end_date: wire(end) }, { duration: (end - start) / MINUTE }]) {
+    const body = {
+      name: series.name,
+      start_date: wire(start),
+      ...length,
+      ...wishOf(schemas, leases[0]),
+      recurrence: { rule, time_zone, except: [...new Set([...except, ...gone])] },
+    };
+    const told = await api.post("series", { ...body, on_conflict: "skip", dry_run: true });
+    if (datesOf(told.series) === datesOf({ occurrences: live })) return body;
+  }
+  return null;
+}
+
+/** @param {{ occurrences: { start_date: string, end_date: string }[] }} series */
+function datesOf({ occurrences }) {
+  return occurrences.map((each) => `${parsed(each.start_date)} ${parsed(each.end_date)}`).join();
+}
+
+/**
+ * Make a series again that was deleted, and go to its lease of the day that was on the screen.
+ * @param {import("./api.js").Api} api
+ * @param {Record<string, unknown>} body
+ * @param {string | undefined} day
+ * @param {string} goneId
+ * @returns {Promise<string>} what is done
+ */
+async function makeAgain(api, body, day, goneId) {
+  const { series } = await api.post("series", body);
+  const made = series.occurrences.find((/** @type {Occurrence} */ each) => each.date === day);
+  if (made && location.hash === toLease(goneId)) location.hash = toLease(made.lease_id);
+  return text("seriesMadeAgain", { name: series.name });
 }
 
 /** @param {Series} series */

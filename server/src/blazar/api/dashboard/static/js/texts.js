@@ -125,6 +125,7 @@ const ENGLISH = {
   expected: "When it began to wait, it could have started at {start}.",
   claimBy: "It is released unless it is used by {time}.",
   sharedRead: "It is another project's, and shared with this one: you may see it.",
+  sharedTakeOver: "Another project offers it to this one: you may take it over before it starts.",
   sharedUse: "It is another project's, and shared with this one: you may put servers onto what it reserves.",
   sharedUseAndChange: "It is another project's, and shared with this one: you may put servers onto what it reserves, and change its name and its dates.",
   sharedChange: "It is another project's, and shared with this one: you may change its name and its dates.",
@@ -145,6 +146,26 @@ const ENGLISH = {
   extended: "The lease ends at {end} now.",
   cancelled: "The lease is cancelled.",
   madeAgain: "The lease {name} is made again, with another ID.",
+  split: "Split it",
+  splitOf: "Split {name}",
+  splitMeans: "Some of it becomes a lease of its own, at the same dates and in the same place. It cannot be undone.",
+  partName: "Name of the new lease",
+  partOf: "{name}, part",
+  unitsThatGo: "{kind} that go, of {units}",
+  someGoes: "Something has to go, and something to stay.",
+  isSplit: "The lease {name} is split: {part} is a lease of its own.",
+  takeOver: "Take it over",
+  sureToTakeOver: "It becomes this project's, and counts in its quota. That cannot be undone.",
+  yesTakeOver: "Yes, take it over",
+  leaveIt: "Leave it",
+  takenOver: "The lease {name} is this project's now.",
+  onStart: "Started with it",
+  startTask: "What",
+  stack: "A stack of Heat",
+  webhook: "A webhook",
+  stackName: "Name in Heat",
+  region: "Region",
+  address: "Address",
   ownPage: "Its own page",
   toCalendar: "Calendar",
   noLease: "There is no such lease in this project, or you may not see it.",
@@ -214,7 +235,9 @@ const ENGLISH = {
   restoreThis: "Bring it back",
   restored: "The series {name} has its lease of {day} again.",
   deleteSeries: "Delete the series",
-  sureToDeleteSeries: "Delete it for good? Servers in its leases are removed with them.",
+  sureToDeleteSeries: "Delete it for good? It cannot be undone. Servers in its leases are removed with them.",
+  askToDeleteSeries: "Delete it? None of its leases has begun, so it can be made again.",
+  seriesMadeAgain: "The series {name} is made again, with other IDs.",
   deleteAll: "All its leases",
   deleteAhead: "Only those that have not started",
   keepSeries: "Keep it",
@@ -236,7 +259,9 @@ const ENGLISH = {
   lateness: "Lateness of events",
   seconds: "{seconds} s",
   outbox: "Notifications that wait",
+  subscriptionLag: "Delay of what subscribers are told",
   threads: "Threads that do not work",
+  program: "Program",
   allWork: "none",
   unknown: "not known",
   drift: "Comparison with the cloud",
@@ -316,7 +341,9 @@ const KINDS = {
   "flavor:instance": "Flavors",
   "virtual:floatingip": "Floating IPs",
   "instance:server": "Servers that exist",
+  "storage:volume": "Volumes",
   network: "Networks",
+  "network:port": "Ports",
 };
 
 /**
@@ -347,6 +374,13 @@ const PARAMETERS = {
   server_id: "Server's ID",
   on_end: "At the end",
   locked: "Locked until the end",
+  volume_type: "Volume type",
+  gigabytes: "Gigabytes in all",
+  volumes: "How many",
+  volume_name: "Their name, where they are made at the start",
+  volume_size: "Gigabytes each",
+  image_id: "Image's ID",
+  snapshot_id: "Snapshot's ID",
 };
 
 /**
@@ -419,8 +453,14 @@ export function eventName(name) {
   return name in ENGLISH ? text(/** @type {Key} */ (name)) : statusName(name);
 }
 
+/** @param {string} type of what is started with a lease @returns {string} */
+export function startTaskName(type) {
+  return type in ENGLISH ? text(/** @type {Key} */ (type)) : statusName(type);
+}
+
 /** @param {string} right of the user's project to a lease of another one @returns {string} what it may do */
 export function rightName(right) {
+  if (right === "take_over") return text("sharedTakeOver");
   if (mayUse(right)) return text(mayChange(right) ? "sharedUseAndChange" : "sharedUse");
   return text(mayChange(right) ? "sharedChange" : "sharedRead");
 }

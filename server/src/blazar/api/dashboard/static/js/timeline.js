@@ -5,7 +5,7 @@
  * drawn once a frame at most.
  */
 
-import { Shadow, between, followed, movable, moved, partAt } from "./drawing.js";
+import { DRAG, Shadow, between, followed, meant, movable, moved, partAt } from "./drawing.js";
 import { element } from "./element.js";
 import { DAY, later, shown } from "./moments.js";
 import { Scale } from "./scale.js";
@@ -34,6 +34,7 @@ export class Timeline extends HTMLElement {
     this._wantsFocus = false;
     this._isStale = false;
     this._dragged = false;
+    this._isTouched = false;
     /** @type {Shadow | null} What is being drawn. */
     this._shadow = null;
     /** What the keys have taken hold of. @type {{ drawing: import("./drawing.js").Drawing & { bar: Bar }, part: Part } | null} */
@@ -66,7 +67,9 @@ export class Timeline extends HTMLElement {
           focusin: (/** @type {FocusEvent} */ event) => this._focused(event),
           focusout: (/** @type {FocusEvent} */ event) => event.relatedTarget && this._letGo(false),
           wheel: (/** @type {WheelEvent} */ event) => this._wheel(event),
-          pointerdown: (/** @type {PointerEvent} */ event) => this._grab(event),
+          pointerdown: (/** @type {PointerEvent} */ event) => this._press(event),
+          // A finger that rests takes hold of something, and asks for no menu.
+          contextmenu: (/** @type {Event} */ event) => this._isTouched && event.preventDefault(),
         },
       },
       this._body,
@@ -456,11 +459,25 @@ export class Timeline extends HTMLElement {
     followed(event, follow, (isMeant) => isMeant || this._scaled(before));
   }
 
+  /** @param {PointerEvent} event */
+  _press(event) {
+    this._dragged = false;
+    this._isTouched = event.pointerType === "touch";
+    this._letGo(false);
+    if (event.button !== 0 || !event.isPrimary) return;
+    if (!this._isTouched) this._grab(event);
+    else meant(event, () => this._grab(event), () => this._swipe(event));
+  }
+
+  /** @param {PointerEvent} event */
+  _swipe(event) {
+    this._dragged = true;
+    this._pan(event);
+  }
+
   /** Draw a new lease with the pointer, or move one, or pull at its end. @param {PointerEvent} event */
   _grab(event) {
-    this._dragged = false;
-    this._letGo(false);
-    if (event.button !== 0 || event.pointerType === "touch") return;
+    const isFinger = this._isTouched;
     const target = /** @type {HTMLElement} */ (event.target);
     const line = /** @type {HTMLElement | null} */ (target.closest(".row[data-row]"));
     const row = line ? this.rows?.row(Number(line.dataset.row)) : undefined;
@@ -471,7 +488,7 @@ export class Timeline extends HTMLElement {
       followed(event, () => (this._dragged = true), () => {});
       return;
     }
-    const top = line?.offsetTop ?? event.clientY - this._body.getBoundingClientRect().top - ROW / 2;
+    const top = line ? this._line(Number(line.dataset.row)) * ROW : event.clientY - this._body.getBoundingClientRect().top - ROW / 2;
     let dates = { start: 0, end: 0 };
     const follow = (/** @type {number} */ x) => {
       this._dragged = true;
@@ -482,11 +499,12 @@ export class Timeline extends HTMLElement {
       this._shadow.show(dates, this.scale);
       this.dispatchEvent(new CustomEvent("drawing", { detail: { bar, row, dates } }));
     };
+    if (isFinger) follow(event.clientX);
     followed(event, follow, (isMeant) => {
       this._shadow?.remove();
       this._shadow = null;
       this.dispatchEvent(new CustomEvent(isMeant ? "drawn" : "undrawn", { detail: { bar, row, dates } }));
-    });
+    }, isFinger);
   }
 
   /** @param {HTMLElement} target @param {Row | undefined} row @returns {Bar | null} */
@@ -511,8 +529,11 @@ export class Timeline extends HTMLElement {
     const box = /** @type {HTMLElement} */ (target.closest(".bar")).getBoundingClientRect();
     // An end that is not on the screen cannot be pulled at.
     const cut = { start: bar.start < this.scale.start, end: bar.end > this.scale.end, both: false };
-    const part = partAt(movable(bar, this.project).filter((each) => !cut[each]), event.clientX, box);
-    return part && ((x) => moved(bar, part, at(x) - at(event.clientX), step));
+    const part = partAt(movable(bar, this.project).filter((each) => !cut[each]), event.clientX, box, this._isTouched);
+    if (!part) return undefined;
+    // Where it was taken it is as it was: dates in whole steps would be others.
+    const isThere = (/** @type {number} */ x) => Math.abs(x - event.clientX) <= DRAG;
+    return (x) => (isThere(x) ? { start: bar.start, end: bar.end } : moved(bar, part, at(x) - at(event.clientX), step));
   }
 
   /** Show whether what is being drawn would fit. @param {boolean} fits */

@@ -1,0 +1,1 @@
+"""Heat: stacks, which hold nothing."""
