@@ -40,7 +40,7 @@ class Tally:
 
     answers: Counter[str] = field(default_factory=Counter)
     seconds: list[float] = field(default_factory=list)
-    cut_off: int = 0
+    cut_off: list[str] = field(default_factory=list)
     """Requests whose connection ended without an answer, because an API was killed."""
     wrong: list[str] = field(default_factory=list)
     """Answers that no client may ever get: a 5xx other than 503, or a 503 without Retry-After."""
@@ -235,9 +235,9 @@ class Client(threading.Thread):
         try:
             with self._site.balanced(self._random) as url:
                 answer = self._session.request(method, f"{url}/v1{path}", timeout=90, **more)
-        except requests.RequestException:
+        except requests.RequestException as failure:
             with self._tally.lock:
-                self._tally.cut_off += 1
+                self._tally.cut_off.append(f"{words} at {url}: {failure!r}")
             return None
         self._tally.note(words, answer, time.monotonic() - began)
         return answer

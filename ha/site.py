@@ -172,7 +172,7 @@ class Site(Sandbox):
             words = ["--config-file", self.conf, "--config-file", own]
         elif server == "gunicorn":
             words = ["--bind", f"{HOST}:{port}", "--workers", 2, "--threads", 8, "--graceful-timeout", 20]
-            words += ["--no-control-socket", application]
+            words += ["--keep-alive", 60, "--no-control-socket", application]
         else:
             words = [
                 "--http-socket",

@@ -132,7 +132,7 @@ def test_every_promise_is_kept_whatever_breaks(
                 ("refused: not enough hosts, or gone meanwhile (4xx)", refused),
                 ("answered 503 with Retry-After", tally.count(end="503")),
                 ("any other 5xx", len(tally.wrong)),
-                ("cut off by a kill", tally.cut_off),
+                ("cut off by a kill", len(tally.cut_off)),
                 (
                     "seconds a request, median / 99 %",
                     f"{tally.percentile(0.5):.3f} / {tally.percentile(0.99):.3f}",

@@ -21,7 +21,7 @@ from blazar.adapters.memory.cloud import MemoryCloud
 from blazar.adapters.notifications import LogNotifier
 from blazar.api.app import make_app
 from blazar.api.microversion import HEADER
-from blazar.bootstrap.api import health_of
+from blazar.bootstrap.health import health_of
 from blazar.bootstrap.manager import Manager
 from blazar.conf.manager import SHIPPED
 from blazar.plugins import load_plugins

@@ -22,7 +22,7 @@ from blazar.adapters.clock import SystemClock
 from blazar.adapters.memory.cloud import MemoryCloud
 from blazar.adapters.memory.network import INTERFACE
 from blazar.adapters.openstack.cloud import connect
-from blazar.domain.errors import CloudRefused
+from blazar.domain.errors import CloudRefused, CloudUnavailable
 from blazar.kinds.slots.actuator import RESERVATION_SPEC
 from blazar.service.ports import Cloud, Flavor, Image, NetworkPort, Server, Subnet, Volume, VolumeType
 from blazar_sandbox.cloud import Cloud as Sandbox
@@ -143,12 +143,17 @@ def room(place: Place) -> str:
 
 
 def until(what: str, look: Callable[[], Any]) -> Any:
-    """Look again and again until there is something to see."""
-    end = time.monotonic() + SECONDS
-    while not (seen := look()):
-        assert time.monotonic() < end, f"not within {SECONDS} s: {what}"
+    """Look again and again until there is something to see; a service that fails once is asked again, as by
+    the engine."""
+    end, failure = time.monotonic() + SECONDS, ""
+    while True:
+        try:
+            if seen := look():
+                return seen
+        except CloudUnavailable as unavailable:
+            failure = unavailable.message
+        assert time.monotonic() < end, f"not within {SECONDS} s: {what} {failure}"
         time.sleep(0.05)
-    return seen
 
 
 class MemoryPlace:

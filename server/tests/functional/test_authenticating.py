@@ -14,9 +14,9 @@ from oslo_config import cfg
 
 from blazar.adapters.memory.cloud import MemoryCloud
 from blazar.adapters.metrics import PrometheusMetrics
-from blazar.bootstrap.api import health_of
 from blazar.bootstrap.cloud import build_cloud
 from blazar.bootstrap.database import build_database
+from blazar.bootstrap.health import health_of
 from blazar.bootstrap.manager import Manager, build_manager
 from blazar.domain.errors import CloudUnavailable
 from blazar.engine.authenticating import AGAIN, LOOK, Authenticating

@@ -15,8 +15,8 @@ from blazar.adapters.metrics import PrometheusMetrics
 from blazar.api.app import make_app
 from blazar.api.health import Health
 from blazar.api.metrics import health_and_metrics_app
-from blazar.bootstrap.api import health_of
 from blazar.bootstrap.database import build_database
+from blazar.bootstrap.health import health_of
 from blazar.bootstrap.manager import build_dispatcher, build_manager
 from blazar.domain.errors import CloudUnavailable
 from blazar.service.health import ManagerHealth, ThreadHealth, ThreadState

@@ -91,6 +91,12 @@ def leap(at: Sandboxed, minutes: float) -> None:
     at.clock.ahead += timedelta(minutes=minutes)
 
 
+def deleted_in_a_while(at: Sandboxed, lease: Any) -> bool:
+    """Let the time until the next attempt go by, however many there were: whether the stack is gone then."""
+    leap(at, 6)
+    return until(lambda: show(at, lease)["on_start"]["status"] == "DELETED", 2)
+
+
 def test_a_stack_comes_with_a_lease_and_goes_before_its_end(at: Sandboxed) -> None:
     lease = make(at)
     assert lease["on_start"]["type"] == "stack"
@@ -251,8 +257,7 @@ def test_what_heat_cannot_delete_does_not_keep_the_lease(at: Sandboxed) -> None:
     leap(at, 5)
     assert until(lambda: show(at, lease)["status"] == "TERMINATED")
     at.state.orchestration.conduct = Conduct()
-    leap(at, 6)
-    assert has_status(at, lease, "DELETED")
+    assert until(lambda: deleted_in_a_while(at, lease))
 
 
 def test_deleting_a_lease_deletes_its_stack_and_its_trust(at: Sandboxed) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from blazar.bootstrap.api import build_remote_service
+from blazar.bootstrap.remote import build_remote_service
 from blazar.plugins import list_rules, load_plugins
 from blazar.service.enabled_kinds import KindDisabled
 

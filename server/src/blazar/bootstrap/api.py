@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
 from wsgiref.types import WSGIApplication
 
 from oslo_config import cfg
@@ -14,52 +12,13 @@ from blazar.api import authentication
 from blazar.api.app import make_app
 from blazar.api.authentication import keystone
 from blazar.api.dashboard import Dashboard, SandboxUsers
-from blazar.api.health import Health
 from blazar.api.streams import Streams
-from blazar.broker import rpc_transport
+from blazar.bootstrap.health import health_of
+from blazar.bootstrap.remote import build_remote_service
 from blazar.plugins import load_plugins
 from blazar.policies import make_enforcer
-from blazar.rpc.codec import Codec
-from blazar.rpc.messaging import MessagingTransport
-from blazar.rpc.proxy import remote_service
-from blazar.service.interface import HealthInterface, Service
+from blazar.service.interface import Service
 from blazar.service.tracing import NO_TRACING, Tracing
-
-
-class HasHealth(Protocol):
-    """All use cases of a program, or some of them."""
-
-    @property
-    def health(self) -> HealthInterface: ...
-
-
-def health_of(service: HasHealth, **details: str) -> Callable[[], Health]:
-    """Return how to check ``service``: it is healthy when its program and the database answer, there is room
-    for changes, and each thread of the program works. Late events, and a Keystone that gives no token, are
-    reported for the operator to judge: requests are carried out all the same where they need no cloud."""
-
-    def health() -> Health:
-        found = service.health.read()
-        threads = {thread.name: str(thread.state) for thread in found.threads}
-        return Health(
-            found.works,
-            {
-                "database": "OK" if found.takes_changes else "FULL",
-                **details,
-                **_keystone(found.has_token),
-                "event_lag_seconds": found.event_lag_seconds,
-                "outbox": found.outbox,
-                "subscription_lag_seconds": found.subscription_lag_seconds,
-                **({"threads": threads} if threads else {}),  # a manager of the version before sends none
-            },
-        )
-
-    return health
-
-
-def _keystone(has_token: bool | None) -> dict[str, str]:
-    """Return what is told of Keystone: nothing where the manager has not looked."""
-    return {} if has_token is None else {"keystone": "OK" if has_token else "UNAVAILABLE"}
 
 
 def build_api(
@@ -110,10 +69,3 @@ def _with_version(url: str) -> str:
 def build_remote_api(conf: cfg.ConfigOpts, tracing: Tracing = NO_TRACING) -> WSGIApplication:
     """The REST API of a process of its own: every use case is carried out by a manager over the broker."""
     return build_api(conf, build_remote_service(conf, tracing), PrometheusMetrics(), tracing, broker="OK")
-
-
-def build_remote_service(conf: cfg.ConfigOpts, tracing: Tracing = NO_TRACING) -> Service:
-    """All use cases, carried out by a manager over the broker."""
-    transport = rpc_transport(conf)
-    carrier = MessagingTransport(conf, transport, SystemClock(), conf.manager.rpc_topic, tracing)
-    return remote_service(carrier, Codec(load_plugins(conf).interfaces))

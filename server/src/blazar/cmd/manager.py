@@ -8,8 +8,9 @@ from collections.abc import Sequence
 
 from cotyledon.types import WorkerId
 
-from blazar.bootstrap.api import build_remote_service, health_of
+from blazar.bootstrap.health import health_of
 from blazar.bootstrap.manager import build_dispatcher, build_manager
+from blazar.bootstrap.remote import build_remote_service
 from blazar.broker import rpc_transport
 from blazar.cmd.on_database import DatabaseWorker
 from blazar.cmd.process import run, spare_from_collection

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from cotyledon.types import WorkerId
 
 from blazar.adapters.clock import SystemClock
-from blazar.bootstrap.api import health_of
+from blazar.bootstrap.health import health_of
 from blazar.bootstrap.webhooks import NAME, WebhooksProgram
 from blazar.cmd.on_database import DatabaseWorker
 from blazar.cmd.process import run
