@@ -10,6 +10,7 @@ HOSTS ?= 8
 HA_SECONDS ?= 30
 SIMULATION_SECONDS ?= 60
 MARKED ?= not servers
+WORKERS ?= 6
 PYTEST := $(BIN)/python -m pytest
 PACKAGES := server nova-filter sandbox client
 RUNNABLE := $(VENV)/.runnable
@@ -40,13 +41,13 @@ run: $(RUNNABLE) ## Run the service with a sandbox cloud on this machine (PORT=1
 	@exec $(BIN)/blazar-standalone --port $(PORT) --cloud-port $(CLOUD_PORT) --hosts $(HOSTS) --var $(VAR)
 
 test: $(INSTALLED) ## Run the tests that need nothing but Python; those of the simulation are in test-simulation
-	$(PYTEST) -n 6 --dist worksteal -m "$(MARKED)" $(addprefix --ignore ,$(SIMULATED) $(LEFT_OUT)) $(EXAMPLES)
+	$(PYTEST) -n $(WORKERS) --dist worksteal -m "$(MARKED)" $(addprefix --ignore ,$(SIMULATED) $(LEFT_OUT)) $(EXAMPLES)
 
 test-quick: $(INSTALLED) ## Run the tests that take less than half a minute in all, while you write code
 	BLAZAR_TEST_EFFORT=quick $(PYTEST) -q -n 2 -m "not slow and not servers and not lab" $(QUICK)
 
 test-newest: ## Run on the newest Python that is here what of make test is quick and starts no service
-	BLAZAR_TEST_EFFORT=quick $(MAKE) test $(NEWEST) LEFT_OUT="$(SERVED)" MARKED="not servers and not slow"
+	$(if $(BLAZAR_TEST_TURN),BLAZAR_TEST_SHARE=4) BLAZAR_TEST_EFFORT=quick $(MAKE) test $(NEWEST) LEFT_OUT="$(SERVED)" MARKED="not servers and not slow" WORKERS=2
 
 install-newest:
 	$(MAKE) .venv-newest/.installed $(NEWEST)

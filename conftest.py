@@ -1,5 +1,6 @@
 """Leaves out the tests that take long, but for ``make test-thorough``; and takes the forms of a test by turns
-where ``BLAZAR_TEST_TURN`` is a number, as in ``.ci/run``."""
+where ``BLAZAR_TEST_TURN`` is a number, as in ``.ci/run``. With ``BLAZAR_TEST_SHARE=4`` it takes each fourth of
+all tests, by turns as well."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ import pytest
 from effort import EFFORT
 
 TURN = os.environ.get("BLAZAR_TEST_TURN", "")
+SHARE = int(os.environ.get("BLAZAR_TEST_SHARE", "1"))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -20,6 +22,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = {item for item in items if item.get_closest_marker("thorough")}
     if TURN:
         left_out |= of_other_turns([item for item in items if item not in left_out], int(TURN))
+        left_out |= {item for number, item in enumerate(items, int(TURN)) if number % SHARE}
     if left_out:
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]

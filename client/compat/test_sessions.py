@@ -59,6 +59,7 @@ def same(text: str) -> list[str]:
     return [line.rstrip() for line in relevant_lines(normalize(text))]
 
 
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize("page", PAGES)
 def test_the_session_is_what_happens(tmp_path: Path, page: str) -> None:
     steps = session(page)

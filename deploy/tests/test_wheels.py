@@ -125,6 +125,7 @@ def run(environment: Path, program: str, *words: object, folder: Path = Path("/"
     return done.returncode, done.stdout
 
 
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_program_runs_without_extras(program: str, environment: Path, wheels: dict[str, Path]) -> None:
     version = metadata(wheels["client" if program == "blazar" else "server"])["Version"]

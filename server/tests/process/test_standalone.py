@@ -12,6 +12,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import requests
 
+from blazar.cmd.standalone import main
+
 from .conftest import PATIENCE, PROGRAM, Standalone, eventually
 
 HOST = {
@@ -84,10 +86,9 @@ def _session(output: str) -> str | None:
     return told if heading and end else None
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_stops_it_cleanly(standalone, number):
+def test_ctrl_c_stops_it_cleanly(standalone):
     standalone.start()
-    assert standalone.stop(number) == 0
+    assert standalone.stop(signal.SIGINT) == 0
 
 
 @pytest.mark.parametrize("taken", ["--port", "--cloud-port"])
@@ -120,10 +121,12 @@ def test_a_second_one_on_the_same_folder_is_refused(standalone):
 
 
 @pytest.mark.parametrize("words", [("--hosts", "0"), ("--hosts", "many"), ("--port", "70000")])
-def test_a_bad_number_is_named(words):
-    refused = run(*words)
-    assert refused.returncode == 2
-    assert words[1] in refused.stderr
+def test_a_bad_number_is_named(words, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["blazar-standalone", *words])
+    with pytest.raises(SystemExit) as refused:
+        main()
+    assert refused.value.code == 2
+    assert words[1] in capsys.readouterr().err
 
 
 def test_there_are_floating_ips_to_reserve_and_others_to_register(standalone):

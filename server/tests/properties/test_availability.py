@@ -36,7 +36,7 @@ def possible_starts(world: World) -> list[int]:
 
 
 @given(worlds(updates=False), st.one_of(st.none(), st.integers(0, 2 * LAST_HOUR)))
-@settings(max_examples=examples(800), deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_no_earlier_start_exists_than_the_one_called_earliest(world: World, latest: int | None) -> None:
     search = search_in(world)
     starts = [at for at in possible_starts(world) if latest is None or at <= latest]
