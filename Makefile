@@ -32,7 +32,7 @@ SOURCES := server/src client/src nova-filter/src sandbox/src docs/examples/licen
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-quick test-newest install-newest test-simulation test-thorough test-servers test-compat test-page pictures lab lab-status lab-down test-lab test-ha test-faults test-fairness test-storm check format bench bench-lab docs clean
+.PHONY: help run test test-quick test-newest install install-newest test-simulation test-thorough test-servers test-compat test-page pictures lab lab-status lab-down test-lab test-ha test-faults test-fairness test-storm check format bench bench-lab docs clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -48,6 +48,8 @@ test-quick: $(INSTALLED) ## Run the tests that take less than half a minute in a
 
 test-newest: ## Run on the newest Python that is here what of make test is quick and starts no service
 	$(if $(BLAZAR_TEST_TURN),BLAZAR_TEST_SHARE=4) BLAZAR_TEST_EFFORT=quick $(MAKE) test $(NEWEST) LEFT_OUT="$(SERVED)" MARKED="not servers and not slow" WORKERS=2
+
+install: $(INSTALLED)
 
 install-newest:
 	$(MAKE) .venv-newest/.installed $(NEWEST)

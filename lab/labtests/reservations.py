@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import requests
@@ -114,9 +116,17 @@ class Reservations:
     def __init__(self, connection: Connection) -> None:
         self._http = Adapter(connection.session, service_type="reservation", interface="public")
 
-    def call(self, method: str, path: str, body: Any = None, version: str = "") -> Answer:
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        version: str = "",
+        more: Mapping[str, str] = MappingProxyType({}),
+    ) -> Answer:
+        """Send a request, with ``more`` headers."""
         options = {} if body is None else {"json": body}
-        headers = {"Accept": "application/json"}
+        headers = {"Accept": "application/json", **more}
         if version:
             headers["OpenStack-API-Version"] = f"reservation {version}"
         response = self._http.request(path, method, raise_exc=False, headers=headers, **options)

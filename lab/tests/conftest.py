@@ -154,6 +154,19 @@ def hosts(as_found: None, admin: Connection, processes: LabProcesses) -> Iterato
     traits.remove(admin, names)
 
 
+@pytest.fixture
+def kept(hosts: dict[str, str], admin: Connection) -> Iterator[str]:
+    """Leave the service one host, whose name is returned, for the time of the story."""
+    service, (first, *others) = Reservations(admin), sorted(hosts)
+    for name in others:
+        assert service.call("DELETE", f"/os-hosts/{hosts[name]}").status == 204
+    yield first
+    for name in others:
+        answer = service.call("POST", "/os-hosts", workers.registration(name))
+        assert answer.status == 201, answer
+        hosts[name] = str(answer.body["host"]["id"])
+
+
 @pytest.fixture(autouse=True)
 def tidy(processes: LabProcesses, admin: Connection) -> Iterator[None]:
     """After each story, bring all processes back and delete the leases and servers of this worker."""

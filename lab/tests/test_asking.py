@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from labtests import workers
-from labtests.reservations import Reservations
+from labtests.reservations import Reservations, instances
 from labtests.reservations import hosts as whole_hosts
 from labtests.waiting import SOON, boundary, text
 from openstack.connection import Connection
@@ -107,3 +107,33 @@ def test_several_leases_are_deleted_at_once(hosts: dict[str, str], demo: Connect
     assert sorted(each["outcome"] for each in deleted.body["leases"]) == ["deleted", "deleting"]
     for answer in (runs, waits):
         service.await_gone(answer.body["lease"]["id"], SOON)
+
+
+def test_a_create_is_done_once_and_two_editors_do_not_overwrite_each_other(
+    hosts: dict[str, str], demo: Connection, name: str
+) -> None:
+    service, start, version = Reservations(demo), boundary(HOUR), "1.20"
+    wish = {
+        "name": name,
+        "start_date": text(start),
+        "end_date": text(start + HOUR),
+        "reservations": [whole_hosts()],
+    }
+    once = {"Idempotency-Key": name}
+    made = service.call("POST", "/leases", wish, version, once)
+    again = service.call("POST", "/leases", wish, version, once)
+    assert (made.status, again.status) == (201, 201), (made, again)
+    lease_id = made.body["lease"]["id"]
+    assert again.body["lease"]["id"] == lease_id
+
+    seen = {"If-Match": made.headers["ETag"]}
+    more = {"reservations": [instances(1)]}
+    added = service.call("PUT", f"/leases/{lease_id}", more, version, seen)
+    assert added.status == 200, added
+    assert len(added.body["lease"]["reservations"]) == 2
+    late = service.call("PUT", f"/leases/{lease_id}", {"name": f"{name}-late"}, version, seen)
+    assert late.status == 412, late
+    gone = {"reservations": [{"id": added.body["lease"]["reservations"][0]["id"], "remove": True}]}
+    left = service.call("PUT", f"/leases/{lease_id}", gone, version, {"If-Match": added.headers["ETag"]})
+    assert left.status == 200, left
+    assert [each["resource_type"] for each in left.body["lease"]["reservations"]] == ["virtual:instance"]

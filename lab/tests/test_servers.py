@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from labtests import reservations as ask
-from labtests import workers
 from labtests.reservations import Reservations
 from labtests.waiting import boundary, until, wait_for
 from openstack.connection import Connection
@@ -17,19 +16,6 @@ START_SECONDS = 120
 END_SECONDS = 180
 VOLUME_SECONDS = 60
 BYTES = {"Content-Type": "application/octet-stream"}
-
-
-@pytest.fixture
-def kept(hosts: dict[str, str], admin: Connection) -> Iterator[str]:
-    """Leave the service one host, whose name is returned, for the time of the story."""
-    service, (first, *others) = Reservations(admin), sorted(hosts)
-    for name in others:
-        assert service.call("DELETE", f"/os-hosts/{hosts[name]}").status == 204
-    yield first
-    for name in others:
-        answer = service.call("POST", "/os-hosts", workers.registration(name))
-        assert answer.status == 201, answer
-        hosts[name] = str(answer.body["host"]["id"])
 
 
 @pytest.fixture
