@@ -103,7 +103,7 @@ class Answer:
 
     status: int
     body: Any
-    headers: dict[str, str]
+    headers: Mapping[str, str]
 
     @property
     def message(self) -> str:
@@ -131,7 +131,7 @@ class Reservations:
             headers["OpenStack-API-Version"] = f"reservation {version}"
         response = self._http.request(path, method, raise_exc=False, headers=headers, **options)
         parsed = response.json() if response.content else None
-        return Answer(response.status_code, parsed, dict(response.headers))
+        return Answer(response.status_code, parsed, response.headers)
 
     def stream(self, path: str, version: str, seconds: float = 2) -> str:
         """Return what a stream of server-sent events tells until it is silent for so long."""
