@@ -55,6 +55,22 @@ def test_from_the_hint_to_the_end(site: Site) -> None:
     assert site.nova("/servers?all_tenants=1")["servers"] == []
 
 
+def test_its_project_has_the_image_that_the_hint_asks_for(site: Site) -> None:
+    wanted = {"name": "imaged", "duration": 60, "reservation": {"on_end": ["create_image", "delete"]}}
+    server = site.boot("demo", "1", lease_params=json.dumps(wanted))
+    assert until(lambda: leases(site)), seen(site, server)
+    (lease,) = leases(site)
+    assert until(lambda: site.lease(lease)["status"] == "ACTIVE"), site.lease(lease)
+    site.sandboxed.clock.ahead += timedelta(minutes=61)
+    assert until(lambda: site.lease(lease)["status"] == "TERMINATED"), site.lease(lease)
+    assert site.nova("/servers?all_tenants=1")["servers"] == []
+    query = f"blazar_reservation={lease['reservations'][0]['id']}"
+    (image,) = site.ask("GET", f"/image/v2/images?{query}", "demo")["images"]
+    assert (image["name"], image["owner"], image["status"]) == ("reserved_server", site.demo, "active")
+    assert site.ask("GET", f"/image/v2/images?{query}", "alt")["images"] == []
+    assert site.ask("DELETE", f"/image/v2/images/{image['id']}", "demo") is None, "it is the project's"
+
+
 def test_a_bad_hint_is_told_at_the_server(site: Site) -> None:
     server = site.boot("demo", "1", lease_params='{"name": "x", "end": "Sunday"}')
     assert until(lambda: seen(site, server)["metadata"]), seen(site, server)
