@@ -15,6 +15,7 @@ from .test_crashes import dies_at_each_step
 from .test_default_leases import changed, prepared
 from .test_default_leases import look as look_around
 from .test_hinted_leases import hinted, look, only
+from .test_new_servers import new, with_image
 from .test_server_leases import WEB, adopted, nothing_left, slow, status, web, with_server
 from .world import World
 
@@ -191,6 +192,17 @@ class TestOthers:
         assert status(world, lease) is LeaseStatus.TERMINATED
         assert (gone(world), made(world).project_id) == (True, "demo")
         assert world.cloud.state.snapshots_by == [None]
+
+    def test_of_new_servers_whose_trust_was_lost(self):
+        world = with_image(World())
+        lease = world.reserve(new(amount=2, **WITH_IMAGE), end=60)
+        world.advance(minutes=59)
+        assert status(world, lease) is LeaseStatus.ACTIVE
+        world.cloud.state.gone_users.add("demo-user")
+        world.advance(minutes=5)
+        assert status(world, lease) is LeaseStatus.TERMINATED
+        assert not world.cloud.state.servers
+        assert [image.project_id for image in world.cloud.state.made_images] == ["demo", "demo"]
 
     def test_where_the_trust_is_lost_after_the_image_was_begun(self, world):
         lease = world.reserve(adopted(**WITH_IMAGE))
