@@ -42,6 +42,7 @@ def test_a_server_is_shown_with_what_it_has(place: Place) -> None:
     assert (seen.id, seen.name, seen.status, seen.host) == (server.id, name, "ACTIVE", host)
     assert (seen.flavor.vcpus, seen.flavor.ram, seen.flavor.disk) == (1, 512, 1)
     assert (seen.project_id, seen.task_state, seen.is_locked) == (server.project_id, None, False)
+    assert not seen.boots_from_volume
 
 
 @pytest.mark.parametrize("nonsense", [NOWHERE, "nope", "..", "", "a/b", "ä"])
