@@ -55,6 +55,7 @@ class Place(Protocol):
     """The user's."""
     other_token: str
     """That of a member of another project."""
+    other_project: str
 
     def occupy(self, address: str) -> None:
         """Let something that is no floating IP have an address."""
@@ -163,6 +164,7 @@ class MemoryPlace:
     external, internal = "external", "internal"
     addresses = ADDRESSES
     project, user, token, other_token = "demo", "guest", "token-guest", "token-alt"
+    other_project = "alt"
 
     def __init__(self) -> None:
         self.cloud = cloud = MemoryCloud(self.hosts)
@@ -312,6 +314,10 @@ class RealPlace:
     @cached_property
     def other_token(self) -> str:
         return str(self._session("alt", self._password, "alt").get_token())
+
+    @cached_property
+    def other_project(self) -> str:
+        return str(self._admin.identity.find_project("alt").id)
 
     def occupy(self, address: str) -> None:
         self._add_port(network_id=self.external, fixed_ips=[{"ip_address": address}])

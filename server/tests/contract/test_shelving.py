@@ -3,11 +3,13 @@ the same."""
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
 from blazar.domain.errors import CloudRefused
 from blazar.kinds.server.marks import SERVER
-from blazar.service.ports import SHELVED_SUFFIX, ServerDetails
+from blazar.service.ports import SHELVED_SUFFIX, Cloud, ServerDetails
 
 from .places import Place, label, room, until
 
@@ -40,6 +42,7 @@ def test_a_server_is_shown_with_what_it_has(place: Place) -> None:
     assert (seen.id, seen.name, seen.status, seen.host) == (server.id, name, "ACTIVE", host)
     assert (seen.flavor.vcpus, seen.flavor.ram, seen.flavor.disk) == (1, 512, 1)
     assert (seen.project_id, seen.task_state, seen.is_locked) == (server.project_id, None, False)
+    assert not seen.boots_from_volume
 
 
 @pytest.mark.parametrize("nonsense", [NOWHERE, "nope", "..", "", "a/b", "ä"])
@@ -125,6 +128,50 @@ def test_an_image_is_found_by_its_property(place: Place) -> None:
         lambda: {i.status for i in place.cloud.images.images_with("blazar_reservation", name)} == {"active"},
     )
     assert place.cloud.images.images_with("blazar_reservation", label()) == []
+
+
+def imaged(place: Place, cloud: Cloud, name: str) -> str:
+    """Return the id of an image that this cloud's credentials have made of a server of the user's."""
+    server_id = place.boot_hinted(label(), room(place), {})
+    settled(place, server_id, "ACTIVE")
+    cloud.compute.create_image(server_id, name, {"blazar_reservation": name})
+    (made,) = until("the image", lambda: cloud.images.images_with("blazar_reservation", name))
+    place.fill_image(made.id)
+    until("the image active", lambda: cloud.images.image(made.id).status == "active")
+    return str(made.id)
+
+
+def test_an_image_of_the_service_is_handed_over_to_the_servers_project(place: Place) -> None:
+    images, name = place.cloud.images, label()
+    image_id = imaged(place, place.cloud, name)
+    (ours,) = images.images_with("blazar_reservation", name, place.project)
+    assert (ours.id, ours.project_id == place.project) == (image_id, False)
+    for _ in range(2):
+        images.hand_over(image_id, place.project)
+    (theirs,) = images.images_with("blazar_reservation", name, place.project)
+    assert (theirs.id, theirs.project_id, theirs.status) == (image_id, place.project, "active")
+    seen = place.cloud.as_user(place.token).images
+    assert [each.id for each in seen.images_with("blazar_reservation", name)] == [image_id]
+    assert images.images_with("blazar_reservation", name, place.other_project) == []
+    assert place.cloud.as_user(place.other_token).images.image(image_id) is None
+
+
+def test_who_cannot_change_the_owner_of_an_image_shares_it(place: Place) -> None:
+    own, others = (place.cloud.as_user(token).images for token in (place.token, place.other_token))
+    image_id = imaged(place, place.cloud.as_user(place.token), label())
+    assert others.image(image_id) is None
+    for _ in range(2):
+        own.hand_over(image_id, place.other_project)
+    assert others.image(image_id) is not None
+    assert own.image(image_id).project_id == place.project
+    # It is no one's to pass on who only sees it.
+    with contextlib.suppress(CloudRefused):
+        others.hand_over(image_id, place.other_project)
+    assert own.image(image_id).project_id == place.project
+
+
+def test_an_image_that_is_gone_is_handed_over_without_an_error(place: Place) -> None:
+    place.cloud.images.hand_over(NOWHERE, place.project)
 
 
 def marked(place: Place, server_id: str) -> list[str]:

@@ -26,7 +26,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
         "enabled": "true",
         "look_seconds": "1",
         "reservation_length_days": "14",
-        "rule": "flavor=m1.medium; days=7; warn_hours=24; on_end=stop,delete",
+        "rule": "flavor=m1.medium; days=7; warn_hours=24; on_end=create_image,delete",
         "include_existing": "true",
     }
     plugins = ", ".join([*SHIPPED, "instance.server.plugin"])
@@ -73,7 +73,7 @@ def test_from_the_boot_to_the_end(site: Site) -> None:
     exempt = site.boot("demo", "1", tags=["no-lease"])
     longer, week = lease_of(site, kept), lease_of(site, short)
     assert (longer["name"], longer["project_id"], longer["user_id"]) == ("server", site.demo, kept["user_id"])
-    assert (longer["trust_id"], week["reservations"][0]["on_end"]) == (None, ["stop", "delete"])
+    assert (longer["trust_id"], week["reservations"][0]["on_end"]) == (None, ["create_image", "delete"])
     assert [each["id"] for each in report(site)] == [week["id"], longer["id"]]
     assert report(site, "alt") == []
     for server in (kept, short):
@@ -86,6 +86,9 @@ def test_from_the_boot_to_the_end(site: Site) -> None:
     leap(site, days=1)
     assert until(lambda: site.lease(week)["status"] == "TERMINATED"), site.lease(week)
     assert short["id"] not in {each["id"] for each in site.nova("/servers?all_tenants=1")["servers"]}
+    query = f"blazar_reservation={week['reservations'][0]['id']}"
+    (image,) = site.ask("GET", f"/image/v2/images?{query}", "demo")["images"]
+    assert (image["name"], image["owner"]) == ("reserved_server", site.demo)
 
     end = datetime.fromisoformat(longer["end_date"]) + timedelta(days=7)
     asked = {"end_date": end.strftime("%Y-%m-%d %H:%M")}

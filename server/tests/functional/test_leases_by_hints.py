@@ -13,7 +13,7 @@ from blazar.conf.manager import SHIPPED
 
 from .sandboxed import Sandboxed, until
 from .test_server_reservations import in_minutes, is_away, seen
-from .test_slots import Site
+from .test_slots import COMPUTE, Site
 
 # openstacksdk warns of its own next release with every request.
 pytestmark = pytest.mark.filterwarnings("ignore::openstack.warnings.RemovedInSDK50Warning")
@@ -53,6 +53,40 @@ def test_from_the_hint_to_the_end(site: Site) -> None:
     site.sandboxed.clock.ahead += timedelta(minutes=60)
     assert until(lambda: site.lease(lease)["status"] == "TERMINATED"), site.lease(lease)
     assert site.nova("/servers?all_tenants=1")["servers"] == []
+
+
+def test_its_project_has_the_image_that_the_hint_asks_for(site: Site) -> None:
+    wanted = {"name": "imaged", "duration": 60, "reservation": {"on_end": ["create_image", "delete"]}}
+    server = site.boot("demo", "1", lease_params=json.dumps(wanted))
+    assert until(lambda: leases(site)), seen(site, server)
+    (lease,) = leases(site)
+    assert until(lambda: site.lease(lease)["status"] == "ACTIVE"), site.lease(lease)
+    site.sandboxed.clock.ahead += timedelta(minutes=61)
+    assert until(lambda: site.lease(lease)["status"] == "TERMINATED"), site.lease(lease)
+    assert site.nova("/servers?all_tenants=1")["servers"] == []
+    query = f"blazar_reservation={lease['reservations'][0]['id']}"
+    (image,) = site.ask("GET", f"/image/v2/images?{query}", "demo")["images"]
+    assert (image["name"], image["owner"], image["status"]) == ("reserved_server", site.demo, "active")
+    assert site.ask("GET", f"/image/v2/images?{query}", "alt")["images"] == []
+    assert site.ask("DELETE", f"/image/v2/images/{image['id']}", "demo") is None, "it is the project's"
+
+
+def test_one_that_boots_from_a_volume_is_shelved(site: Site) -> None:
+    wanted = {"name": "kept", "duration": 60, "reservation": {"on_end": ["create_image", "delete"]}}
+    disk = {"source_type": "blank", "destination_type": "volume", "boot_index": 0, "volume_size": 1}
+    body = {
+        "server": {"name": "v", "flavorRef": "1", "networks": "none", "block_device_mapping_v2": [disk]},
+        "OS-SCH-HNT:scheduler_hints": {"lease_params": json.dumps(wanted)},
+    }
+    server = site.ask("POST", f"{COMPUTE}/servers", "demo", version="compute 2.52", json=body)["server"]
+    assert until(lambda: leases(site)), seen(site, server)
+    (lease,) = leases(site)
+    assert until(lambda: site.lease(lease)["status"] == "ACTIVE"), site.lease(lease)
+    site.sandboxed.clock.ahead += timedelta(minutes=61)
+    assert until(lambda: site.lease(lease)["status"] == "TERMINATED"), site.lease(lease)
+    assert is_away(site, server)
+    images = site.ask("GET", "/image/v2/images")["images"]
+    assert not [image["name"] for image in images if image["name"].startswith("reserved_")]
 
 
 def test_a_bad_hint_is_told_at_the_server(site: Site) -> None:

@@ -144,7 +144,9 @@ class TestRefusals:
             (json.dumps({**LATER, "events": 3}), "events"),
             (json.dumps({**LATER, "reservation": {"server_id": WEB}}), "must be an object with any of"),
             (json.dumps({**LATER, "reservation": {"on_end": ["burn"]}}), "on_end"),
-            (json.dumps({**LATER, "reservation": {"on_end": ["create_image", "delete"]}}), "create_image"),
+            (json.dumps({**LATER, "reservation": {"on_end": ["create_image"]}}), "needs shelve or delete"),
+            (json.dumps({**LATER, "reservation": {"on_end": {"create_image": 1}}}), "must be a list of"),
+            (json.dumps({**LATER, "reservation": {"on_end": [["delete"]]}}), "must be a list of"),
         ],
     )
     def test_bad_values_are_told_at_the_server(self, world, hint, told):

@@ -43,6 +43,8 @@ def test_a_rule_has_what_it_says_and_else_the_options() -> None:
         " image = i1 ; hours = 72 ;",
         "project=p3; exempt",
     )
+    (imaged, _) = parsed("on_end=delete,create_image")
+    assert imaged.terms.on_end == (Step.CREATE_IMAGE, Step.DELETE)
     week = LeaseTerms(timedelta(days=7), timedelta(days=1), (Step.STOP, Step.DELETE))
     assert first == LeaseRule(week, frozenset({"p1", "p2"}), frozenset({"m1.huge"}))
     assert second == LeaseRule(
@@ -92,7 +94,7 @@ def test_a_server_without_an_image_meets_no_condition_on_images() -> None:
         ("exempt; days=7", "exempt goes with project, flavor, image only"),
         ("on_end=stop", "needs shelve or delete"),
         ("on_end=burn", "must be a list of create_image"),
-        ("on_end=create_image,delete", "without a trust no image can be made"),
+        ("on_end=create_image", "needs shelve or delete"),
     ],
 )
 def test_mistakes_are_told_with_the_rule(text: str, told: str) -> None:

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from blazar_sandbox import fields
-from blazar_sandbox.errors import bad_request, conflict, forbidden
+from blazar_sandbox.errors import bad_request, conflict, forbidden, not_found
 from blazar_sandbox.fields import Json
-from blazar_sandbox.image.state import Image, visible
+from blazar_sandbox.image.state import Image, listed
 from blazar_sandbox.wsgi.request import Request
 from blazar_sandbox.wsgi.response import Response
 from blazar_sandbox.wsgi.routing import Route
@@ -24,6 +24,7 @@ _NO_PROPERTIES = frozenset(
      "size_max"}
 )  # fmt: skip
 _LARGEST = 25
+_STATUSES = ("pending", "accepted", "rejected")
 
 
 def show_versions(request: Request) -> Response:
@@ -69,7 +70,10 @@ def index(request: Request) -> Response:
     images = request.cloud.images
     name = request.param("name")
     rows = list(images.table) if name is None or name.startswith("in:") else images.by_name.rows(name)
-    bodies = [_render(row) for row in rows if visible(row, request.caller)]
+    member_status = request.param("member_status") or "accepted"
+    if member_status not in ("all", *_STATUSES):
+        raise bad_request(f"Invalid status: {member_status}")
+    bodies = [_render(row) for row in rows if listed(row, request.caller, member_status)]
     for key in ("name", "status", "visibility", "owner", "id", "disk_format", "container_format"):
         wanted = request.param(key)
         if wanted is not None and wanted != "all":
@@ -169,6 +173,10 @@ def _patched(request: Request, row: Image, step: Any) -> Image:
     name, value = str(step.get("path", "")).lstrip("/"), step.get("value")
     if name == "visibility":
         return replace(row, visibility=_visibility(request, str(value)))
+    if name == "owner" and step["op"] == "replace":
+        if not request.caller.is_admin:
+            raise forbidden("Owner can't be updated by non admin.")
+        return replace(row, owner=str(value))
     if name == "tags" and isinstance(value, list):
         return replace(row, tags=tuple(str(tag) for tag in value))
     if name in ("name", "min_disk", "min_ram", "protected", "disk_format", "container_format"):
@@ -208,6 +216,82 @@ def delete(request: Request) -> Response:
     return Response(204)
 
 
+def _shared(request: Request) -> Image:
+    row = request.cloud.images.image(request.args["id"], request.caller)
+    if row.visibility != "shared":
+        raise forbidden("Only shared images have members.")
+    return row
+
+
+def _render_member(row: Image, member: str) -> Json:
+    moment = row.updated_at.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "image_id": row.id,
+        "member_id": member,
+        "status": row.members[member],
+        "created_at": moment,
+        "updated_at": moment,
+        "schema": "/v2/schemas/member",
+    }
+
+
+def _member_of(request: Request, row: Image) -> str:
+    """Return the member that is asked for; raise 404 if the caller sees none."""
+    member = request.args["member"]
+    if member not in row.members or not (request.caller.owns(row.owner) or request.caller.owns(member)):
+        raise not_found(f"{member} not found in the member list of the image {row.id}.")
+    return member
+
+
+def list_members(request: Request) -> Response:
+    """List the projects that an image is shared with: all to its owner, to any other its own."""
+    row, caller = _shared(request), request.caller
+    seen = [member for member in row.members if caller.owns(row.owner) or caller.owns(member)]
+    members = [_render_member(row, member) for member in seen]
+    return Response(200, {"members": members, "schema": "/v2/schemas/members"})
+
+
+def show_member(request: Request) -> Response:
+    """Show a project that an image is shared with."""
+    row = _shared(request)
+    return Response(200, _render_member(row, _member_of(request, row)))
+
+
+def add_member(request: Request) -> Response:
+    """Share an image with a project, which has yet to accept it."""
+    row, member = _shared(request), fields.string(request.json, "member")
+    if not request.caller.owns(row.owner):
+        raise forbidden("You are not permitted to create image members for the image.")
+    if member in row.members:
+        raise conflict(f"Member {member} is duplicated for image {row.id}")
+    row = replace(row, members={**row.members, member: "pending"})
+    return Response(200, _render_member(request.cloud.images.put(row), member))
+
+
+def update_member(request: Request) -> Response:
+    """Accept or reject an image that is shared with the caller's project."""
+    row = _shared(request)
+    member, caller = _member_of(request, row), request.caller
+    if not caller.owns(member):
+        raise forbidden("You are not permitted to modify 'status' on this image member.")
+    status = fields.string(request.json, "status")
+    if status not in _STATUSES:
+        raise bad_request(f"Status not in {', '.join(_STATUSES)}")
+    row = replace(row, members={**row.members, member: status})
+    return Response(200, _render_member(request.cloud.images.put(row), member))
+
+
+def remove_member(request: Request) -> Response:
+    """Share an image with a project no longer."""
+    row = _shared(request)
+    member = _member_of(request, row)
+    if not request.caller.owns(row.owner):
+        raise forbidden("You cannot delete image member.")
+    left = {key: status for key, status in row.members.items() if key != member}
+    request.cloud.images.put(replace(row, members=left))
+    return Response(204)
+
+
 def schema(request: Request) -> Response:
     """Show a JSON schema."""
     names = sorted(_BASE)
@@ -226,5 +310,10 @@ ROUTES = [
     Route("DELETE", "/v2/images/{id}", delete),
     Route("PUT", "/v2/images/{id}/file", upload),
     Route("GET", "/v2/images/{id}/file", download),
+    Route("GET", "/v2/images/{id}/members", list_members),
+    Route("POST", "/v2/images/{id}/members", add_member),
+    Route("GET", "/v2/images/{id}/members/{member}", show_member),
+    Route("PUT", "/v2/images/{id}/members/{member}", update_member),
+    Route("DELETE", "/v2/images/{id}/members/{member}", remove_member),
     Route("GET", "/v2/schemas/{name}", schema),
 ]

@@ -31,6 +31,8 @@ class Image:
     protected: bool = False
     tags: tuple[str, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
+    members: Mapping[str, str] = field(default_factory=dict)
+    """The projects that it is shared with, and the status of each: pending, accepted or rejected."""
 
 
 class Images:
@@ -61,4 +63,17 @@ class Images:
 
 def visible(row: Image, caller: Access) -> bool:
     """Return whether a caller can see an image."""
-    return row.visibility in ("public", "community") or caller.owns(row.owner)
+    return row.visibility in ("public", "community") or caller.owns(row.owner) or _status(row, caller) != ""
+
+
+def listed(row: Image, caller: Access, member_status: str) -> bool:
+    """Return whether lists show an image to a caller: one that is shared with its project only in this member
+    status, or ``all``."""
+    status = _status(row, caller)
+    is_others = status and not caller.owns(row.owner)
+    return visible(row, caller) and (not is_others or member_status in ("all", status))
+
+
+def _status(row: Image, caller: Access) -> str:
+    """Return the status that the caller's project has as a member; empty where it is none."""
+    return row.members.get(caller.project_id, "") if row.visibility == "shared" else ""

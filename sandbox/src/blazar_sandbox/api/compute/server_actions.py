@@ -76,14 +76,14 @@ def _reset_state(request: Request, row: Server, detail: Any) -> Response:
 
 
 def _create_image(request: Request, row: Server, detail: Any) -> Response:
-    """Create an image of a server in the server's project."""
+    """Create an image of a server in the project of who asks, which need not be the server's."""
     _must_be(row, "createImage", Status.ACTIVE, Status.SHUTOFF, Status.PAUSED, Status.SUSPENDED)
     body: Json = detail if isinstance(detail, dict) else {}
     properties = {
         **snapshot_of(request, row),
         **fields.string_map(body, "metadata"),
     }
-    image_id = put_image(request, row, fields.string(body, "name"), row.project_id, properties)
+    image_id = put_image(request, row, fields.string(body, "name"), request.caller.project_id, properties)
     headers = (("Location", f"{request.origin}/image/v2/images/{image_id}"),)
     return Response(202, {"image_id": image_id} if request.version >= (2, 45) else None, headers)
 

@@ -23,7 +23,8 @@ def snapshot_of(request: Request, row: Server) -> dict[str, str]:
 
 
 def put_image(request: Request, row: Server, name: str, owner: str, properties: Mapping[str, str]) -> str:
-    """Store an image of a server, and return its id."""
+    """Store an image of a server, and return its id. One that is not the server's project's is shared with
+    it."""
     now, image_id = request.cloud.clock.now(), str(uuid.uuid4())
     request.cloud.images.put(
         Image(
@@ -34,6 +35,7 @@ def put_image(request: Request, row: Server, name: str, owner: str, properties: 
             updated_at=now,
             status="active",
             visibility="private" if owner == row.project_id else "shared",
+            members={} if owner == row.project_id else {row.project_id: "pending"},
             disk_format="qcow2",
             container_format="bare",
             size=row.flavor.disk << 20,

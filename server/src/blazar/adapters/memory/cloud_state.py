@@ -46,6 +46,7 @@ USERS_MAY = frozenset(
         "boot_server",
         "image",
         "images_with",
+        "hand_over",
         "create_trust",
         "is_trust_valid",
         "delete_trust",
@@ -103,6 +104,8 @@ class MadeImage:
     """The server that was shelved when Nova made it; empty where it was asked for."""
     is_marked: bool = False
     is_protected: bool = False
+    members: frozenset[str] = frozenset()
+    """The projects that it is shared with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +151,8 @@ class CloudState:
     """By server."""
     image_of: dict[str, str] = field(default_factory=dict)
     """The image's id by the server's."""
+    from_volume: set[str] = field(default_factory=set)
+    """Servers whose disk is a volume."""
     user_data: dict[str, str | None] = field(default_factory=dict)
     """By server."""
     faults: dict[str, str] = field(default_factory=dict)
@@ -160,6 +165,8 @@ class CloudState:
     """Those that were asked for with properties; they are in ``images`` as well."""
     shelved_images: list[MadeImage] = field(default_factory=list)
     """Those of servers that were shelved."""
+    keeps_owners: bool = False
+    """Glance does not let the service give images to other projects: it can only share them."""
     images: list[str] = field(default_factory=list)
     snapshots_by: list[str | None] = field(default_factory=list)
     """Who made the images; None is the service."""

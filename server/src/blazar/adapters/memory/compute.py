@@ -216,6 +216,7 @@ class MemoryCompute:
             is_locked=server_id in state.locked,
             fault=state.faults.get(server_id),
             tags=frozenset(state.tags.get(server_id, ())),
+            boots_from_volume=server_id in state.from_volume,
         )
 
     def is_server_gone(self, server_id: str) -> bool:

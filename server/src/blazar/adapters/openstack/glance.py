@@ -22,6 +22,8 @@ ONLY_REGION = "only"
 """The value where the operator names no region."""
 SERVER = "instance_uuid"
 SNAPSHOTS = {"image_type": "snapshot"}
+SHARED = "shared"
+"""The visibility of images that may have members."""
 
 
 class GlanceImages:
@@ -36,8 +38,25 @@ class GlanceImages:
         found = self._api.find(_path(image_id))
         return None if found is None else _image(found)
 
-    def images_with(self, name: str, value: str) -> Sequence[Image]:
-        return [_image(raw) for raw in self._all({name: value})]
+    def images_with(self, name: str, value: str, project_id: str | None = None) -> Sequence[Image]:
+        found = [_image(raw) for raw in self._all({name: value})]
+        if not found or project_id is None:
+            return found
+        owners = (project_id, self._ourselves()[0])
+        return [image for image in found if image.project_id in owners]
+
+    def hand_over(self, image_id: str, project_id: str) -> None:
+        path = _path(image_id)
+        raw = self._api.find(path)
+        if raw is None or raw.get("owner") == project_id:
+            return
+        # Glance answers 403 where we are no administrator of its.
+        if self._api.patch_image(path, [_replaced("owner", project_id)], (403, 404)) is not None:
+            return
+        if raw.get("visibility") != SHARED:
+            self._api.patch_image(path, [_replaced("visibility", SHARED)])
+        # It may have this member already: Nova adds the project of the server.
+        self._api.post(f"{path}/members", {"member": project_id}, absent=(404, 409))
 
     def mark_shelved(self, server_id: str) -> None:
         wanted = {**self._made_by_us(), SERVER: server_id}
@@ -75,6 +94,11 @@ class GlanceImages:
     def _made_by_us(self) -> Mapping[str, str]:
         """Return what Nova and Glance write of who had the image made: no user can, for the owner is the
         service's own project."""
+        project, user = self._ourselves()
+        return {**SNAPSHOTS, "owner": project, "user_id": user}
+
+    def _ourselves(self) -> tuple[str, str]:
+        """Return the project and the user of the service, by id."""
         try:
             with self._api.in_time():
                 project, user = self._session.get_project_id(), self._session.get_user_id()
@@ -82,7 +106,7 @@ class GlanceImages:
             raise CloudUnavailable(service="Keystone", reason=str(failure)) from failure
         if not project or not user:
             raise CloudUnavailable(service="Keystone", reason="it does not tell who the service is")
-        return {**SNAPSHOTS, "owner": str(project), "user_id": str(user)}
+        return str(project), str(user)
 
 
 def _path(image_id: str) -> str:
@@ -97,4 +121,8 @@ def _is_of_shelving(raw: Mapping[str, Any], wanted: Mapping[str, str]) -> bool:
 
 
 def _image(raw: Mapping[str, Any]) -> Image:
-    return Image(str(raw["id"]), str(raw.get("name") or ""), str(raw["status"]))
+    return Image(str(raw["id"]), str(raw.get("name") or ""), str(raw["status"]), raw.get("owner"))
+
+
+def _replaced(name: str, value: str) -> Mapping[str, str]:
+    return {"op": "replace", "path": f"/{name}", "value": value}

@@ -530,6 +530,7 @@ def _details(raw: Mapping[str, Any]) -> ServerDetails:
         is_locked=bool(raw.get("locked")),
         fault=(raw.get("fault") or {}).get("message"),
         tags=frozenset(raw.get("tags") or ()),
+        boots_from_volume=not raw.get("image"),
     )
 
 

@@ -230,10 +230,12 @@ class ServiceApi:
     ) -> Any | None:
         return self._call("PUT", path, version, json=body, absent=absent)
 
-    def patch_image(self, path: str, steps: Sequence[Mapping[str, Any]]) -> Any | None:
-        """Change an image by a JSON patch, whose type Glance wants to be told. Return None where it is
-        gone."""
-        return self._call("PATCH", path, None, json=steps, absent=(404,), headers=JSON_PATCH)
+    def patch_image(
+        self, path: str, steps: Sequence[Mapping[str, Any]], absent: tuple[int, ...] = (404,)
+    ) -> Any | None:
+        """Change an image by a JSON patch, whose type Glance wants to be told. Return None for an answer
+        whose status is in ``absent``; by default where the image is gone."""
+        return self._call("PATCH", path, None, json=steps, absent=absent, headers=JSON_PATCH)
 
     def delete(self, path: str, version: str | None = None, absent: tuple[int, ...] = (404,)) -> bool:
         """Return whether the service did it; false for an answer whose status is in ``absent``."""

@@ -1,7 +1,11 @@
 """The end of a server's time on its host: what its user asked for, step by step, each until Nova has done it.
 
 A step that takes too long is given up, so that the capacity is given back at last. Nothing is lost for that
-as long as there is another way: a server of which no image could be made is shelved instead of deleted."""
+as long as there is another way: a server of which no image could be made is shelved instead of deleted.
+
+An image that the service makes with its own rights, for want of a trust, belongs to the service's project. It
+is handed over to the server's project before the next step, so that the server is not deleted as long as its
+project has no image of it."""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from blazar.domain.errors import CloudRefused, CloudUnavailable
+from blazar.domain.errors import BlazarError, CloudRefused, CloudUnavailable
 from blazar.domain.lease.lease import ReservationStatus
 from blazar.domain.lease.outcome import Done, NotYet, Outcome
 from blazar.kinds.aggregates import existing_aggregate
@@ -18,11 +22,13 @@ from blazar.kinds.server.arrival import LOOK_AFTER, OFFLOADED, ON_A_HOST, SHELVE
 from blazar.kinds.server.marks import RESERVATION, other_reservation, owner_of
 from blazar.kinds.server.schema import ServerParameters, Step
 from blazar.kinds.shelving import mark_image
-from blazar.service.ports import Aggregate, Cloud, Image, ServerDetails
+from blazar.service.ports import SHELVED_SUFFIX, Aggregate, Cloud, Image, ServerDetails
 from blazar.service.ports.kind import Work
 
 ENDING = "ending"
 """In what a reservation remembers: the step that is waited for, since when, and what was given up."""
+HAS_IMAGE = "has_image"
+"""In what is remembered of an end: whether the server's project has an image of it."""
 COMING = frozenset({"unshelving", "spawning"})
 DOING = {
     Step.CREATE_IMAGE: "an image of server {name} is being made",
@@ -69,6 +75,7 @@ class _Ending:
     step: Step
     since: datetime
     given_up: frozenset[Step]
+    has_image: bool
 
     def remembered(self) -> Mapping[str, Any]:
         return {
@@ -76,8 +83,20 @@ class _Ending:
                 "step": self.step.value,
                 "since": self.since.isoformat(),
                 "given_up": sorted(self.given_up),
+                HAS_IMAGE: self.has_image,
             }
         }
+
+
+@dataclass(frozen=True, slots=True)
+class _Sight:
+    """The images of a server as one look finds them."""
+
+    images: Sequence[Image] = ()
+    has_image: bool = False
+    """Whether one of them is complete and the server's project has it."""
+    failure: BlazarError | None = None
+    """Why they were not found, or not handed over."""
 
 
 class Departure:
@@ -118,37 +137,38 @@ class Departure:
 
     def step(self, work: Work, cloud: Cloud, leaving: LeavingServer) -> Outcome | None:
         """Take the next step, or wait for it; None where there is none left."""
-        user, server = owner_of(work.lease, cloud, leaving.is_hinted), leaving.server
-        # An image that the service made would not be the user's.
-        image = frozenset({Step.CREATE_IMAGE})
-        cannot = image if user is None else image & leaving.wanted if leaving.is_hinted else frozenset()
-        has_image = user is not None and _has_image(leaving, user)
-        ending = self._ending(work, leaving, cannot, has_image)
+        user, server = owner_of(work.lease, cloud, leaving.is_hinted) or cloud, leaving.server
+        # Nova keeps the disk of such a server as a snapshot of its volume, and that cannot be handed over.
+        is_impossible = user is cloud and server.boots_from_volume
+        cannot = frozenset({Step.CREATE_IMAGE}) if is_impossible else frozenset[Step]()
+        is_wanted = Step.CREATE_IMAGE in leaving.wanted - cannot
+        sight = _look(work, leaving, user, cloud) if is_wanted else _Sight()
+        ending = self._ending(work, leaving, cannot, sight)
         if ending is None:
             return None
-        try:
-            if server.task_state is None or ending.step is Step.DELETE:
-                self._ask(ending.step, leaving, user or cloud, cloud)
-        except (CloudUnavailable, CloudRefused) as failure:
+        failure = sight.failure if ending.step is Step.CREATE_IMAGE else None
+        if failure is None and (server.task_state is None or ending.step is Step.DELETE):
+            failure = self._ask(ending.step, leaving, user, cloud, sight)
+        if failure is not None:
             # Told as a value, for what an exception tells does not remember since when this is tried.
             after = LOOK_AFTER if isinstance(failure, CloudRefused) else None
             return NotYet(failure.message, after, ending.remembered())
         return NotYet(DOING[ending.step].format(name=server.name), LOOK_AFTER, ending.remembered())
 
     def _ending(
-        self, work: Work, leaving: LeavingServer, cannot: frozenset[Step], has_image: bool
+        self, work: Work, leaving: LeavingServer, cannot: frozenset[Step], sight: _Sight
     ) -> _Ending | None:
         """Return the step that is next, and since when. One that took too long is given up for another."""
         before = work.reservation.cloud_state.get(leaving.key, {})
         given_up = frozenset(Step(each) for each in before.get("given_up", ())) | cannot
         while True:
-            step = _next(leaving.server, self._instead(leaving, given_up), has_image)
+            step = _next(leaving.server, self._instead(leaving, given_up), sight)
             if step is None:
                 return None
             is_same = before.get("step") == step
             since = datetime.fromisoformat(before["since"]) if is_same else work.now
             if work.now - since < self._settings.patience or not self._may_give_up(step, leaving):
-                return _Ending(leaving.key, step, since, given_up)
+                return _Ending(leaving.key, step, since, given_up, sight.has_image)
             given_up |= {step}
 
     def _may_give_up(self, step: Step, leaving: LeavingServer) -> bool:
@@ -166,13 +186,26 @@ class Departure:
             wanted = wanted | {Step.DELETE}
         return wanted - given_up
 
-    def _ask(self, step: Step, leaving: LeavingServer, user: Cloud, cloud: Cloud) -> None:
+    def _ask(
+        self, step: Step, leaving: LeavingServer, user: Cloud, cloud: Cloud, sight: _Sight
+    ) -> BlazarError | None:
+        """Ask Nova for the step. Return why it is not done; None where it is, or will be."""
+        try:
+            self._ask_for(step, leaving, user, cloud, sight)
+        except (CloudUnavailable, CloudRefused) as failure:
+            return failure
+        return None
+
+    def _ask_for(self, step: Step, leaving: LeavingServer, user: Cloud, cloud: Cloud, sight: _Sight) -> None:
         compute, server = user.compute, leaving.server
         match step:
             case Step.CREATE_IMAGE:
-                if not _images(leaving, user):
-                    name = f"{self._settings.image_prefix}{server.name}"
-                    compute.create_image(server.id, name, leaving.properties)
+                if not sight.images:
+                    # An image of the service with this suffix counts as a shelved server's, which is removed.
+                    name = server.name.removesuffix(SHELVED_SUFFIX) if user is cloud else server.name
+                    compute.create_image(
+                        server.id, f"{self._settings.image_prefix}{name}", leaving.properties
+                    )
             case Step.SUSPEND:
                 compute.suspend_server(server.id)
             case Step.SHELVE if server.status == SHELVED:
@@ -200,10 +233,11 @@ def _wanted(
     return frozenset({Step.SHELVE}) if is_there else frozenset()
 
 
-def _next(server: ServerDetails, wanted: frozenset[Step], has_image: bool) -> Step | None:
+def _next(server: ServerDetails, wanted: frozenset[Step], sight: _Sight) -> Step | None:
     """Return the first step that is wanted, not done, and possible in the server's status."""
+    is_possible = server.status in ON_A_HOST or sight.failure is not None
     due = {
-        Step.CREATE_IMAGE: server.status in ON_A_HOST and not has_image,
+        Step.CREATE_IMAGE: is_possible and not sight.has_image,
         Step.SUSPEND: server.status == "ACTIVE",
         Step.SHELVE: server.status != OFFLOADED or server.task_state in COMING,
         Step.STOP: server.status == "ACTIVE",
@@ -212,11 +246,19 @@ def _next(server: ServerDetails, wanted: frozenset[Step], has_image: bool) -> St
     return next((step for step in Step if step in wanted and due[step]), None)
 
 
-def _has_image(leaving: LeavingServer, user: Cloud) -> bool:
-    is_wanted = Step.CREATE_IMAGE in leaving.wanted
-    return is_wanted and any(image.status == "active" for image in _images(leaving, user))
-
-
-def _images(leaving: LeavingServer, user: Cloud) -> Sequence[Image]:
+def _look(work: Work, leaving: LeavingServer, user: Cloud, cloud: Cloud) -> _Sight:
+    """Look for the server's images, and hand over to its project what the service has made."""
+    if work.reservation.cloud_state.get(leaving.key, {}).get(HAS_IMAGE):
+        return _Sight(has_image=True)
     *_, (name, value) = leaving.properties.items()
-    return user.images.images_with(name, value)
+    project_id = leaving.server.project_id or work.lease.project_id
+    images: Sequence[Image] = ()
+    try:
+        images = user.images.images_with(name, value, project_id if user is cloud else None)
+        complete = [image for image in images if image.status == "active"]
+        for image in complete:
+            if user is cloud and image.project_id != project_id:
+                cloud.images.hand_over(image.id, project_id)
+    except (CloudUnavailable, CloudRefused) as failure:
+        return _Sight(images, failure=failure)
+    return _Sight(images, has_image=bool(complete))

@@ -143,8 +143,8 @@ class ServerKind(Kind[ServerParameters]):
                 rules.ON_END,
                 default=["shelve"],
                 item_type=types.String(choices=list(Step)),
-                help="What is done with the server at the end. One of shelve and delete must be among it; "
-                "create_image must not, for the image would not be the user's.",
+                help="What is done with the server at the end. One of shelve and delete must be among it. An "
+                "image by create_image is handed over to the server's project.",
             ),
             cfg.MultiStrOpt(
                 "rule",
@@ -294,7 +294,8 @@ class ServerKind(Kind[ServerParameters]):
         return {}
 
     def acts_for_user(self, reservation: Reservation) -> bool:
-        """The server is the user's, and so are its images."""
+        """The server is the user's, and so are its images. For want of a trust the service makes them, and
+        hands them over."""
         return not self.asked(reservation).is_hinted
 
     def is_made_ready(self, reservation: Reservation) -> bool:

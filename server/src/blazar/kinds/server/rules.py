@@ -97,8 +97,6 @@ def _terms(text: str, length: timedelta, warning: timedelta, on_end: object) -> 
         steps = parse_on_end(on_end)
     except MalformedParameter as refusal:
         raise _error(text, refusal.message) from refusal
-    if Step.CREATE_IMAGE in steps:
-        raise _error(text, f"{ON_END}: without a trust no image can be made that is the user's")
     if not timedelta(0) < warning < length:
         raise _error(text, f"{WARNING} must be more than 0, and less than the lease lasts")
     return LeaseTerms(length, warning, steps)

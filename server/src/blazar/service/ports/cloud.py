@@ -116,6 +116,9 @@ class ServerDetails:
     fault: str | None = None
     """Why it is in status ERROR."""
     tags: frozenset[str] = frozenset()
+    boots_from_volume: bool = False
+    """Whether its disk is a volume. Of such a server Nova makes no image, but a snapshot of the volume, in
+    the project of the caller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +159,8 @@ class Image:
     id: str
     name: str
     status: str
+    project_id: str | None = None
+    """The project that has it; None where it is not known."""
 
 
 SHELVED_SUFFIX = "-shelved"
@@ -627,8 +632,16 @@ class Images(Protocol):
         """Return the image; None where there is none that these credentials may see."""
         ...
 
-    def images_with(self, name: str, value: str) -> Sequence[Image]:
-        """Return the images that these credentials may see and whose property of this name has the value."""
+    def images_with(self, name: str, value: str, project_id: str | None = None) -> Sequence[Image]:
+        """Return the images that these credentials may see and whose property of this name has the value.
+        With ``project_id`` only those of this project and of the service: any project may give its images
+        such a property."""
+        ...
+
+    def hand_over(self, image_id: str, project_id: str) -> None:
+        """Give an image to the project. Where Glance does not let these credentials change its owner, it is
+        shared with the project, which sees it by its id and may accept it. It may be repeated, and an image
+        that is gone is no error. Raises CloudRefused where neither is allowed."""
         ...
 
     def mark_shelved(self, server_id: str) -> None:
