@@ -1,6 +1,6 @@
 """Leaves out the tests that take long, but for ``make test-thorough``; and takes the forms of a test by turns
-where ``BLAZAR_TEST_TURN`` is a number, as in ``.ci/run``. With ``BLAZAR_TEST_SHARE=4`` it takes each fourth of
-all tests, by turns as well."""
+where ``BLAZAR_TEST_TURN`` is a number, as in ``.ci/run``. ``BLAZAR_TEST_SHARE=4`` takes each fourth of all
+tests, by turns as well."""
 
 from __future__ import annotations
 
