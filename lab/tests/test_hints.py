@@ -110,14 +110,15 @@ def test_a_server_for_later_waits_shelved_runs_on_its_host_and_leaves_an_image(
         assert (refused.status, "Not enough hosts available" in refused.message) == (400, True), refused
 
         wait_for(start)
-        service.await_status(lease_id, "ACTIVE", START_SECONDS)
+        lease = service.await_status(lease_id, "ACTIVE", START_SECONDS)
+        reservation_id = lease["reservations"][0]["id"]
         found = admin.compute.get_server(server)
         assert (found.status, found.compute_host) == ("ACTIVE", kept)
 
         wait_for(end)
-        until("an image of the server", END_SECONDS, lambda: images_of(admin, server))
+        until("an image of the server", END_SECONDS, lambda: images_of(admin, reservation_id))
         assert admin.compute.find_server(server, ignore_missing=True), "it is kept until there is its image"
-        (made,) = images_of(admin, server)
+        (made,) = images_of(admin, reservation_id)
         fill(admin, made)
         service.await_status(lease_id, "TERMINATED", END_SECONDS)
     assert admin.compute.find_server(server, ignore_missing=True) is None
@@ -145,13 +146,8 @@ def answered(answer: Any) -> Any:
     return answer if answer.status < 500 else None
 
 
-def images_of(admin: Connection, server: str) -> list[Any]:
-    """Return the images that were made at the end of a server's reservation."""
-    return [
-        each
-        for each in admin.image.images()
-        if each.properties.get("blazar_reservation") and each.properties.get("instance_uuid") == server
-    ]
+def images_of(admin: Connection, reservation_id: str) -> list[Any]:
+    return [i for i in admin.image.images() if i.properties.get("blazar_reservation") == reservation_id]
 
 
 def fill(admin: Connection, image: Any) -> None:
