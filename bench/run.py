@@ -9,6 +9,7 @@
 ``starts``       one lease of 500 hosts, and 1,000 leases in one minute, with 10 ms for each call to the cloud
 ``punctuality``  how late leases start and end on an idle machine (takes 13 minutes)
 ``planning``     planning alone, in memory
+``amounts``      planning of ports, volumes, networks and servers, in memory
 ``capacity``     curves of the capacity alone, in memory
 ``late-binding`` how much of what is possible is granted, against an exact solver: needs ortools
 ``extensions``   how many leases that have begun can be extended, with and without late binding
@@ -36,6 +37,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 
+import amounts
 import availability
 import beside
 import capacity
@@ -157,6 +159,10 @@ def planning_table(scratch: Path) -> list[Row]:
     return planning.table()
 
 
+def amounts_table(scratch: Path) -> list[Row]:
+    return amounts.table()
+
+
 def dashboard_table(scratch: Path) -> list[Row]:
     return dashboard.table(scratch, 10_000, 100_000, PORT, CLOUD_PORT)
 
@@ -199,6 +205,7 @@ def _markdown(rows: Sequence[Row]) -> str:
 
 TABLES: Mapping[str, Callable[[Path], list[Row]]] = {
     "planning": planning_table,
+    "amounts": amounts_table,
     "capacity": capacity_table,
     "late-binding": late_binding_table,
     "extensions": extensions_table,

@@ -90,6 +90,32 @@ def test_hosts_that_are_taken_away_are_left_before(
         assert operator.call("DELETE", f"/maintenances/{maintenance}", version="1.8").status == 204
 
 
+def test_hosts_that_go_on_a_date_are_promised_until_then_only(
+    hosts: dict[str, str], admin: Connection, demo: Connection, name: str
+) -> None:
+    service, operator, goes = Reservations(demo), Reservations(admin), boundary(DAY)
+
+    def go(host_id: str, moment: int | None) -> Answer:
+        date = None if moment is None else text(moment)
+        return operator.call("PUT", f"/os-hosts/{host_id}", {"available_until": date}, version="1.15")
+
+    try:
+        for host_id in hosts.values():
+            set_to = go(host_id, goes)
+            assert set_to.status == 200, set_to
+        beyond = service.post_hosts(name, goes - HOUR, goes + HOUR)
+        assert (beyond.status, "Not enough hosts available" in beyond.message) == (400, True), beyond
+        before = create(service, name, goes - 2 * HOUR, goes - HOUR, len(hosts))
+        lease_id = before.body["lease"]["id"]
+        refused = go(next(iter(hosts.values())), goes - 90 * 60)
+        assert refused.status == 409, refused
+        assert [each["lease_id"] for each in refused.body["impact"]["leases"]] == [lease_id]
+    finally:
+        for host_id in hosts.values():
+            assert go(host_id, None).status == 200
+    assert service.post_hosts(f"{name}-beyond", goes - HOUR, goes + HOUR).status == 201
+
+
 @pytest.mark.thorough
 @pytest.mark.minutes(3)
 def test_what_is_not_used_in_time_is_released(
