@@ -1,4 +1,4 @@
-"""Ordinary servers that get leases by themselves, and are reclaimed when nobody asks for more time."""
+"""Ordinary servers that get leases by themselves, and are reclaimed unless their users ask for more time."""
 
 from __future__ import annotations
 
