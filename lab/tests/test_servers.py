@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from labtests import reservations as ask
+from labtests.images import fill, images_of
 from labtests.reservations import Reservations
 from labtests.waiting import boundary, until, wait_for
 from openstack.connection import Connection
@@ -15,7 +16,6 @@ SHELVED_SECONDS = 90
 START_SECONDS = 120
 END_SECONDS = 180
 VOLUME_SECONDS = 60
-BYTES = {"Content-Type": "application/octet-stream"}
 
 
 @pytest.fixture
@@ -83,14 +83,3 @@ def test_a_server_waits_shelved_runs_on_its_host_and_leaves_an_image(
     assert [image.status for image in images_of(demo, reservation_id)] == ["active"]
     for image in images_of(demo, reservation_id):
         demo.image.delete_image(image)
-
-
-def images_of(user: Connection, reservation_id: str) -> list[Any]:
-    return [i for i in user.image.images() if i.properties.get("blazar_reservation") == reservation_id]
-
-
-def fill(user: Connection, image: Any) -> None:
-    """Store the image, as a hypervisor does; the lab's hypervisors store none."""
-    user.image.update_image(image, container_format="bare", disk_format="raw")
-    stored = user.image.put(f"/images/{image.id}/file", data=b"disk", headers=BYTES)
-    assert stored.status_code == 204, stored.text
