@@ -304,6 +304,16 @@ def test_the_version_that_volumes_from_a_template_need() -> None:
     assert needed_version({"reservations": [{"id": "r1", "on_end": "detach"}]}) is None
 
 
+def test_the_version_that_reservations_which_lend_need() -> None:
+    text = "resource_type=physical:host,min=3,max=3,lend=True,keep_free=2"
+    hosts = parse_reservation(parse_pairs(text))
+    assert (hosts["lend"], hosts["keep_free"]) == (True, 2)
+    assert needed_version({"reservations": [hosts]}) == "1.43"
+    change = parse_reservation_update(parse_pairs("id=r1,lend=false"))
+    assert change == {"id": "r1", "lend": False}
+    assert needed_version({"reservations": [change]}) == "1.43"
+
+
 def test_the_version_that_open_reservations_need() -> None:
     hosts = parse_reservation(parse_pairs("resource_type=physical:host,min=1,max=1,match=open"))
     assert hosts["match"] == "open"

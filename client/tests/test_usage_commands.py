@@ -85,6 +85,20 @@ def test_a_lease_shows_which_servers_it_takes(blazar: Blazar, cloud: RecordingCl
     assert shown.requests[-1].headers["openstack-api-version"] == "reservation 1.29"
 
 
+def test_a_lease_shows_what_it_lends(blazar: Blazar, cloud: RecordingCloud) -> None:
+    reservations = [
+        {"id": "r1", "resource_type": "virtual:instance", "units": 3},
+        {"id": "r2", "resource_type": "physical:host", "units": 3, "lend": True, "keep_free": 1},
+        {"id": "r3", "resource_type": "physical:host", "units": 1, "lend": False, "keep_free": 1},
+    ]
+    cloud.answer(
+        "GET", f"/leases/{samples.LEASE_ID}", 200, {"lease": samples.lease(reservations=reservations)}
+    )
+    shown = blazar(f"lease-show {samples.LEASE_ID} -f value -c lend")
+    assert shown.out == "unused hosts but 1\nnothing\n"
+    assert shown.requests[-1].headers["openstack-api-version"] == "reservation 1.43"
+
+
 USAGE_ROW = {
     "project_id": "p1",
     "user_id": None,

@@ -316,7 +316,15 @@ def _blazar(settings: Settings) -> Groups:
         "database": _database(settings, "blazar"),
         "keystone_authtoken": _authtoken(settings, "blazar"),
         "cloud": {**_client(settings, "blazar"), "interface": "public"},
-        "nova": {"end_preemptibles": True, "backfill": True, "backfill_margin_seconds": 30},
+        "nova": {
+            "end_preemptibles": True,
+            "backfill": True,
+            "backfill_margin_seconds": 30,
+            "lend_idle_hosts": True,
+            "lend_after_minutes": 0,
+            "lend_look_seconds": 3,
+            "preemptible_notice_minutes": 2,
+        },
         "lease_hints": {"enabled": True, "look_seconds": 3},
         "oslo_messaging_notifications": {"driver": "messagingv2"},
     }

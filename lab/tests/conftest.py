@@ -213,15 +213,35 @@ def flavor(admin: Connection, hosts: dict[str, str]) -> Iterator[str]:
 
 
 @pytest.fixture
+def special(admin: Connection, hosts: dict[str, str], name: str) -> Iterator[Callable[..., str]]:
+    """Return a function that creates a flavor for the worker's hosts, and returns its id.
+
+    The flavors are deleted when the story ends."""
+    made: list[Any] = []
+
+    def make(**fields: Any) -> str:
+        specs = traits.REQUIRED | fields.pop("extra_specs", {})
+        sizes = {"vcpus": 1, "ram": 256, "disk": 1, **fields}
+        flavor = admin.compute.create_flavor(name=f"{name}-{len(made)}", **sizes)
+        made.append(flavor)
+        admin.compute.create_flavor_extra_specs(flavor, specs)
+        return str(flavor.id)
+
+    yield make
+    for flavor in made:
+        admin.compute.delete_flavor(flavor)
+
+
+@pytest.fixture
 def boot(image: str, flavor: str, name: str) -> Callable[..., Any]:
     """Return a function that creates a server and waits until it is ACTIVE or in ERROR.
 
     With a reservation, the server asks for reserved hosts."""
 
-    def make(user: Connection, reservation: str | None = None) -> Any:
+    def make(user: Connection, reservation: str | None = None, flavor_id: str = flavor) -> Any:
         hints = {"scheduler_hints": {"reservation": reservation}} if reservation else {}
         server = user.compute.create_server(
-            name=name, image_id=image, flavor_id=flavor, networks="none", **hints
+            name=name, image_id=image, flavor_id=flavor_id, networks="none", **hints
         )
 
         def settled() -> Any:

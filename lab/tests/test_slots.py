@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from labtests import leftovers, traits
+from labtests import leftovers
 from labtests import reservations as ask
 from labtests.clients import CommandFailed, User
 from labtests.reservations import Json, Reservations
@@ -51,26 +51,6 @@ def start(image: str, name: str) -> Callable[..., Any]:
         return until("the server ACTIVE or in ERROR", BOOT_SECONDS, settled)
 
     return make
-
-
-@pytest.fixture
-def special(admin: Connection, name: str) -> Iterator[Callable[..., str]]:
-    """Return a function that creates a flavor for the worker's hosts, and returns its id.
-
-    The flavors are deleted when the story ends."""
-    made: list[Any] = []
-
-    def make(**fields: Any) -> str:
-        specs = traits.REQUIRED | fields.pop("extra_specs", {})
-        sizes = {"vcpus": 1, "ram": 256, "disk": 1, **fields}
-        flavor = admin.compute.create_flavor(name=f"{name}-{len(made)}", **sizes)
-        made.append(flavor)
-        admin.compute.create_flavor_extra_specs(flavor, specs)
-        return str(flavor.id)
-
-    yield make
-    for flavor in made:
-        admin.compute.delete_flavor(flavor)
 
 
 def only(lease: Json) -> Json:

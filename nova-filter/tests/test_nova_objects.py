@@ -94,6 +94,13 @@ def test_weights(project: str, hints: dict[str, Any], metadata: dict[str, str], 
     assert found == weight
 
 
+@pytest.mark.parametrize(("match", "weight"), [("open", 0.5), ("explicit", -0.5)])
+def test_hosts_that_are_lent_weigh_less(match: str, weight: float) -> None:
+    reserved = rule.Aggregate("r1", "blazar_r1", {"blazar:owner": "p1", "blazar:match": match})
+    host = HostState("h1", [reserved, rule.Aggregate("lent", metadata={"r1": "1"})])
+    assert nova_objects.weight_of(host, Spec("p1"), rule.Settings()) == weight
+
+
 def test_an_ordinary_host_weighs_nothing() -> None:
     assert nova_objects.weight_of(HostState("h1", []), Spec(), rule.Settings()) == 0.0
 
@@ -121,4 +128,6 @@ def test_settings_are_read_at_each_request() -> None:
     conf([])
     conf.set_override("allow_preemptibles", True, group=options.GROUP.name)
     conf.set_override("preemptible_aggregate", "spot", group=options.GROUP.name)
-    assert options.settings_from(conf) == rule.Settings(allow_preemptibles=True, preemptible_aggregate="spot")
+    conf.set_override("lent_aggregate_name", "idle", group=options.GROUP.name)
+    expected = rule.Settings(allow_preemptibles=True, preemptible_aggregate="spot", lent_aggregate="idle")
+    assert options.settings_from(conf) == expected

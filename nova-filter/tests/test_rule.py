@@ -14,8 +14,8 @@ from blazarnova.rule import (
     Settings,
     decide,
     hinted_ids,
-    is_preferred,
     pools_of,
+    preference,
 )
 
 OWNER, STRANGER, FRIEND = "owner-project", "stranger-project", "friend-project"
@@ -23,6 +23,7 @@ DEFAULTS = Settings()
 PREEMPTIBLES = Settings(allow_preemptibles=True)
 
 FREEPOOL = Aggregate("freepool")
+LENT = Aggregate("lent", metadata={"r1": "1"})
 RACK = Aggregate("rack-7", "zone-1", {"ssd": "true"})
 
 
@@ -212,6 +213,62 @@ TABLE = [
         Reason.PREEMPTIBLE_ALLOWED,
     ),
     (
+        "row 6: preemptible on a host that its reservation lends",
+        asks(STRANGER, **PREEMPTIBLE),
+        [RACK, reserved(), LENT],
+        PREEMPTIBLES,
+        Reason.PREEMPTIBLE_LENT,
+    ),
+    (
+        "row 6: lent by a name of the operator's",
+        asks(STRANGER, **PREEMPTIBLE),
+        [reserved(), replace(LENT, name="idle")],
+        Settings(allow_preemptibles=True, lent_aggregate="idle"),
+        Reason.PREEMPTIBLE_LENT,
+    ),
+    (
+        "row 7: lent by another reservation before",
+        asks(STRANGER, **PREEMPTIBLE),
+        [reserved("r2"), LENT],
+        PREEMPTIBLES,
+        Reason.PREEMPTIBLE_ELSEWHERE,
+    ),
+    (
+        "row 7: lent, and on its way to the freepool",
+        asks(STRANGER, **PREEMPTIBLE),
+        [reserved(), LENT, FREEPOOL],
+        PREEMPTIBLES,
+        Reason.PREEMPTIBLE_ELSEWHERE,
+    ),
+    (
+        "row 7: among the lent ones, and in no reservation",
+        asks(STRANGER, **PREEMPTIBLE),
+        [LENT],
+        PREEMPTIBLES,
+        Reason.PREEMPTIBLE_ELSEWHERE,
+    ),
+    (
+        "row 9: an ordinary server on a host that is lent",
+        asks(STRANGER),
+        [reserved(), LENT],
+        PREEMPTIBLES,
+        Reason.HOST_IS_RESERVABLE,
+    ),
+    (
+        "row 9: lent where preemptibles are not allowed",
+        asks(STRANGER, **PREEMPTIBLE),
+        [reserved(), LENT],
+        DEFAULTS,
+        Reason.HOST_IS_RESERVABLE,
+    ),
+    (
+        "row 3: the owner on a host that is lent",
+        asks(OWNER, "r1"),
+        [reserved(), LENT],
+        DEFAULTS,
+        Reason.PROJECT_OWNS,
+    ),
+    (
         "row 7: preemptible on a reserved host",
         asks(STRANGER, **PREEMPTIBLE),
         [reserved()],
@@ -330,6 +387,7 @@ ACCEPTING = {
     Reason.PROJECT_OWNS,
     Reason.RESERVED_FLAVOR,
     Reason.PREEMPTIBLE_ALLOWED,
+    Reason.PREEMPTIBLE_LENT,
     Reason.OPEN_MATCH,
     Reason.HOST_IS_ORDINARY,
 }
@@ -390,7 +448,7 @@ def test_open_reservations_add_their_own_projects_and_nothing_else(
         for each in aggregates
     ]
     verdict, before = decide(request_, aggregates, settings), decide(request_, closed, settings)
-    assert is_preferred(request_, aggregates, settings) == (verdict.reason is Reason.OPEN_MATCH)
+    assert preference(request_, aggregates, settings) == (verdict.reason is Reason.OPEN_MATCH)
     if verdict.reason is not Reason.OPEN_MATCH:
         assert verdict == before
         return
@@ -401,6 +459,34 @@ def test_open_reservations_add_their_own_projects_and_nothing_else(
     assert not any(pool.name == settings.freepool for pool in pools)
     for pool in pools:
         assert decide(replace(request_, reservation_ids=frozenset({pool.name})), [pool], settings)
+
+
+PREEMPTIBLE_REQUESTS = st.builds(
+    lambda request, word: replace(request, extra_specs={"blazar:preemptible": word}),
+    REQUESTS,
+    st.sampled_from(("true", "no")),
+)
+
+
+@given(
+    REQUESTS | PREEMPTIBLE_REQUESTS,
+    st.lists(AGGREGATES, max_size=3),
+    st.dictionaries(st.sampled_from(("r1", "r2", "freepool", "rack")), st.just("1")),
+)
+def test_lent_hosts_take_preemptible_servers_besides_and_nothing_else(
+    request_: RequestSpec, aggregates: list[Aggregate], lenders: dict[str, str]
+) -> None:
+    """What is among the lent hosts changes one decision: a preemptible server's about a host whose only pool
+    is a reservation that lends. Such a host weighs less."""
+    with_lent = [*aggregates, Aggregate("lent", metadata=lenders)]
+    verdict = decide(request_, with_lent, PREEMPTIBLES)
+    before = decide(request_, aggregates, PREEMPTIBLES)
+    if verdict.reason is not Reason.PREEMPTIBLE_LENT:
+        assert verdict == before
+        return
+    assert before.reason is Reason.PREEMPTIBLE_ELSEWHERE
+    assert [pool.name in lenders for pool in pools_of(with_lent, PREEMPTIBLES)] == [True]
+    assert preference(request_, with_lent, PREEMPTIBLES) == -0.5
 
 
 @pytest.mark.parametrize(

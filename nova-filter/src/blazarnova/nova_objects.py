@@ -113,6 +113,5 @@ def aggregates_of(host_state: NovaHostState) -> list[rule.Aggregate]:
 
 
 def weight_of(host_state: NovaHostState, spec: NovaRequestSpec, settings: rule.Settings) -> float:
-    """Return the weight of a host that the filter has accepted: 1 where the project's reservation is to be
-    used first, 0 elsewhere."""
-    return float(rule.is_preferred(request_spec_of(spec), aggregates_of(host_state), settings))
+    """Return the weight of a host that the filter has accepted: the preference of the rule."""
+    return rule.preference(request_spec_of(spec), aggregates_of(host_state), settings)

@@ -28,6 +28,12 @@ OPTIONS = (
         help="Name of the aggregate whose hosts preemptible servers may use.",
     ),
     cfg.StrOpt(
+        "lent_aggregate_name",
+        default=_DEFAULT.lent_aggregate,
+        help="Name of the aggregate of the hosts that reservations lend to preemptible servers, as [nova] "
+        "lent_aggregate_name of the reservation service.",
+    ),
+    cfg.StrOpt(
         "project_id_key",
         default="blazar:tenant",
         help="Accepted for existing configuration files, and ignored.",
@@ -46,7 +52,7 @@ OPTIONS = (
         "match_weight_multiplier",
         default=1000.0,
         help="Weight of the hosts of a reservation that is open to ordinary servers, for the servers of its "
-        "projects. Read by the weigher ReservationWeigher.",
+        "projects; hosts that are lent have half of it less. Read by the weigher ReservationWeigher.",
     ),
 )
 
@@ -90,6 +96,7 @@ def settings_from(conf: cfg.ConfigOpts) -> Settings:
         freepool=group.aggregate_freepool_name,
         allow_preemptibles=group.allow_preemptibles,
         preemptible_aggregate=group.preemptible_aggregate,
+        lent_aggregate=group.lent_aggregate_name,
         owner_key=group.blazar_owner,
         zone_prefix=group.blazar_az_prefix,
     )

@@ -38,6 +38,7 @@ class Reason(StrEnum):
     FOREIGN_RESERVATION = "the reservation belongs to another project"
     RESERVED_FLAVOR = "the flavor belongs to a reservation, aggregates and Placement restrict it"
     PREEMPTIBLE_ALLOWED = "preemptible servers may use this host while it is free"
+    PREEMPTIBLE_LENT = "preemptible servers may use this host while its reservation lends it"
     PREEMPTIBLE_ELSEWHERE = "preemptible servers may not use this host"
     OPEN_MATCH = "the reservation is open to ordinary servers of this project"
     HOST_IS_RESERVABLE = "the host is kept for reservations"
@@ -76,6 +77,8 @@ class Settings:
     freepool: str = "freepool"
     allow_preemptibles: bool = False
     preemptible_aggregate: str = "freepool"
+    lent_aggregate: str = "lent"
+    """The hosts that reservations lend: its metadata have the names of these."""
     owner_key: str = "blazar:owner"
     zone_prefix: str = "blazar_"
 
@@ -112,10 +115,21 @@ def decide(request: RequestSpec, aggregates: Sequence[Aggregate], settings: Sett
     return Verdict(True, Reason.HOST_IS_ORDINARY)
 
 
-def is_preferred(request: RequestSpec, aggregates: Sequence[Aggregate], settings: Settings) -> bool:
-    """Return whether the host wins against ordinary ones: it is reserved for the request's project, which
-    wants its ordinary servers there."""
-    return decide(request, aggregates, settings).reason is Reason.OPEN_MATCH
+def preference(request: RequestSpec, aggregates: Sequence[Aggregate], settings: Settings) -> float:
+    """Return the weight of the host, from -0.5 to 1; ordinary ones have 0.
+
+    A host wins that is reserved for the request's project, which wants its ordinary servers there. One that
+    is lent comes after others of its sort: a server there has to leave, or has others leave."""
+    is_open = decide(request, aggregates, settings).reason is Reason.OPEN_MATCH
+    return is_open - is_lent(aggregates, list(pools_of(aggregates, settings)), settings) / 2
+
+
+def is_lent(aggregates: Sequence[Aggregate], pools: Sequence[Aggregate], settings: Settings) -> bool:
+    """Return whether the host is in one reservation, which lends it. One that has gone into another
+    reservation is not lent, even if it is among the lent ones still."""
+    return len(pools) == 1 and any(
+        each.name == settings.lent_aggregate and pools[0].name in each.metadata for each in aggregates
+    )
 
 
 def pools_of(aggregates: Sequence[Aggregate], settings: Settings) -> Iterator[Aggregate]:
@@ -186,6 +200,8 @@ def _decide_preemptible(
             return Verdict(False, Reason.PREEMPTIBLE_ELSEWHERE, aggregate.name)
     if len(pools) == 1 and pools[0].name == settings.preemptible_aggregate:
         return Verdict(True, Reason.PREEMPTIBLE_ALLOWED, pools[0].name)
+    if is_lent(aggregates, pools, settings):
+        return Verdict(True, Reason.PREEMPTIBLE_LENT, pools[0].name)
     return Verdict(False, Reason.PREEMPTIBLE_ELSEWHERE, pools[0].name if pools else None)
 
 

@@ -206,7 +206,8 @@ class Sandboxed:
 
     def boot(self, user: str, flavor: str, tags: Sequence[str] = (), **hints: str) -> Any:
         """Ask Nova for a server, as a user does; the server when it is known what became of it."""
-        image = self.openstack("GET", "/image/v2/images")["images"][0]["id"]
+        images = self.openstack("GET", "/image/v2/images")["images"]
+        image = next(each["id"] for each in images if each.get("image_type") != "snapshot")
         body = {
             "server": {"name": "server", "imageRef": image, "flavorRef": flavor, "networks": "none"},
             "OS-SCH-HNT:scheduler_hints": hints,

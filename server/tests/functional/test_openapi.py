@@ -84,6 +84,7 @@ def test_the_parameters_of_each_kind_are_described(service: Canned, conf: Any) -
         assert "$ref" not in str(schemas[name])
     assert set(schemas["physical.host"]["properties"]) == {
         "min", "max", "hypervisor_properties", "resource_properties", "before_end", "match",
+        "lend", "keep_free",
     }  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from blazar.domain.errors import NotEnoughResources
 from blazar.domain.lease.lease import AHEAD, LeaseStatus
 from blazar.domain.time import epoch
 from blazar.engine.adopting import Adopting
-from blazar.kinds.aggregates import Freepool
+from blazar.kinds.aggregates import NamedAggregate
 from blazar.kinds.registered_hosts.pool import POOL
 from blazar.kinds.server.hints import HintFinder
 from blazar.service.adoption import Adoption
@@ -47,7 +47,7 @@ class Cloud:
             world.calendars, [POOL], world.clock, PromiseSettings(margin=timedelta(minutes=1))
         )
         self.reader = PromisesReader(self, max_age=60, monotonic=lambda: world.clock.now().timestamp())
-        finder = HintFinder(timedelta(seconds=LOOK), Freepool(FREEPOOL))
+        finder = HintFinder(timedelta(seconds=LOOK), NamedAggregate(FREEPOOL))
         self._adopting = Adopting(
             world.database, Adoption(world.leases, finder, world.cloud, world.clock), world.clock
         )

@@ -12,7 +12,7 @@ from blazar.adapters.memory.cloud import FREEPOOL
 from blazar.domain.errors import CloudRefused, NotEnoughResources
 from blazar.domain.lease.lease import LeaseStatus
 from blazar.engine.adopting import Adopting
-from blazar.kinds.aggregates import Freepool
+from blazar.kinds.aggregates import NamedAggregate
 from blazar.kinds.server.hints import HintFinder
 from blazar.kinds.shelving import PATIENCE, REFUSED, Shelving
 from blazar.service.adoption import Adoption
@@ -41,7 +41,7 @@ def prepared(**settings) -> World:
 
 
 def look(world, seconds=5):
-    finder = HintFinder(timedelta(seconds=1), Freepool(FREEPOOL))
+    finder = HintFinder(timedelta(seconds=1), NamedAggregate(FREEPOOL))
     Adopting(world.database, Adoption(world.leases, finder, world.cloud, world.clock), world.clock).round()
     changed(world)
     world.advance(seconds=seconds)

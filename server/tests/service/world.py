@@ -25,6 +25,7 @@ from blazar.kinds.floatingip.extension import FloatingIPExtension
 from blazar.kinds.floatingip.floatingips import FloatingIPs
 from blazar.kinds.host import HostKind
 from blazar.kinds.host.actuator import HostKindSettings
+from blazar.kinds.host.lending import LendingSettings
 from blazar.kinds.instance import InstanceKind
 from blazar.kinds.network import NetworkKind
 from blazar.kinds.network.extension import NetworkSegmentsExtension
@@ -188,6 +189,7 @@ class World:
         self.start_retry = timedelta(0)
         self.slots = SlotSettings()
         self.backfill = False
+        self.lending: LendingSettings | None = None
         self.monitor_settings = MonitorSettings(most_at_once=50)
         self.healing_settings = HealingSettings(cleaning=cleaning)
         self.restart()
@@ -208,7 +210,9 @@ class World:
             for kind in (
                 HostKind(
                     HostKindSettings(
-                        backfill=self.backfill, preemptibles_make_way=self.slots.preemptibles_make_way
+                        backfill=self.backfill,
+                        preemptibles_make_way=self.slots.preemptibles_make_way,
+                        lending=self.lending,
                     )
                 ),
                 InstanceKind(self.slots),

@@ -22,7 +22,7 @@ from blazar.domain.lease import change, healing, progress
 from blazar.domain.lease.event import EventStatus, EventType
 from blazar.domain.lease.outcome import Done
 from blazar.engine.threads import LongLivedThread
-from blazar.kinds.aggregates import Freepool, existing_aggregate
+from blazar.kinds.aggregates import NamedAggregate, existing_aggregate
 from blazar.kinds.host.actuator import HostActuator
 from blazar.kinds.registered_hosts.deregistration import Deregistration
 from blazar.kinds.registered_hosts.errors import HostAlreadyRegistered
@@ -218,7 +218,7 @@ MENDS: Mapping[str, Mend] = {
     "quotas: the changes of a project take turns": Mend(
         ((MemoryQuotas, "queue_up", _always(None)),), seed=110
     ),
-    "17: the freepool is found anew": Mend(((Freepool, "find", _by_its_first_id),), HOST),
+    "17: the freepool is found anew": Mend(((NamedAggregate, "find", _by_its_first_id),), HOST),
     "shares: a convergence goes on where they change meanwhile": Mend(
         ((progress, "_has_other_users", _always(False)),), HOST, 39
     ),

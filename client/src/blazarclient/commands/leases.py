@@ -12,6 +12,7 @@ from blazarclient.commands.base import ListCommand, Row, ShowCommand
 from blazarclient.commands.lease_filters import add_filters, filters_of
 from blazarclient.v1.bound import BOUND, bound_of
 from blazarclient.v1.leases import Leases
+from blazarclient.v1.lending import LEND, lending_of
 from blazarclient.v1.made_volumes import MADE_VOLUMES, made_volumes_of
 from blazarclient.v1.match import MATCH, matches_of
 from blazarclient.v1.on_start import ON_START
@@ -105,6 +106,7 @@ class Since:
 
 
 SINCE = (
+    Since(LEND, Leases.get_since_1_43, lending_of),
     Since(QUANTITIES, Leases.get_since_1_42, quantities_of),
     Since(MADE_VOLUMES, Leases.get_since_1_39, made_volumes_of),
     Since(ON_START, Leases.get_since_1_37),

@@ -16,6 +16,7 @@ from blazarclient.v1.claim_by import with_claim_by
 from blazarclient.v1.explanations import explained
 from blazarclient.v1.lease_deletions import delete_leases
 from blazarclient.v1.lease_filters import LeaseFilters
+from blazarclient.v1.lending import MICROVERSION as LENDING
 from blazarclient.v1.made_volumes import MICROVERSION as MADE_VOLUMES
 from blazarclient.v1.match import MICROVERSION as MATCHES
 from blazarclient.v1.members import MICROVERSION as MEMBERS
@@ -205,6 +206,12 @@ class Leases:
         all that `get_since_1_39` does."""
         path = f"/leases/{lease_id}"
         return self._lease(self.request_manager.request(path, "GET", version=QUANTITIES)[1])
+
+    def get_since_1_43(self, lease_id: str) -> dict[str, Any]:
+        """Return one lease, whose reservations of hosts have `lend` and `keep_free`: whether they lend the
+        hosts that they do not use, and how many of these they keep. Version 1.43 of the API has them. It
+        returns all that `get_since_1_42` does."""
+        return self._lease(self.request_manager.request(f"/leases/{lease_id}", "GET", version=LENDING)[1])
 
     def get(self, lease_id: str) -> dict[str, Any]:
         """Return one lease."""

@@ -67,6 +67,8 @@ def resources(cloud: Cloud, specification: dict[str, Any]) -> None:
             cloud.compute.create_flavor(name=name, vcpus=vcpus, ram=ram, disk=disk)
     if not cloud.compute.find_aggregate("freepool"):
         cloud.compute.create_aggregate(name="freepool")
+        # The service would make it at the first loan, and leave it.
+        cloud.compute.create_aggregate(name="lent")
     _networks(cloud)
     known = {each.name for each in cloud.block_storage.types()}
     for name in VOLUME_TYPES:

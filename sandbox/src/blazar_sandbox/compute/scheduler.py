@@ -87,14 +87,14 @@ class Scheduler:
             return NoValidHost()
         if any(not self._placement.knows_trait(name) for name in traits.required | traits.forbidden):
             return NoValidHost()
-        best: tuple[tuple[bool, int], Selection] | None = None
+        best: tuple[tuple[float, int], Selection] | None = None
         fitting = 0
         for host in self._candidates(boot, wanted):
             allocations = self._placement.fit(host.uuid, wanted, traits)
             if allocations is None:
                 continue
-            is_preferred = self._is_preferred(boot, host.aggregates)
-            weight = is_preferred, host.memory_mb - self._placement.used(host.uuid, "MEMORY_MB")
+            preference = self._preference(boot, host.aggregates)
+            weight = preference, host.memory_mb - self._placement.used(host.uuid, "MEMORY_MB")
             if best is None or weight > best[0]:
                 best = (weight, Selection(host, allocations))
             fitting += 1
@@ -139,14 +139,14 @@ class Scheduler:
         if rarest is not None and self._placement.by_class.count(rarest) < len(self._hosts.table) // 2:
             roots = dict.fromkeys(row.root_uuid for row in self._placement.by_class.rows(rarest))
             found = [host for root in roots for host in self._hosts.by_uuid.rows(root)]
-            preferred = {each: self._is_preferred(boot, each) for each in {h.aggregates for h in found}}
-            return sorted(found, key=lambda host: not preferred[host.aggregates])
+            preferences = {each: self._preference(boot, each) for each in {h.aggregates for h in found}}
+            return sorted(found, key=lambda host: -preferences[host.aggregates])
         return self._of_accepted(boot, accepted)
 
     def _of_accepted(self, boot: BootRequest, accepted: dict[Membership, bool]) -> Iterator[Host]:
         may_wait = bounded.LEASE_HINT in boot.hints
         memberships = sorted(
-            self._hosts.by_membership.values(), key=lambda each: not self._is_preferred(boot, each)
+            self._hosts.by_membership.values(), key=lambda each: -self._preference(boot, each)
         )
         for membership in memberships:
             if may_wait or self._accepts(boot, membership, accepted):
@@ -188,8 +188,8 @@ class Scheduler:
         )
         return decision.accepted and self._passes_other_aggregate_filters(boot, rows)
 
-    def _is_preferred(self, boot: BootRequest, membership: Membership) -> bool:
-        return rule.is_preferred(_request(boot), _seen(self._rows(membership)), self.settings)
+    def _preference(self, boot: BootRequest, membership: Membership) -> float:
+        return rule.preference(_request(boot), _seen(self._rows(membership)), self.settings)
 
     def _rows(self, membership: Membership) -> list[Aggregate]:
         return [self._aggregates.table[str(one)] for one in membership]

@@ -116,6 +116,9 @@ class PrometheusMetrics:
         self._mails = counter("mailed_events", "Events that need not be told by mail any more", "outcome")
         self._mails_waiting = gauge("mail_events", "Events that wait to be told by mail")
         self._images = counter("shelved_images_removed", "Images of shelved servers, which are gone, removed")
+        self._lent = gauge("hosts_lent", "Hosts that reservations lend to preemptible servers")
+        self._taken_back = counter("lent_hosts_taken_back", "Hosts that reservations lend no longer")
+        self._guests = gauge("lent_servers_leaving", "Servers that have to leave hosts that were lent")
         self._streams = gauge("streams", "Clients that wait for events now", "livesum")
         gauge("build_info", "Always 1; the label is of interest", "livemax", "version").labels(VERSION).set(1)
 
@@ -232,6 +235,11 @@ class PrometheusMetrics:
 
     def images_removed(self, number: int) -> None:
         self._images.inc(number)
+
+    def hosts_lent(self, lent: int, taken_back: int, leaving: int) -> None:
+        self._lent.set(lent)
+        self._taken_back.inc(taken_back)
+        self._guests.set(leaving)
 
 
 class _HealthCollector(Collector):

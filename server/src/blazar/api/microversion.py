@@ -16,7 +16,7 @@ VERSION = "blazar.api_version"
 Version = tuple[int, int]
 B = TypeVar("B")
 MINIMUM: Version = (1, 0)
-MAXIMUM: Version = (1, 42)
+MAXIMUM: Version = (1, 43)
 
 _FORM = re.compile(r"[1-9]\d*\.(?:[1-9]\d*|0)", re.ASCII)
 

@@ -40,6 +40,7 @@ from blazar.engine.capacity_watching import WatchingCapacity
 from blazar.engine.drift import DriftCheck
 from blazar.engine.expiring_offers import Expiring
 from blazar.engine.helpers import Helpers
+from blazar.engine.lending import LendingDuty
 from blazar.engine.listening import Listening
 from blazar.engine.loop import EventLoop
 from blazar.engine.monitoring import Monitoring
@@ -64,6 +65,7 @@ from blazar.service.enabled_kinds import require_kinds
 from blazar.service.events import Events
 from blazar.service.healing import Healing
 from blazar.service.health import ThreadHealth
+from blazar.service.lending import Lending
 from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.offer_expiry import OfferExpiry
 from blazar.service.ports import MOST_FORGOTTEN, Announcements, Clock, Cloud, Database, Notifier
@@ -174,6 +176,7 @@ class Manager:
             *self._sampling(conf, dependencies),
             *self._sweeping(conf, dependencies, metrics),
             *self._noticing(conf, dependencies),
+            *self._lending(conf, dependencies, metrics),
             Orchestrating(StartTasks(dependencies, start_task_settings(conf))),
             Announcing(database, clock, "blazar-manager", socket.gethostname(), VERSION, self._load),
         )
@@ -238,7 +241,8 @@ class Manager:
         self, conf: cfg.ConfigOpts, dependencies: Dependencies, metrics: Metrics
     ) -> Sequence[Sweeping]:
         interval = timedelta(seconds=conf.nova.shelved_images_seconds)
-        if not interval or not (conf.nova.end_preemptibles or conf.nova.backfill):
+        has_servers_shelved = conf.nova.end_preemptibles or conf.nova.backfill or conf.nova.lend_idle_hosts
+        if not interval or not has_servers_shelved:
             return ()
         images = ShelvedImages(dependencies.cloud, metrics)
         return (Sweeping(dependencies.database, images, dependencies.clock, interval),)
@@ -249,6 +253,15 @@ class Manager:
             return ()
         notices = PreemptionNotices(dependencies, notice)
         return (Noticing(dependencies.database, notices, dependencies.clock),)
+
+    def _lending(
+        self, conf: cfg.ConfigOpts, dependencies: Dependencies, metrics: Metrics
+    ) -> Sequence[LendingDuty]:
+        if not conf.nova.lend_idle_hosts:
+            return ()
+        lending = Lending(dependencies, metrics)
+        interval = timedelta(seconds=conf.nova.lend_look_seconds)
+        return (LendingDuty(dependencies.database, lending, dependencies.clock, interval),)
 
     def _load(self) -> Load:
         under_way, waiting = self.loop.events_under_way(), self._calendars.plans_waiting()

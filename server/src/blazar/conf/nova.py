@@ -59,12 +59,37 @@ OPTIONS = (
         help="How many minutes before a lease starts preemptible servers on its hosts are given notice in "
         "their metadata, as blazar_notice; one manager does it at a time. 0 for never.",
     ),
+    cfg.BoolOpt(
+        "lend_idle_hosts",
+        default=False,
+        help="Let users have their reservations of hosts lend hosts that they do not use to preemptible "
+        "servers of others. For a filter in nova-scheduler with allow_preemptibles.",
+    ),
+    cfg.StrOpt(
+        "lent_aggregate_name",
+        default="lent",
+        help="Aggregate of the hosts that are lent, which the service makes. The filter has an option of "
+        "this name, too.",
+    ),
+    cfg.IntOpt(
+        "lend_after_minutes",
+        default=10,
+        min=0,
+        help="How many minutes a host has to be unused before it is lent.",
+    ),
+    cfg.FloatOpt(
+        "lend_look_seconds",
+        default=10.0,
+        min=1.0,
+        help="How many seconds pass between two looks at the hosts of reservations that lend: a host that "
+        "the reservation needs is taken back at the next one.",
+    ),
     cfg.IntOpt(
         "shelved_images_seconds",
         default=3600,
         min=0,
         help="How often, in seconds, managers remove the images that Nova made of servers which the service "
         "had shelved and which are gone; one manager does it at a time. 0 for never. Done where "
-        "end_preemptibles or backfill is set.",
+        "end_preemptibles, backfill or lend_idle_hosts is set.",
     ),
 )

@@ -35,6 +35,8 @@ class CloudDuty(Background):
     """Seconds of rest before each request to the cloud."""
     first_wait: ClassVar[float]
     """Seconds after the start of a manager, at the most: it has better things to do first."""
+    held: ClassVar[timedelta] = HELD
+    """How long others wait for a manager that has died in the middle of it."""
     first_pause: ClassVar[float]
     longest_pause: ClassVar[float]
     """Seconds of rest after the cloud has failed to answer, twice as many each time up to this."""
@@ -48,7 +50,7 @@ class CloudDuty(Background):
     ) -> None:
         first_wait = min(interval.total_seconds(), self.first_wait)
         super().__init__(self.name.replace("_", "-"), first_wait)
-        self._duty = Duty(self.name, database, clock, HELD)
+        self._duty = Duty(self.name, database, clock, self.held)
         self._clock = clock
         self._interval = interval
         self._monotonic = monotonic

@@ -18,8 +18,9 @@ SERVER = "blazar:server"
 server onto the host."""
 
 
-class Freepool:
-    """The aggregate of the hosts that are in no active host reservation. Any thread may use it.
+class NamedAggregate:
+    """An aggregate with a name of the operator's, such as the freepool, which has the hosts that are in no
+    active host reservation. Any thread may use it.
 
     It is found by the id that it had before, and by its name where that id is gone: an operator may make it
     anew. So it is one request to Nova however many aggregates there are, but for the first one."""
@@ -37,7 +38,7 @@ class Freepool:
         return found
 
     def require(self, compute: Compute) -> Aggregate:
-        """Return the freepool. Raises CloudRefused where there is none."""
+        """Return the aggregate. Raises CloudRefused where there is none."""
         found = self.find(compute)
         if found is None:
             raise CloudRefused(service="Nova", reason=f"there is no aggregate {self._name}")

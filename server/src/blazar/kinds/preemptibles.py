@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from blazar.kinds.deletions import Deletions, being_deleted
 from blazar.kinds.for_each import Results, for_each
-from blazar.kinds.shelving import Shelving, being_shelved
+from blazar.kinds.shelving import NEEDED_BY, Shelving, being_shelved
 from blazar.service.ports import Cloud, MakesWay, Server
 from blazar.service.ports.kind import Work
 from blazar.service.ports.steps import RunSteps, one_after_another
@@ -33,11 +33,12 @@ class Preemptibles:
     The filter in nova-scheduler lets none onto a host in the aggregate of a reservation, so they are looked
     for once the host is in it."""
 
-    def __init__(self, make_way: bool) -> None:
-        """Without ``make_way`` none are looked for: the operator has no such servers."""
+    def __init__(self, make_way: bool, needed_by: str = NEEDED_BY) -> None:
+        """Without ``make_way`` none are looked for: the operator has no such servers. ``needed_by`` says for
+        their metadata who needs the host."""
         self._make_way = make_way
         self._deletions = Deletions()
-        self._shelving = Shelving(PREEMPTED)
+        self._shelving = Shelving(PREEMPTED, needed_by=needed_by)
 
     def leave(
         self, hosts: Iterable[str], cloud: Cloud, run_steps: RunSteps = one_after_another

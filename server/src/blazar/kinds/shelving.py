@@ -17,6 +17,7 @@ from blazar.service.ports import Cloud, Compute, Server
 LOG = logging.getLogger(__name__)
 REFUSED = "blazar_lease_error"
 """The key of the reason in the metadata of a server that gets no lease."""
+NEEDED_BY = "by a lease that starts"
 LONGEST_VALUE = 255
 """Characters of a value of metadata, as Nova takes them."""
 TO_SHELVE = frozenset({"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED"})
@@ -61,9 +62,13 @@ def mark_image(server_id: str, cloud: Cloud) -> None:
 class Shelving:
     """Has servers make way where a lease starts on their host. Any thread may use it."""
 
-    def __init__(self, reason_key: str, monotonic: Callable[[], float] = time.monotonic) -> None:
-        """The reason is written into their metadata under this key."""
+    def __init__(
+        self, reason_key: str, monotonic: Callable[[], float] = time.monotonic, needed_by: str = NEEDED_BY
+    ) -> None:
+        """The reason is written into their metadata under this key: that their host is needed, and by
+        whom."""
         self._reason_key = reason_key
+        self._needed_by = needed_by
         self._monotonic = monotonic
         self._asked: dict[str, float] = {}
         """Since when, by the id of the server; the oldest first."""
@@ -91,7 +96,7 @@ class Shelving:
 
     def _tell(self, server: Server, host: str, compute: Compute) -> None:
         """Write the reason into its metadata, once: before it is shelved, for then Nova refuses that."""
-        reason = f"host {host} is needed by a lease that starts"
+        reason = f"host {host} is needed {self._needed_by}"
         if server.metadata.get(self._reason_key) != reason:
             try:
                 compute.set_server_metadata(server.id, self._reason_key, reason)

@@ -91,6 +91,10 @@ class Metrics(Protocol):
     def images_removed(self, number: int) -> None:
         """So many images of shelved servers were removed, for the servers are gone."""
 
+    def hosts_lent(self, lent: int, taken_back: int, leaving: int) -> None:
+        """So many hosts are lent to preemptible servers now, so many are not any more since the last look,
+        and so many servers are still on such hosts."""
+
 
 class NoMetrics:
     """The Metrics where no metrics are wanted."""
@@ -146,6 +150,8 @@ class NoMetrics:
     def streams_open(self, number: int) -> None: ...
 
     def images_removed(self, number: int) -> None: ...
+
+    def hosts_lent(self, lent: int, taken_back: int, leaving: int) -> None: ...
 
 
 NO_METRICS = NoMetrics()

@@ -8,7 +8,7 @@ from typing import Any
 from blazarclient import exception
 from blazarclient.kinds.base import NUMBER, CommandNames, Kind, RegisteredResource, SDKExtension
 from blazarclient.kinds.compute_fields import BEFORE_END, requirement
-from blazarclient.kinds.fields import ChoiceField, CountField
+from blazarclient.kinds.fields import BooleanField, ChoiceField, CountField
 from blazarclient.parsing.errors import InvalidInput
 from blazarclient.transport import Transport
 
@@ -34,6 +34,14 @@ class HostKind(Kind):
             help="which servers run there: explicit, with the hint; open, all of the project that fit",
             choices=("explicit", "open"),
             since="1.29",
+        ),
+        BooleanField(
+            name="lend",
+            help="whether preemptible servers of others may run on hosts that it does not use",
+            since="1.43",
+        ),
+        CountField(
+            name="keep_free", help="how many of these hosts are kept free, 1 if left out", since="1.43"
         ),
     )
     resource = HOST

@@ -11,9 +11,10 @@ options.register(CONF)
 
 
 class ReservationWeigher(weights.BaseHostWeigher):  # type: ignore[misc]  # the base class is Nova's
-    """Use what a project has reserved, and opened to its ordinary servers, before ordinary hosts."""
+    """Use what a project has reserved, and opened to its ordinary servers, before ordinary hosts, and hosts
+    that are lent after others."""
 
-    # Weights are 0 and 1 as they are: hosts that are all preferred are not told apart.
+    # Weights are as they are: hosts that are all preferred are not told apart.
     minval = 0
     maxval = 1
 

@@ -15,14 +15,15 @@ from blazar.domain.lease.surplus import surplus_slots
 from blazar.domain.resource import Allocation
 from blazar.kinds.aggregates import (
     AGGREGATE_ID,
-    Freepool,
+    NamedAggregate,
     existing_aggregate,
     known_aggregate,
     service_name,
 )
 from blazar.kinds.deletions import Deletions
 from blazar.kinds.for_each import Failure, Results, for_each, unfinished
-from blazar.kinds.host.schema import Match, match_of
+from blazar.kinds.host.lending import HostLending, LendingLook, LendingSettings, is_own
+from blazar.kinds.host.schema import Match, lends, match_of
 from blazar.kinds.preemptibles import Preemptibles
 from blazar.kinds.shelving import REFUSED, Shelving
 from blazar.service.ports import Aggregate, Cloud, Compute, Server
@@ -40,6 +41,8 @@ class HostKindSettings:
     """Whether servers with a known end run on hosts of the freepool."""
     preemptibles_make_way: bool = False
     """Whether preemptible servers leave as their flavors say: otherwise all are deleted."""
+    lending: LendingSettings | None = None
+    """None where no reservation lends hosts that it does not use."""
 
 
 MATCH_KEY = "blazar:match"
@@ -67,10 +70,11 @@ class HostActuator:
 
     def __init__(self, settings: HostKindSettings) -> None:
         self._settings = settings
-        self._freepool = Freepool(settings.freepool)
+        self._freepool = NamedAggregate(settings.freepool)
         self._deletions = Deletions()
         self._bounded = Shelving(REFUSED)
         self._preemptibles = Preemptibles(settings.preemptibles_make_way)
+        self._lending = HostLending(settings.lending) if settings.lending is not None else None
 
     def activate(self, work: Work, cloud: Cloud) -> Outcome:
         """Move the allocated hosts into the reservation's aggregate, and others that are in it back.
@@ -81,6 +85,8 @@ class HostActuator:
         servers."""
         compute = cloud.compute
         aggregate = self._aggregate(work, compute)
+        if self._lending is not None and lends(work.reservation):
+            self._lending.begin(work, compute)
         remembered = {AGGREGATE_ID: aggregate.id}
         wanted = self._hosts(work)
         surplus = sorted(set(aggregate.hosts) - set(wanted))
@@ -98,7 +104,8 @@ class HostActuator:
             return None if is_ours else self._occupied(cloud, host, freepool)
 
         def busy(host: str) -> str | None:
-            return None if self._emptied(compute, host) else _deleting(host)
+            servers = compute.servers_on(host)
+            return self._have_leave(host, servers, work, cloud) if servers else None
 
         joined = self._move(arriving, freepool, aggregate, work, compute, occupied)
         left = self._move(surplus, aggregate, freepool, work, compute, busy)
@@ -119,11 +126,13 @@ class HostActuator:
 
         While Nova is at the deletion of every server that is left, one look at each host is all.
 
-        Before the first look, no ordinary servers are let in any more: what the project boots all the time
-        would take the place of what is deleted."""
+        Before the first look, no ordinary servers are let in any more, and none of those that the hosts are
+        lent to: what is booted all the time would take the place of what is deleted."""
         compute, run_steps = cloud.compute, work.run_steps
         if match_of(work.reservation) is Match.OPEN:
             self._require_hints(work, compute)
+        if self._lending is not None and lends(work.reservation):
+            self._lending.end(work.reservation, compute)
         hosts = [host for host, allocation in self._hosts(work).items() if allocation.bound]
         looks = for_each(hosts, compute.servers_on, run_steps)
         servers = [server for found in looks.done.values() for server in found]
@@ -133,22 +142,26 @@ class HostActuator:
         members = aggregate.hosts if aggregate is not None else ()
         more = for_each([host for host in members if host not in hosts], compute.servers_on, run_steps)
         found = {**looks.done, **more.done}
-        asked = self._ask_for_deletions(found, members, work, compute)
+        asked = self._have_all_leave(found, members, work, cloud)
         failures = [*looks.failures, *more.failures, *asked.failures]
         if failures or asked.done:
-            return unfinished(failures, [_deleting(host) for host in asked.done])
+            return unfinished(failures, list(asked.done.values()))
         astray = [host for host in hosts if host not in members and not found[host]]
         return self._given_back(work, compute, aggregate, astray)
 
+    def lending(self, cloud: Cloud) -> LendingLook | None:
+        """Begin a look at the hosts of reservations that lend; None where none does."""
+        return self._lending.look(cloud) if self._lending is not None else None
+
     def servers(self, work: Work, cloud: Cloud) -> list[Server]:
-        """Return all servers that run on the reservation's hosts."""
-        return [server for found in self._servers(work, cloud).values() for server in found]
+        """Return all servers on the reservation's hosts that are of projects which may use it."""
+        looks = self._servers(work, cloud).values()
+        return [server for found in looks for server in found if is_own(server, work)]
 
     def used(self, work: Work, cloud: Cloud) -> int:
         """Return on how many of the reservation's hosts a project that may use them has a server."""
-        owners = (work.lease.project_id, *work.users, None)
         looks = self._servers(work, cloud).values()
-        return sum(any(server.project_id in owners for server in found) for found in looks)
+        return sum(any(is_own(server, work) for server in found) for found in looks)
 
     def close(self, work: Work, cloud: Cloud) -> bool:
         """Give the aggregate an owner that is no project: Nova's filter lets no new server onto its hosts."""
@@ -222,26 +235,31 @@ class HostActuator:
         shelved = {each.id for each in leaving}
         others = [each for each in servers if each.id not in shelved]
         self._deletions.ask(_still_there(others, host, compute), compute)
-        return f"servers on host {host} are being shelved" if shelved else _deleting(host)
+        return _shelving(host) if shelved else _deleting(host)
 
-    def _emptied(self, compute: Compute, host: str) -> bool:
-        """Ask for the deletion of every server on the host; true where there is none."""
-        servers = compute.servers_on(host)
-        self._deletions.ask(servers, compute)
-        return not servers
+    def _have_leave(self, host: str, servers: Sequence[Server], work: Work, cloud: Cloud) -> str:
+        """Have the servers leave the reservation's host, and return what is waited for: those that it was
+        lent to as their flavors say, others are deleted."""
+        is_lent = self._lending is not None and not all(is_own(server, work) for server in servers)
+        leaving = self._lending.have_shelved(host, cloud) if self._lending is not None and is_lent else ()
+        shelved = {each.id for each in leaving}
+        self._deletions.ask([each for each in servers if each.id not in shelved], cloud.compute)
+        return _shelving(host) if shelved else _deleting(host)
 
-    def _ask_for_deletions(
-        self, found: Mapping[str, Sequence[Server]], members: Collection[str], work: Work, compute: Compute
-    ) -> Results[str, None]:
-        """Ask for the deletion of the servers on the hosts: of all on the ``members`` of the aggregate, and
-        of those of the lease's project elsewhere. The results are of the hosts that have some."""
+    def _have_all_leave(
+        self, found: Mapping[str, Sequence[Server]], members: Collection[str], work: Work, cloud: Cloud
+    ) -> Results[str, str]:
+        """Have the servers on the hosts leave: all on the ``members`` of the aggregate, and those of the
+        lease's project elsewhere. The results are of the hosts that have some."""
         project = work.lease.project_id
         unwanted = {
             host: [server for server in servers if host in members or server.project_id == project]
             for host, servers in found.items()
         }
         busy = [host for host, servers in unwanted.items() if servers]
-        return for_each(busy, lambda host: self._deletions.ask(unwanted[host], compute), work.run_steps)
+        return for_each(
+            busy, lambda host: self._have_leave(host, unwanted[host], work, cloud), work.run_steps
+        )
 
     def _given_back(
         self, work: Work, compute: Compute, aggregate: Aggregate | None, astray: Sequence[str]
@@ -311,6 +329,10 @@ def _still_there(servers: Sequence[Server], host: str, compute: Compute) -> Sequ
     that are shelved, and is not to be deleted."""
     there = {each.id for each in compute.servers_on(host)} if servers else ()
     return [each for each in servers if each.id in there]
+
+
+def _shelving(host: str) -> str:
+    return f"servers on host {host} are being shelved"
 
 
 def _deleting(host: str) -> str:

@@ -7,7 +7,7 @@ from functools import partial
 
 from blazar.kinds.aggregates import aggregates_by_name, all_aggregates, named, still_used
 from blazar.kinds.host.actuator import MATCH_KEY, HostKindSettings, to_let_in, users_in
-from blazar.kinds.host.schema import Match, match_of
+from blazar.kinds.host.schema import Match, lends, match_of
 from blazar.kinds.registered_hosts import POOL
 from blazar.service.ports import Aggregate, Cloud, Difference, Look, MarkedObject, is_reservation_id
 from blazar.service.ports.kind import Work
@@ -37,6 +37,10 @@ def differences(work: Work, look: Look, settings: HostKindSettings) -> Iterator[
     match, found = match_of(work.reservation), aggregate.metadata.get(MATCH_KEY, Match.EXPLICIT)
     if found != match:
         yield Difference("metadata", f"{MATCH_KEY} of {subject}", match, found)
+    if settings.lending is not None and lends(work.reservation):
+        lent = aggregates.get(settings.lending.aggregate)
+        if lent is None or name not in lent.metadata:
+            yield Difference("metadata", f"aggregate {settings.lending.aggregate}", f"has {name}", "does not")
     zone = settings.availability_zone_prefix + name
     if aggregate.availability_zone != zone:
         found = aggregate.availability_zone or "none"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import timedelta
 from typing import Any, ClassVar
 
 from oslo_config import cfg
 
-from blazar.domain.errors import CantUpdateParameter
+from blazar.domain.errors import CantUpdateParameter, InvalidInput
 from blazar.domain.lease.lease import Reservation, ReservationStatus
 from blazar.domain.lease.outcome import Done, Outcome
 from blazar.domain.planning.demand import Demand
@@ -16,6 +17,7 @@ from blazar.domain.resource import WHOLE, Registration
 from blazar.kinds.fields import described
 from blazar.kinds.host import comparison, schema
 from blazar.kinds.host.actuator import HostActuator, HostKindSettings
+from blazar.kinds.host.lending import LendingLook, LendingSettings
 from blazar.kinds.host.schema import HostParameters, Match
 from blazar.kinds.preemptibles import hosts_of
 from blazar.kinds.registered_hosts import POOL, ZONE, HostsExtension
@@ -23,7 +25,7 @@ from blazar.kinds.registered_hosts.replies import host_view
 from blazar.kinds.registered_hosts.sizes import sizes
 from blazar.kinds.snapshots import BeforeEnd, take_snapshots
 from blazar.service.ports import Cloud, Difference, Look, MarkedObject
-from blazar.service.ports.kind import Kind, Measure, Work
+from blazar.service.ports.kind import Kind, Measure, RequestContext, Work
 
 
 class HostKind(Kind[HostParameters]):
@@ -38,7 +40,7 @@ class HostKind(Kind[HostParameters]):
     zone_property = ZONE
     requirement_parameters = ("hypervisor_properties", "resource_properties")
     parameters_schema = described(HostParameters, schema.REQUIRED)
-    later_parameters: ClassVar[Mapping[str, tuple[int, int]]] = {schema.MATCH: schema.MATCH_SINCE}
+    later_parameters: ClassVar[Mapping[str, tuple[int, int]]] = schema.LATER
 
     def __init__(
         self,
@@ -60,6 +62,9 @@ class HostKind(Kind[HostParameters]):
             nova.blazar_owner,
             nova.backfill,
             nova.end_preemptibles,
+            LendingSettings(nova.lent_aggregate_name, timedelta(minutes=nova.lend_after_minutes))
+            if nova.lend_idle_hosts
+            else None,
         )
         return cls(settings, BeforeEnd(own.before_end), nova.image_prefix)
 
@@ -70,13 +75,17 @@ class HostKind(Kind[HostParameters]):
         encoded = asked.model_dump(mode="json")
         if asked.match is Match.EXPLICIT:
             del encoded[schema.MATCH]  # as it was stored before there was anything else
+        if not asked.lend:
+            del encoded[schema.LEND], encoded[schema.KEEP_FREE]
         return encoded
 
     def parse(self, parameters: Mapping[str, Any]) -> HostParameters:
         return schema.parse(parameters)
 
     def revise(self, current: Reservation, changes: Mapping[str, Any]) -> HostParameters:
-        known = {name: value for name, value in changes.items() if name in (*schema.PARAMETERS, schema.MATCH)}
+        known = {
+            name: value for name, value in changes.items() if name in (*schema.PARAMETERS, *schema.LATER)
+        }
         revised = schema.parse({**current.parameters, **known})
         if current.status is ReservationStatus.ACTIVE and revised.max < len(current.allocations):
             raise CantUpdateParameter(
@@ -89,10 +98,16 @@ class HostKind(Kind[HostParameters]):
         return {name: shown[name] for name in schema.PARAMETERS}
 
     def render_later(self, reservation: Reservation) -> Mapping[str, Any]:
-        return {schema.MATCH: schema.match_of(reservation).value}
+        shown = self.asked(reservation).model_dump(mode="json")
+        return {name: shown[name] for name in schema.LATER}
 
     def has_other_use(self, old: Reservation, new: Reservation) -> bool:
-        return schema.match_of(old) is not schema.match_of(new)
+        return schema.match_of(old) is not schema.match_of(new) or schema.lends(old) is not schema.lends(new)
+
+    def complete(self, asked: HostParameters, request: RequestContext) -> HostParameters:
+        if asked.lend and self._settings.lending is None:
+            raise InvalidInput("Reservations of this cloud lend no hosts: leave lend out, or false.")
+        return asked
 
     def counted(self, reservation: Reservation) -> Mapping[str, int]:
         return {"hosts": max(len(reservation.allocations), self.asked(reservation).min)}
@@ -148,6 +163,9 @@ class HostKind(Kind[HostParameters]):
 
     def close(self, work: Work, cloud: Cloud) -> bool:
         return self._actuator.close(work, cloud)
+
+    def lending(self, cloud: Cloud) -> LendingLook | None:
+        return self._actuator.lending(cloud)
 
     def differences(self, work: Work, look: Look) -> Iterable[Difference]:
         return comparison.differences(work, look, self._settings)

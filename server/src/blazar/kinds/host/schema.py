@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from blazar.domain.errors import MalformedParameter
 from blazar.domain.lease.lease import Reservation
 from blazar.domain.requirement.language import parse as parse_requirement
-from blazar.kinds.fields import counted, required, requirement_text
+from blazar.kinds.fields import boolean, counted, required, requirement_text, without_blanks
 from blazar.kinds.host.errors import InvalidRange
 from blazar.kinds.snapshots import BeforeEnd, parse_before_end
 
@@ -21,6 +21,11 @@ REQUIRED = PARAMETERS[:4]
 MATCH = "match"
 MATCH_SINCE = (1, 29)
 """The version of the API that brought ``match``."""
+LEND = "lend"
+KEEP_FREE = "keep_free"
+LEND_SINCE = (1, 43)
+"""The version of the API that brought both."""
+LATER = {MATCH: MATCH_SINCE, LEND: LEND_SINCE, KEEP_FREE: LEND_SINCE}
 
 
 class Match(StrEnum):
@@ -49,11 +54,32 @@ class HostParameters(BaseModel):
         description="Since 1.29: which servers run on the hosts: those with the hint of the reservation, or "
         "all of the project that fit.",
     )
+    lend: bool = Field(
+        False,
+        description="Since 1.43: whether preemptible servers of other projects may run on hosts that the "
+        "reservation does not use.",
+    )
+    keep_free: int = Field(
+        1,
+        ge=0,
+        le=MOST_HOSTS,
+        description="Since 1.43: how many of these hosts are kept free for its own servers while it lends.",
+    )
 
 
 def match_of(reservation: Reservation) -> Match:
     """Return which servers the reservation takes, as it is stored."""
     return Match(reservation.parameters.get(MATCH, Match.EXPLICIT))
+
+
+def lends(reservation: Reservation) -> bool:
+    """Return whether the reservation lends hosts that it does not use, as it is stored."""
+    return bool(reservation.parameters.get(LEND, False))
+
+
+def kept_free(reservation: Reservation) -> int:
+    """Return how many of its unused hosts it keeps, as it is stored."""
+    return int(reservation.parameters.get(KEEP_FREE, 1))
 
 
 def parse(parameters: Mapping[str, Any]) -> HostParameters:
@@ -70,8 +96,15 @@ def parse(parameters: Mapping[str, Any]) -> HostParameters:
     }
     for text in texts.values():
         parse_requirement(text)
+    kept_free = counted({KEEP_FREE: 1, **without_blanks(parameters, [KEEP_FREE])}, KEEP_FREE, 0, MOST_HOSTS)
     return HostParameters(
-        min=fewest, max=most, before_end=before_end, match=_parse_match(parameters), **texts
+        min=fewest,
+        max=most,
+        before_end=before_end,
+        match=_parse_match(parameters),
+        lend=boolean(without_blanks(parameters, [LEND]), LEND, False),
+        keep_free=kept_free,
+        **texts,
     )
 
 

@@ -20,7 +20,7 @@ from blazar.api.schemas.fields import validated
 from blazar.api.schemas.leases import LeaseCreateByDuration
 from blazar.domain.errors import BlazarError
 from blazar.domain.lease.lease import Lease, LeaseStatus
-from blazar.kinds.aggregates import OF_RESERVATIONS, SERVER, Freepool
+from blazar.kinds.aggregates import OF_RESERVATIONS, SERVER, NamedAggregate
 from blazar.kinds.server import schema
 from blazar.kinds.server.answers import LEASE, answer
 from blazar.kinds.server.arrival import too_large
@@ -53,7 +53,7 @@ class HintFinder:
     name = "hints"
     begins = None
 
-    def __init__(self, interval: timedelta, freepool: Freepool | None = None) -> None:
+    def __init__(self, interval: timedelta, freepool: NamedAggregate | None = None) -> None:
         """With ``freepool`` servers with hints may run on its hosts."""
         self.interval = interval
         self._freepool = freepool

@@ -17,7 +17,7 @@ from blazar.domain.requirement.comparison import Operator, term_of
 from blazar.domain.requirement.language import Comparison, Requirement
 from blazar.domain.requirement.language import parse as parse_requirement
 from blazar.domain.resource import Registration, Usage
-from blazar.kinds.aggregates import AGGREGATE_ID, Freepool
+from blazar.kinds.aggregates import AGGREGATE_ID, NamedAggregate
 from blazar.kinds.fields import described
 from blazar.kinds.preemptibles import hosts_of
 from blazar.kinds.registered_hosts import POOL, ZONE, HostsExtension
@@ -366,7 +366,7 @@ def _finders(conf: cfg.ConfigOpts) -> Sequence[LeaseFinder]:
     hinted, default = conf[HINTS], conf[rules.GROUP]
     found: list[LeaseFinder] = []
     if hinted.enabled:
-        freepool = Freepool(conf.nova.aggregate_freepool_name) if conf.nova.backfill else None
+        freepool = NamedAggregate(conf.nova.aggregate_freepool_name) if conf.nova.backfill else None
         found.append(HintFinder(timedelta(seconds=hinted.look_seconds), freepool))
     if default.enabled:
         settings = DefaultLeaseSettings(

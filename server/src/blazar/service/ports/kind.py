@@ -149,6 +149,43 @@ class LeaseFinder(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Lent:
+    """What a look at a reservation that lends has come to."""
+
+    units: int = 0
+    """How many of its hosts preemptible servers of others may run on."""
+    taken_back: int = 0
+    """On how many they may not any more since this look."""
+    leaving: int = 0
+    """How many servers are still on those."""
+
+    def __add__(self, other: Lent) -> Lent:
+        return Lent(
+            self.units + other.units, self.taken_back + other.taken_back, self.leaving + other.leaving
+        )
+
+
+class LendingLook(Protocol):
+    """One look at what the reservations of a kind lend, in one region."""
+
+    @property
+    def lenders(self) -> Mapping[str, str]:
+        """Return the ids of the reservations, each with that of its lease, as the cloud has them: those that
+        are over, too."""
+        ...
+
+    def lend(self, work: Work) -> Lent:
+        """Lend what an active reservation has not used for some time, and take back what it needs. Raises
+        CloudUnavailable, CloudRefused."""
+        ...
+
+    def finish(self, over: Collection[str]) -> None:
+        """Take back what is lent by none of those that were looked at, and forget the lenders that are
+        over."""
+        ...
+
+
 class RequestHooks(ABC, Generic[P]):
     """The part of a kind that runs inside a request, before and around the commit. ``P`` is the type of the
     parameters of its reservations.
@@ -364,6 +401,11 @@ class EventVerbs(ABC):
         """Return whether what an active reservation has is used. A kind that cannot tell says so of all:
         they are never released."""
         return self.used(work, cloud) != 0
+
+    def lending(self, cloud: Cloud) -> LendingLook | None:
+        """Begin a look at what the kind's reservations lend to preemptible servers of others; None where they
+        lend nothing."""
+        return None
 
     def close(self, work: Work, cloud: Cloud) -> bool:
         """Let no user begin to use what an active reservation has, until ``activate`` does. Return whether

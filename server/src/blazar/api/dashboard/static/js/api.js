@@ -3,7 +3,7 @@
 import { text } from "./texts.js";
 
 const ROOT = new URL("../..", import.meta.url);
-const VERSION = "reservation 1.42";
+const VERSION = "reservation 1.43";
 
 /** A refusal, in the API's own words. */
 export class Refused extends Error {
