@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import uuid
 from collections.abc import Callable, Iterator
@@ -15,8 +16,8 @@ from blazar_lab.settings import Settings
 from labtests import leftovers, occupancy, traits, workers
 from labtests.clients import Program, User
 from labtests.processes import LabProcesses
-from labtests.reservations import Reservations
-from labtests.waiting import until
+from labtests.reservations import Json, Reservations
+from labtests.waiting import text, until
 from openstack.config import OpenStackConfig
 from openstack.connection import Connection
 
@@ -242,6 +243,51 @@ def boot(image: str, flavor: str, name: str) -> Callable[..., Any]:
         hints = {"scheduler_hints": {"reservation": reservation}} if reservation else {}
         server = user.compute.create_server(
             name=name, image_id=image, flavor_id=flavor_id, networks="none", **hints
+        )
+
+        def settled() -> Any:
+            found = user.compute.get_server(server.id)
+            return found if found.status in ("ACTIVE", "ERROR") else None
+
+        return until("the server ACTIVE or in ERROR", 90, settled)
+
+    return make
+
+
+@pytest.fixture
+def start(image: str, name: str) -> Callable[..., Any]:
+    """Return a function that creates a server of a reservation of instances, and waits until it is ACTIVE or
+    in ERROR."""
+
+    def make(user: Connection, reservation: Json) -> Any:
+        hints = {"group": reservation["server_group_id"]} if reservation["server_group_id"] else {}
+        more = {"scheduler_hints": hints} if hints else {}
+        flavor_id = reservation["flavor_id"]
+        server = user.compute.create_server(
+            name=name, image_id=image, flavor_id=flavor_id, networks="none", **more
+        )
+
+        def settled() -> Any:
+            found = user.compute.get_server(server.id)
+            return found if found.status in ("ACTIVE", "ERROR") else None
+
+        return until("the server ACTIVE or in ERROR", 90, settled)
+
+    return make
+
+
+@pytest.fixture
+def fill(image: str, flavor: str, name: str) -> Callable[..., Any]:
+    """Return a function that boots a server which ends then, and tells what became of it."""
+
+    def make(user: Connection, end: int) -> Any:
+        wanted = {"name": f"{name}-fill", "end": text(end)}
+        server = user.compute.create_server(
+            name=name,
+            image_id=image,
+            flavor_id=flavor,
+            networks="none",
+            scheduler_hints={"lease_params": json.dumps(wanted)},
         )
 
         def settled() -> Any:

@@ -3,42 +3,18 @@ nova-scheduler."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from labtests.reservations import Reservations
-from labtests.waiting import boundary, text, until, wait_for
+from labtests.waiting import boundary, until, wait_for
 from openstack.connection import Connection
 
 READ_SECONDS = 60
 LEASE_SECONDS = 30
 SHELVED_SECONDS = 90
 START_SECONDS = 60
-
-
-@pytest.fixture
-def fill(image: str, flavor: str, name: str) -> Callable[..., Any]:
-    """Return a function that boots a server which ends then, and tells what became of it."""
-
-    def make(user: Connection, end: int) -> Any:
-        wanted = {"name": f"{name}-fill", "end": text(end)}
-        server = user.compute.create_server(
-            name=name,
-            image_id=image,
-            flavor_id=flavor,
-            networks="none",
-            scheduler_hints={"lease_params": json.dumps(wanted)},
-        )
-
-        def settled() -> Any:
-            found = user.compute.get_server(server.id)
-            return found if found.status in ("ACTIVE", "ERROR") else None
-
-        return until("the server ACTIVE or in ERROR", 90, settled)
-
-    return make
 
 
 def host_of(admin: Connection, server: Any) -> str | None:

@@ -32,27 +32,6 @@ def active(hosts: dict[str, str], demo: Connection, name: str) -> Callable[..., 
     return make
 
 
-@pytest.fixture
-def start(image: str, name: str) -> Callable[..., Any]:
-    """Return a function that creates a server of a reservation and waits until it is ACTIVE or in ERROR."""
-
-    def make(user: Connection, reservation: Json) -> Any:
-        hints = {"group": reservation["server_group_id"]} if reservation["server_group_id"] else {}
-        more = {"scheduler_hints": hints} if hints else {}
-        flavor_id = reservation["flavor_id"]
-        server = user.compute.create_server(
-            name=name, image_id=image, flavor_id=flavor_id, networks="none", **more
-        )
-
-        def settled() -> Any:
-            found = user.compute.get_server(server.id)
-            return found if found.status in ("ACTIVE", "ERROR") else None
-
-        return until("the server ACTIVE or in ERROR", BOOT_SECONDS, settled)
-
-    return make
-
-
 def only(lease: Json) -> Json:
     (reservation,) = lease["reservations"]
     found: Json = reservation

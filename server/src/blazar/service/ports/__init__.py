@@ -5,41 +5,21 @@ Shipped implementations: ``adapters.db`` and ``adapters.memory`` for the databas
 the cloud. One contract suite holds all implementations of a port to the same behaviour."""
 
 from blazar.service.ports.cloud import (
+    Cloud,
+)
+from blazar.service.ports.compute import (
     LEASE_HINT,
-    SHELVED_SUFFIX,
     Aggregate,
     ChangedServer,
     ChangedServers,
-    Cloud,
-    CloudNetwork,
     Compute,
     Flavor,
-    FloatingIP,
     Hypervisor,
-    Identity,
-    Image,
-    Images,
     MakesWay,
-    Network,
-    NetworkPort,
     NewServer,
-    NewStack,
-    NewVolume,
-    Orchestration,
-    Placement,
-    Provider,
-    Segment,
     Server,
     ServerDetails,
     ServerGroup,
-    ShelvedImage,
-    Stack,
-    Storage,
-    Subnet,
-    UnifiedLimits,
-    Volume,
-    VolumeSnapshot,
-    VolumeType,
     makes_way,
 )
 from blazar.service.ports.database import (
@@ -70,6 +50,16 @@ from blazar.service.ports.database import (
 )
 from blazar.service.ports.drift import Difference, Look, MarkedObject, Repair, is_reservation_id
 from blazar.service.ports.feeds import FeedRepository, LeaseRevision, SharedRevision
+from blazar.service.ports.identity import (
+    Identity,
+    UnifiedLimits,
+)
+from blazar.service.ports.images import (
+    SHELVED_SUFFIX,
+    Image,
+    Images,
+    ShelvedImage,
+)
 from blazar.service.ports.lease_lists import LeasePage, LeasePlace, LeaseQuery, LeaseSort, ListPage
 from blazar.service.ports.mails import (
     LONGEST_MAIL_DELAY,
@@ -81,11 +71,35 @@ from blazar.service.ports.mails import (
     OutgoingMail,
 )
 from blazar.service.ports.maintenances import MaintenanceRepository
+from blazar.service.ports.network import (
+    CloudNetwork,
+    FloatingIP,
+    Network,
+    NetworkPort,
+    Segment,
+    Subnet,
+)
 from blazar.service.ports.offers import OfferRepository
+from blazar.service.ports.orchestration import (
+    NewStack,
+    Orchestration,
+    Stack,
+)
+from blazar.service.ports.placement import (
+    Placement,
+    Provider,
+)
 from blazar.service.ports.quotas import QuotaRepository
 from blazar.service.ports.series import SeriesRepository
 from blazar.service.ports.shares import ShareRepository
 from blazar.service.ports.start_tasks import LONGEST_START_TASK_DELAY, StartTaskRepository
+from blazar.service.ports.storage import (
+    NewVolume,
+    Storage,
+    Volume,
+    VolumeSnapshot,
+    VolumeType,
+)
 from blazar.service.ports.subscriptions import (
     FailedAttempt,
     KeptMessage,

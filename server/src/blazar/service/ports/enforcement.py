@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Self
 from oslo_config import cfg
 
 from blazar.domain.lease.lease import Lease
-from blazar.service.ports.cloud import Identity
 from blazar.service.ports.database import Report, ReportType
+from blazar.service.ports.identity import Identity
 
 Documents = Mapping[str, Any]
 """``lease``, and ``current_lease`` of a change: as ``service.usage_documents`` makes them."""
