@@ -22,8 +22,8 @@ OPEN_MATCH = "open"
 
 # Very old versions created zones with this prefix; their hosts are reserved all the same.
 _OLD_ZONE_PREFIX = "blazar:"
-_PREEMPTIBLE_WORDS = frozenset({"1", "t", "true", "on", "y", "yes", "shelve"})
-"""What it may be; Blazar shelves the servers of the last one where it deletes others."""
+_PREEMPTIBLE_WORDS = frozenset({"1", "t", "true", "on", "y", "yes", "shelve", "migrate"})
+"""What it may be; Blazar shelves and migrates the servers of the last two where it deletes others."""
 
 MetadataValue = str | Set[str]
 

@@ -122,8 +122,13 @@ def test_servers_that_may_be_ended_are_told_apart(place: Place) -> None:
     spare = place.boot(label(), place.add_flavor(blazar__preemptible=" Yes "), host)
     place.boot(label(), place.add_flavor(blazar__preemptible="no"), host)
     kept = place.boot(label(), place.add_flavor(blazar__preemptible="shelve"), host)
-    assert compute.preemptible_servers_on(host) == {MakesWay.DELETED: [spare], MakesWay.SHELVED: [kept]}
-    assert compute.preemptible_servers_on(other) == {MakesWay.DELETED: [], MakesWay.SHELVED: []}
+    moved = place.boot(label(), place.add_flavor(blazar__preemptible="migrate"), host)
+    assert compute.preemptible_servers_on(host) == {
+        MakesWay.DELETED: [spare],
+        MakesWay.SHELVED: [kept],
+        MakesWay.MIGRATED: [moved],
+    }
+    assert compute.preemptible_servers_on(other) == {way: [] for way in MakesWay}
     assert not any(compute.preemptible_servers_on(NOWHERE).values())
 
 

@@ -71,6 +71,26 @@ def test_shelved_from_one_host_and_unshelved_onto_another(place: Place) -> None:
     assert until("the server on its host", brought_up).host == there
 
 
+def test_moved_to_another_host_while_it_runs(place: Place) -> None:
+    compute, (here, _) = place.cloud.compute, place.hosts
+    server = place.boot(label(), place.add_flavor(), here)
+    compute.migrate_server(server.id)
+
+    def moved() -> ServerDetails | None:
+        seen = compute.server(server.id)
+        assert seen is not None
+        return seen if (seen.status, seen.task_state) == ("ACTIVE", None) and seen.host != here else None
+
+    assert until("the server on another host", moved).host
+    assert server.id not in {each.id for each in compute.servers_on(here)}
+    compute.migrate_server(NOWHERE)
+    second = place.boot(label(), place.add_flavor(), here)
+    compute.stop_server(second.id)
+    settled(place, second.id, "SHUTOFF")
+    with pytest.raises(CloudRefused):
+        compute.migrate_server(second.id)
+
+
 def test_only_an_administrator_names_a_host(place: Place) -> None:
     server = place.boot(label(), place.add_flavor(), place.hosts[0])
     place.cloud.compute.shelve_server(server.id)

@@ -10,6 +10,7 @@ from blazar.domain.errors import CloudRefused
 from blazar.domain.lease.lease import LeaseStatus
 from blazar.kinds.slots import SlotSettings
 from blazar.service.commands import ReservationChange
+from blazar.service.moves import ONE_TRY, Moves
 from blazar.service.ports import Flavor
 
 from .test_server_leases import adopted, host_of, web, with_server
@@ -186,3 +187,89 @@ def test_nobody_looks_for_them_unless_the_operator_says_so():
     world.run_due()
     assert len(world.cloud.state.servers) == 4
     assert "preemptible_servers_on" not in world.cloud.calls
+
+
+MOVED = Flavor("moved", "moved", 1, 512, 1, extra_specs={"blazar:preemptible": "migrate"})
+
+
+@pytest.fixture
+def with_moved(world):
+    world.cloud.add_flavor(MOVED)
+    boot(world, "moved", "host1", "moved")
+    return world
+
+
+def reserve_under(world, asked):
+    """Reserve the host of the server that may be moved."""
+    lease = world.reserve(asked, start=5)
+    assert set(world.hosts_of(lease)) == {"1"}
+    world.advance(minutes=5)
+    return lease
+
+
+ON_ONE_HOST = pytest.mark.parametrize(
+    "asked",
+    [instances(amount=1, affinity=False), whole_hosts(min=1, max=1)],
+    ids=lambda asked: asked.resource_type,
+)
+
+
+@ON_ONE_HOST
+def test_those_whose_flavor_says_so_are_moved_while_they_run(with_moved, asked):
+    lease = reserve_under(with_moved, asked)
+    with_moved.advance(seconds=30)
+    state = with_moved.cloud.state
+    assert with_moved.lease(lease).status is LeaseStatus.ACTIVE
+    assert state.servers["moved"].status == "ACTIVE"
+    assert state.servers["moved"].host != "host1"
+    assert "blazar_preempted" not in state.server_metadata.get("moved", {})
+
+
+@ON_ONE_HOST
+def test_the_lease_waits_until_they_have_moved(with_moved, asked):
+    with_moved.cloud.state.slow.add("moved")
+    lease = reserve_under(with_moved, asked)
+    assert with_moved.lease(lease).status is LeaseStatus.STARTING
+    assert "moved" in with_moved.lease(lease).status_reason
+    with_moved.cloud.settle("moved")
+    with_moved.advance(seconds=30)
+    assert with_moved.lease(lease).status is LeaseStatus.ACTIVE
+    assert with_moved.cloud.calls.count("migrate_server") == 1
+
+
+@ON_ONE_HOST
+def test_those_that_cannot_be_moved_are_shelved(with_moved, asked):
+    with_moved.cloud.state.immovable.add("moved")
+    lease = reserve_under(with_moved, asked)
+    with_moved.advance(seconds=30)
+    assert with_moved.lease(lease).status is LeaseStatus.ACTIVE
+    assert with_moved.cloud.state.servers["moved"].status == "SHELVED_OFFLOADED"
+    assert "blazar_preempted" in with_moved.cloud.state.server_metadata["moved"]
+
+
+def test_one_that_is_stopped_is_shelved_at_once(with_moved):
+    state = with_moved.cloud.state
+    state.servers["moved"] = replace(state.servers["moved"], status="SHUTOFF")
+    lease = reserve_under(with_moved, whole_hosts())
+    with_moved.advance(seconds=30)
+    assert with_moved.lease(lease).status is LeaseStatus.ACTIVE
+    assert state.servers["moved"].status == "SHELVED_OFFLOADED"
+    assert "migrate_server" not in with_moved.cloud.calls
+
+
+def test_a_server_is_asked_once_to_leave_a_host():
+    now, world = [0.0], World(hosts=2)
+    world.cloud.boot("moved", "host1")
+    world.cloud.state.immovable.add("moved")
+    moves = Moves(lambda: now[0])
+    server = world.cloud.state.servers["moved"]
+
+    def leave(host):
+        return list(moves.make_way([server], host, world.cloud.compute))
+
+    assert leave("host1") == [server]
+    assert leave("host1") == []
+    assert leave("host2") == [server], "it is there now"
+    now[0] = ONE_TRY + 1
+    assert leave("host1") == [server], "for another lease"
+    assert world.cloud.calls.count("migrate_server") == 3

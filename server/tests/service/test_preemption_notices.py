@@ -14,7 +14,7 @@ from blazar.kinds.slots import SlotSettings
 from blazar.service.ports.kind import Dependencies
 from blazar.service.preemption_notices import LONGEST_VALUE, NOTICE, PreemptionNotices, notice_of
 
-from .test_preemptibles import KEPT, SPARE, boot
+from .test_preemptibles import KEPT, MOVED, SPARE, boot
 from .test_server_leases import adopted, with_server
 from .world import World, instances, whole_hosts
 
@@ -329,3 +329,19 @@ def test_servers_on_the_host_to_which_a_server_comes_back_are_told(world):
     everywhere(world)
     assert look(world) == (1, 0)
     assert set(carried(world)) == {f"on-{host}"}
+
+
+def test_those_that_may_be_moved_are_moved_and_need_no_notice(world):
+    world.cloud.add_flavor(MOVED)
+    lease = world.reserve(whole_hosts(), start=30, end=200)
+    (host,) = hosts_of(world, lease)
+    for name in ("moved", "stays"):
+        boot(world, name, host, "moved")
+    world.cloud.state.immovable.add("stays")
+    looks = notices(world)
+    assert looks.look(free).given == 0
+    assert world.cloud.state.servers["moved"].host != host
+    world.clock.pause(60)
+    assert looks.look(free).given == 1
+    assert set(carried(world)) == {"stays"}, "it could not be moved, and is shelved at the start"
+    assert world.cloud.calls.count("migrate_server") == 2

@@ -109,6 +109,7 @@ class Pending(StrEnum):
     DELETED = "gone"
     SHELVED = "shelved"
     OFFLOADED = "offloaded"
+    MIGRATED = "migrated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +138,8 @@ class Server:
     task_state: str | None = None
     image_id: str = ""
     host: str = ""
+    next_host: str = ""
+    """The host that it is moved to."""
     launch_index: int = 0
     launched_at: datetime | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)

@@ -40,7 +40,9 @@ class BootRequest:
     wanted_host: str | None = None
     """A host that an administrator requests; filters apply."""
     server_id: str = ""
-    """The server, where it exists already and comes back from being shelved."""
+    """The server, where it exists already and comes back from being shelved, or moves."""
+    left_host: str | None = None
+    """The host that it moves from, which will not do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,8 @@ class Scheduler:
         until_its_end = _bounded(boot, now) if promises is not None else None
         for host in self._scan(boot, wanted, accepted):
             if not host.takes_servers or boot.wanted_host not in (None, host.name):
+                continue
+            if host.name == boot.left_host:
                 continue
             if not self._passes_server_filters(boot, host):
                 continue

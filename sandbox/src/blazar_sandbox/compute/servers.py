@@ -150,6 +150,18 @@ class Servers:
         landed = replace(server, host=found.host.name, pinned_zone=boot.zone, task_state="spawning")
         return self._later(landed, Pending.ACTIVE, self.delays.boot)
 
+    def migrate(self, server: Server, boot: BootRequest) -> Server:
+        """Move a running server to the host that the scheduler chooses. As in Nova, it stays where it is if
+        no host fits."""
+        found = self._scheduler.select(boot)
+        if isinstance(found, NoValidHost):
+            return server
+        self._placement.allocate(
+            Consumer(server.id, server.project_id, server.user_id, found.allocations, type="INSTANCE")
+        )
+        moving = replace(server, next_host=found.host.name, task_state="migrating")
+        return self._later(moving, Pending.MIGRATED, self.delays.boot)
+
     def set_status(self, server: Server, status: Status, task_state: str | None = None) -> Server:
         """Set the status of a server at once."""
         server = replace(server, status=status, task_state=task_state, updated=self._clock.now())
@@ -188,6 +200,8 @@ class Servers:
         if server.pending in (Pending.SHELVED, Pending.OFFLOADED):
             self._put_away(server)
             return
+        if server.pending is Pending.MIGRATED:
+            server = replace(server, host=server.next_host, next_host="")
         launched = server.launched_at or self._clock.now()
         self._put(
             replace(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from blazar.kinds.deletions import Deletions, being_deleted
+from blazar.kinds.deletions import Deletions, being_deleted, first_names
 from blazar.kinds.for_each import Results, for_each
 from blazar.kinds.shelving import NEEDED_BY, Shelving, being_shelved
+from blazar.service.moves import Moves
 from blazar.service.ports import Cloud, MakesWay, Server
 from blazar.service.ports.kind import Work
 from blazar.service.ports.steps import RunSteps, one_after_another
@@ -22,9 +23,18 @@ class Leaving:
 
     deleted: Sequence[Server] = ()
     shelved: Sequence[Server] = ()
+    moved: Sequence[Server] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.deleted or self.shelved)
+        return bool(self.deleted or self.shelved or self.moved)
+
+    def __len__(self) -> int:
+        return len(self.deleted) + len(self.shelved) + len(self.moved)
+
+    @property
+    def kept(self) -> Sequence[Server]:
+        """Those that are not deleted."""
+        return (*self.shelved, *self.moved)
 
 
 class Preemptibles:
@@ -38,6 +48,7 @@ class Preemptibles:
         their metadata who needs the host."""
         self._make_way = make_way
         self._deletions = Deletions()
+        self._moves = Moves()
         self._shelving = Shelving(PREEMPTED, needed_by=needed_by)
 
     def leave(
@@ -46,21 +57,28 @@ class Preemptibles:
         """Have those on the hosts leave, and return by host those that are there."""
 
         def leave(host: str) -> Leaving:
-            found = cloud.compute.preemptible_servers_on(host)
-            to_shelve = found[MakesWay.SHELVED]
-            shelved = self._shelving.make_way(to_shelve, host, cloud)
-            deleted = [*found[MakesWay.DELETED], *(each for each in to_shelve if each not in shelved)]
-            self._deletions.ask(deleted, cloud.compute)
-            return Leaving(deleted, shelved)
+            leaving = self._leaving(host, cloud)
+            self._deletions.ask(leaving.deleted, cloud.compute)
+            return leaving
 
         return for_each(list(hosts) if self._make_way else [], leave, run_steps)
 
-    def shelved_on(self, host: str, cloud: Cloud) -> Sequence[Server]:
-        """Have those on the host leave that are shelved, and return those to wait for."""
-        if not self._make_way:
-            return ()
-        servers = cloud.compute.preemptible_servers_on(host)[MakesWay.SHELVED]
-        return self._shelving.make_way(servers, host, cloud)
+    def kept_on(self, host: str, cloud: Cloud) -> Sequence[Server]:
+        """Have those on the host leave that are not deleted, and return those to wait for."""
+        return self._leaving(host, cloud).kept if self._make_way else ()
+
+    def _leaving(self, host: str, cloud: Cloud) -> Leaving:
+        """Have those on the host leave that are not deleted, and return all. One that cannot be moved is
+        shelved, and one that cannot be shelved deleted."""
+        found = cloud.compute.preemptible_servers_on(host)
+        moved = self._moves.make_way(found[MakesWay.MIGRATED], host, cloud.compute)
+        to_shelve = [
+            *found[MakesWay.SHELVED],
+            *(each for each in found[MakesWay.MIGRATED] if each not in moved),
+        ]
+        shelved = self._shelving.make_way(to_shelve, host, cloud)
+        others = (each for each in to_shelve if each not in shelved)
+        return Leaving([*found[MakesWay.DELETED], *others], shelved, moved)
 
 
 def hosts_of(work: Work) -> Sequence[str]:
@@ -74,4 +92,10 @@ def making_way(leaving: Iterable[Leaving]) -> Sequence[str]:
     return [
         *being_deleted([server for each in found for server in each.deleted]),
         *being_shelved([server for each in found for server in each.shelved]),
+        *being_moved([server for each in found for server in each.moved]),
     ]
+
+
+def being_moved(servers: Sequence[Server]) -> Sequence[str]:
+    """Return what is waited for: a sentence, or none."""
+    return [f"{len(servers)} servers are being moved: {first_names(servers)}"] if servers else []

@@ -1,4 +1,5 @@
-"""Which preemptible servers carry a notice: those on hosts that a lease needs soon.
+"""Which preemptible servers carry a notice: those on hosts that a lease needs soon. Those that may be
+migrated are asked to move at the same time, and carry one only where they could not be moved.
 
 The notice is a key of the server's metadata. A server that has it also has a tag, by which Nova finds it: so
 the cloud itself tells what is to be taken back, whichever manager looks and whatever became of the lease.
@@ -18,8 +19,9 @@ from typing import Any
 from blazar.domain.errors import CloudRefused, CloudUnavailable
 from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation, ReservationStatus
 from blazar.domain.resource import Pool, Registration
+from blazar.service.moves import Moves
 from blazar.service.notifications import PREEMPTION_NOTICE, PREEMPTION_NOTICE_WITHDRAWN
-from blazar.service.ports import Compute, Server, UnitOfWork
+from blazar.service.ports import Compute, MakesWay, Server, UnitOfWork
 from blazar.service.ports.kind import Dependencies, Work
 from blazar.service.works import are_enabled
 
@@ -56,6 +58,7 @@ class PreemptionNotices:
         self._kinds = dependencies.kinds
         self._clock = dependencies.clock
         self._notice = notice
+        self._moves = Moves()
         self._failing: set[str | None] = set()
         """The regions whose failure is told already."""
 
@@ -66,7 +69,7 @@ class PreemptionNotices:
         cloud, needs = self._cloud.fenced(check), self._needs()
         looked = Looked()
         for region in (None, *cloud.regions[1:]):
-            found = _Region(cloud.in_region(region).compute, needs.get(region, {}))
+            found = _Region(cloud.in_region(region).compute, needs.get(region, {}), self._moves)
             try:
                 found.look()
                 self._failing.discard(region)
@@ -134,9 +137,10 @@ class PreemptionNotices:
 class _Region:
     """One look in one region, and what it has done, as far as it came."""
 
-    def __init__(self, compute: Compute, needs: Needs) -> None:
+    def __init__(self, compute: Compute, needs: Needs, moves: Moves) -> None:
         self._compute = compute
         self._needs = needs
+        self._moves = moves
         self.given: list[Server] = []
         """Servers with the metadata that they have now."""
         self.taken: list[Server] = []
@@ -148,9 +152,13 @@ class _Region:
         in_the_way = set[str]()
         for host, start in sorted(self._needs.items(), key=lambda each: (each[1], each[0])):
             text = notice_of(host, start)
-            for servers in self._compute.preemptible_servers_on(host).values():
+            found = self._compute.preemptible_servers_on(host)
+            moving = self._moves.make_way(found[MakesWay.MIGRATED], host, self._compute)
+            for servers in found.values():
                 for server in servers:
                     in_the_way.add(server.id)
+                    if server in moving:
+                        continue
                     if server.metadata.get(NOTICE) != text and self._give(server, text):
                         self.given.append(replace(server, metadata={**server.metadata, NOTICE: text}))
         for server in carrying:

@@ -157,6 +157,27 @@ def _unshelve(request: Request, row: Server, detail: Any) -> Response:
     return Response(202)
 
 
+def _migrate_live(request: Request, row: Server, detail: Any) -> Response:
+    """Move a server while it runs. Since 2.34 the host is chosen after the answer, so that it may stay."""
+    request.caller.must_be_admin("os_compute_api:os-migrate-server:migrate_live")
+    body: Json = detail if isinstance(detail, dict) else {}
+    if request.version < (2, 34) or set(body) != {"host", "block_migration"} or body["host"] is not None:
+        raise bad_request("The sandbox knows os-migrateLive without a host, since 2.34.")
+    _must_be_idle(row, "os-migrateLive", Status.ACTIVE, Status.PAUSED)
+    servers = request.cloud.compute
+    boot = BootRequest(
+        row.project_id,
+        row.flavor,
+        zone=row.pinned_zone,
+        hints={name: tuple(values) for name, values in row.hints.items()},
+        group=servers.groups.get(row.group_id) if row.group_id is not None else None,
+        server_id=row.id,
+        left_host=row.host,
+    )
+    servers.servers.migrate(row, boot)
+    return Response(202)
+
+
 def _check_place(request: Request, zone: str | None, host: str | None) -> None:
     compute = request.cloud.compute
     if zone is not None and not compute.has_zone(zone):
@@ -182,6 +203,7 @@ ACTIONS: dict[str, Action] = {
     "shelve": _shelve,
     "shelveOffload": _offload,
     "unshelve": _unshelve,
+    "os-migrateLive": _migrate_live,
     "lock": _lock(True),
     "unlock": _lock(False),
     "forceDelete": _force_delete,

@@ -18,6 +18,8 @@ _VM_STATES = {
     Status.SHELVED_OFFLOADED: "shelved_offloaded",
     Status.DELETED: "deleted",
 }
+MIGRATING = "migrating"
+"""The task of a server that Nova shows as its status."""
 _POWER_STATES = {
     Status.ACTIVE: 1,
     Status.PAUSED: 3,
@@ -69,7 +71,7 @@ def _state(row: Server, request: Request) -> Json:
     if host is not None:
         zone = request.cloud.compute.zone_of(host)
     return {
-        "status": row.status.value,
+        "status": "MIGRATING" if row.task_state == MIGRATING else row.status.value,
         "OS-EXT-STS:task_state": row.task_state,
         "OS-EXT-STS:vm_state": _VM_STATES[row.status],
         "OS-EXT-STS:power_state": _POWER_STATES.get(row.status, 0),

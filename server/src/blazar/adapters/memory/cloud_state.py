@@ -131,6 +131,8 @@ class CloudState:
     undying: set[str] = field(default_factory=set)
     """Servers whose deletion has no effect."""
     hanging: set[str] = field(default_factory=set)
+    immovable: set[str] = field(default_factory=set)
+    """The servers whose live migration fails."""
     """Servers whose deletion is accepted, and then hangs."""
     slow: set[str] = field(default_factory=set)
     """Servers to which Nova does something only when ``MemoryCloud.settle`` is called."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
@@ -255,6 +255,28 @@ class MemoryCompute:
         is_pooled = any(a.name == "freepool" or a.availability_zone for a in there)
         up = [h for h in self._state.hypervisors.values() if h.service_name == host]
         return all(h.is_up and h.is_enabled for h in up) and (is_kept or not is_pooled)
+
+    def migrate_server(self, server_id: str) -> None:
+        server = self._acted_on("migrate_server", server_id, "ACTIVE", "PAUSED")
+        if server is None or server_id in self._state.immovable:
+            return
+        host = next((each for each in self._free_hosts() if each != server.host), None)
+        if host is not None:
+            self._begin("migrating", replace(server, host=host))
+            if server_id in self._state.tasks:
+                self._state.servers[server_id] = replace(server, status="MIGRATING")
+
+    def _free_hosts(self) -> Iterator[str]:
+        """Yield the hosts that are up and serve no reservation: the scheduler may choose these."""
+        serving = {
+            host
+            for each in self._state.aggregates.values()
+            if each.availability_zone or "reservation" in each.metadata
+            for host in each.hosts
+        }
+        for each in self._state.hypervisors.values():
+            if each.is_up and each.is_enabled and each.service_name not in serving:
+                yield each.service_name
 
     def lock_server(self, server_id: str) -> None:
         self._called("lock_server")

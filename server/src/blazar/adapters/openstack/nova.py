@@ -56,6 +56,8 @@ WITH_HINTS = "2.100"
 """From here on a server is shown with its scheduler hints."""
 ONTO_A_HOST = "2.91"
 """From here on a server is unshelved onto a host, and out of the zone that it was in."""
+CHECKED_LATER = "2.34"
+"""From here on Nova chooses the host of a live migration after its answer."""
 PAGE = 1000
 NOT_IN_A_PATH = frozenset({"", ".", ".."})
 """What quoting does not keep from leading somewhere else."""
@@ -245,6 +247,9 @@ class NovaCompute:
     def unshelve_server(self, server_id: str, host: str) -> None:
         # Without the zone that it was in: Nova would refuse a host of another one.
         self._act(server_id, {"unshelve": {"availability_zone": None, "host": host}}, ONTO_A_HOST)
+
+    def migrate_server(self, server_id: str) -> None:
+        self._act(server_id, {"os-migrateLive": {"host": None, "block_migration": "auto"}}, CHECKED_LATER)
 
     def lock_server(self, server_id: str) -> None:
         self._act(server_id, {"lock": None})

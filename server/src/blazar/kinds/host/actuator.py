@@ -222,7 +222,7 @@ class HostActuator:
 
     def _making_way(self, cloud: Cloud, host: str) -> str | None:
         """Have the servers on a host of the freepool leave; None where there is none. Those with a known end
-        are shelved, and preemptible ones whose flavor says so; others are deleted."""
+        are shelved, preemptible ones leave as their flavors say, and others are deleted."""
         compute = cloud.compute
         servers = compute.servers_on(host)
         if not servers:
@@ -230,21 +230,21 @@ class HostActuator:
         bounded = compute.bounded_servers_on(host) if self._settings.backfill else ()
         leaving = [
             *self._bounded.make_way(bounded, host, cloud),
-            *self._preemptibles.shelved_on(host, cloud),
+            *self._preemptibles.kept_on(host, cloud),
         ]
-        shelved = {each.id for each in leaving}
-        others = [each for each in servers if each.id not in shelved]
+        kept = {each.id for each in leaving}
+        others = [each for each in servers if each.id not in kept]
         self._deletions.ask(_still_there(others, host, compute), compute)
-        return _shelving(host) if shelved else _deleting(host)
+        return _emptying(host) if kept else _deleting(host)
 
     def _have_leave(self, host: str, servers: Sequence[Server], work: Work, cloud: Cloud) -> str:
         """Have the servers leave the reservation's host, and return what is waited for: those that it was
         lent to as their flavors say, others are deleted."""
         is_lent = self._lending is not None and not all(is_own(server, work) for server in servers)
-        leaving = self._lending.have_shelved(host, cloud) if self._lending is not None and is_lent else ()
-        shelved = {each.id for each in leaving}
-        self._deletions.ask([each for each in servers if each.id not in shelved], cloud.compute)
-        return _shelving(host) if shelved else _deleting(host)
+        leaving = self._lending.have_kept(host, cloud) if self._lending is not None and is_lent else ()
+        kept = {each.id for each in leaving}
+        self._deletions.ask([each for each in servers if each.id not in kept], cloud.compute)
+        return _emptying(host) if kept else _deleting(host)
 
     def _have_all_leave(
         self, found: Mapping[str, Sequence[Server]], members: Collection[str], work: Work, cloud: Cloud
@@ -331,8 +331,8 @@ def _still_there(servers: Sequence[Server], host: str, compute: Compute) -> Sequ
     return [each for each in servers if each.id in there]
 
 
-def _shelving(host: str) -> str:
-    return f"servers on host {host} are being shelved"
+def _emptying(host: str) -> str:
+    return f"servers on host {host} are being shelved or moved"
 
 
 def _deleting(host: str) -> str:

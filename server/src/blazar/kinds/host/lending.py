@@ -100,14 +100,14 @@ class HostLending:
         for key in keys:
             del self._idle_since[key]
 
-    def have_shelved(self, host: str, cloud: Cloud) -> Sequence[Server]:
-        """Have those servers leave the host whose flavors say that they are shelved; return them."""
-        return self._preemptibles.shelved_on(host, cloud)
+    def have_kept(self, host: str, cloud: Cloud) -> Sequence[Server]:
+        """Have those servers leave the host whose flavors say that they are not deleted; return them."""
+        return self._preemptibles.kept_on(host, cloud)
 
     def have_leave(self, hosts: Sequence[str], work: Work, cloud: Cloud) -> int:
         """Have the preemptible servers leave these hosts, and return how many are still there."""
         leaving = self._preemptibles.leave(hosts, cloud, work.run_steps).require()
-        return sum(len(each.deleted) + len(each.shelved) for each in leaving.values())
+        return sum(map(len, leaving.values()))
 
 
 class LendingLook:

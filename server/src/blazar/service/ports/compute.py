@@ -169,19 +169,19 @@ class MakesWay(StrEnum):
     DELETED = "deleted"
     SHELVED = "shelved"
     """It keeps its disk and its addresses, and its user may unshelve it."""
+    MIGRATED = "migrated"
+    """It is moved to another host while it runs, and shelved where that cannot be done."""
 
 
-SHELVE = "shelve"
-"""The value of ``PREEMPTIBLE_SPEC`` in flavors whose servers are shelved."""
+WORDS = {"shelve": MakesWay.SHELVED, "migrate": MakesWay.MIGRATED}
+"""The values of ``PREEMPTIBLE_SPEC`` in flavors whose servers are not deleted."""
 
 
 def makes_way(extra_specs: Mapping[str, str]) -> MakesWay | None:
     """Return how the servers of a flavor with these extra specs make way; None where they are not
     preemptible."""
     word = extra_specs.get(PREEMPTIBLE_SPEC, "").strip().lower()
-    if word == SHELVE:
-        return MakesWay.SHELVED
-    return MakesWay.DELETED if word in TRUE_WORDS else None
+    return MakesWay.DELETED if word in TRUE_WORDS else WORDS.get(word)
 
 
 class Compute(Protocol):
@@ -261,6 +261,12 @@ class Compute(Protocol):
         For administrators.
 
         Where the scheduler does not let it onto the host, it stays as it is."""
+        ...
+
+    def migrate_server(self, server_id: str) -> None:
+        """Ask for the move of a running server to another host, which the scheduler chooses; nothing where it
+        does not exist. It is ``MIGRATING`` meanwhile, and where it was, as it was, when the move has failed.
+        Raises CloudRefused where its status does not allow it."""
         ...
 
     def lock_server(self, server_id: str) -> None:
