@@ -23,7 +23,8 @@ FAULTS := ha/test_mixed_versions.py $(filter-out ha/test_mixed_versions.py,$(wil
 NEWEST = PYTHON="$$(.ci/newest-python)" VENV=.venv-newest
 TYPESCRIPT := 7.0.2
 SIMULATED := server/tests/simulation
-SERVED := $(addprefix server/tests/,contract functional process) sandbox/tests $(addprefix client/tests/test_,documents.py with_the_service.py)
+PROGRAMS := server/tests/process $(addprefix client/tests/test_,documents.py with_the_service.py)
+SERVED := $(addprefix server/tests/,contract functional) sandbox/tests
 QUICK := $(addprefix server/tests/,service properties unit)
 SOURCES := server/src client/src nova-filter/src sandbox/src docs/examples/licence-kind/src
 
@@ -32,7 +33,7 @@ SOURCES := server/src client/src nova-filter/src sandbox/src docs/examples/licen
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-quick test-newest install install-newest test-simulation test-thorough test-servers test-compat test-page pictures lab lab-status lab-down test-lab test-ha test-faults test-fairness test-storm check format bench bench-lab docs clean
+.PHONY: help run test test-quick test-newest install install-newest test-programs test-simulation test-thorough test-servers test-compat test-page pictures lab lab-status lab-down test-lab test-ha test-faults test-fairness test-storm check format bench bench-lab docs clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -40,8 +41,15 @@ help: ## List the targets
 run: $(RUNNABLE) ## Run the service with a sandbox cloud on this machine (PORT=1234 CLOUD_PORT=5000 HOSTS=8 VAR=var)
 	@exec $(BIN)/blazar-standalone --port $(PORT) --cloud-port $(CLOUD_PORT) --hosts $(HOSTS) --var $(VAR)
 
-test: $(INSTALLED) ## Run the tests that need nothing but Python; those of the simulation are in test-simulation
-	$(PYTEST) -n $(WORKERS) --dist worksteal -m "$(MARKED)" $(addprefix --ignore ,$(SIMULATED) $(LEFT_OUT)) $(EXAMPLES)
+test: $(INSTALLED) ## Run the tests that need nothing but Python, but for those of the next two targets
+	$(PYTEST) -n $(WORKERS) --dist worksteal -m "$(MARKED)" $(addprefix --ignore ,$(SIMULATED) $(PROGRAMS) $(LEFT_OUT)) $(EXAMPLES)
+
+test-programs: $(INSTALLED) ## Run the tests that start the programs, and the sessions of the documents
+	$(PYTEST) -n 4 --dist worksteal -m "not servers" $(PROGRAMS) $(EXAMPLES)
+
+test-simulation: $(INSTALLED) ## Find planted defects, simulate the service with new seeds (SIMULATION_SECONDS=60), or repeat one (SEED=123)
+	$(if $(SEED),,$(PYTEST) -q -n auto $(SIMULATED))
+	@cd server/tests && ../../$(BIN)/python -m simulation $(if $(SEED),--seed $(SEED),--seconds $(SIMULATION_SECONDS)) $(SIMULATION)
 
 test-quick: $(INSTALLED) ## Run the tests that take less than half a minute in all, while you write code
 	BLAZAR_TEST_EFFORT=quick $(PYTEST) -q -n 2 -m "not slow and not servers and not lab" $(QUICK)
@@ -57,15 +65,11 @@ install-newest:
 test-thorough: $(INSTALLED) ## Run the long forms of all suites, for two hours or so, before a release; needs the lab
 	BLAZAR_TEST_EFFORT=thorough $(PYTEST) -n auto --dist worksteal -m "not servers" $(SIMULATED) server/tests/properties server/tests/service
 	BLAZAR_TEST_EFFORT=thorough $(PYTEST) -n auto --dist loadfile $(ATTACKS)
-	BLAZAR_TEST_EFFORT=quick $(MAKE) test $(NEWEST)
+	BLAZAR_TEST_EFFORT=quick $(MAKE) test test-programs $(NEWEST)
 	BLAZAR_TEST_EFFORT=thorough $(MAKE) test-compat
 	$(MAKE) test-simulation SIMULATION_SECONDS=1800
 	BLAZAR_TEST_EFFORT=thorough $(MAKE) test-ha HA_SECONDS=300
 	$(BIN)/python lab/suite.py --thorough
-
-test-simulation: $(INSTALLED) ## Find planted defects, simulate the service with new seeds (SIMULATION_SECONDS=60), or repeat one (SEED=123)
-	$(if $(SEED),,$(PYTEST) -q -n auto $(SIMULATED))
-	@cd server/tests && ../../$(BIN)/python -m simulation $(if $(SEED),--seed $(SEED),--seconds $(SIMULATION_SECONDS)) $(SIMULATION)
 
 test-servers: $(INSTALLED) ## Run the tests that need PostgreSQL and MariaDB (see CONTRIBUTING.md)
 	$(PYTEST) -n 3 --dist worksteal -m servers server/tests $(EXAMPLES)

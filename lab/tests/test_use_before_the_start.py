@@ -176,3 +176,26 @@ def test_while_the_service_is_dead_what_has_started_is_never_given_to_others(
     assert start(demo, slots).status == "ERROR", "Placement knows how many were promised"
     processes.start_blazar()
     assert service.status(lease["id"]) == "ACTIVE"
+
+
+@pytest.mark.minutes(1)
+def test_a_server_that_may_be_moved_runs_on_another_host_when_its_own_is_needed(
+    hosts: dict[str, str],
+    admin: Connection,
+    demo: Connection,
+    alt: Connection,
+    boot: Callable[..., Any],
+    special: Callable[..., str],
+    name: str,
+) -> None:
+    guest = boot(alt, flavor_id=special(extra_specs={"blazar:preemptible": "migrate"}))
+    assert guest.status == "ACTIVE"
+    here = host_of(admin, guest)
+    service, end = Reservations(demo), boundary(5 * 60)
+    wish = {**reserved_hosts(), "hypervisor_properties": f'["==", "$hypervisor_hostname", "{here}"]'}
+    answer = service.post(name, "now", end, wish)
+    assert answer.status == 201, answer
+    lease = service.await_status(answer.body["lease"]["id"], "ACTIVE", ACTIVE_SECONDS)
+    assert Reservations(admin).hosts_of(lease["reservations"][0]["id"]) == [here]
+    moved = admin.compute.get_server(guest.id)
+    assert (moved.status, moved.compute_host in set(hosts) - {str(here)}) == ("ACTIVE", True)

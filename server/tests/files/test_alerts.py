@@ -59,6 +59,7 @@ METHODS: dict[str, tuple[Any, ...]] = {
     "mails_waiting": (1,),
     "streams_open": (1,),
     "images_removed": (1,),
+    "hosts_lent": (1, 1, 1),
     "drift_seen": ({"flavor": 1}, datetime(2030, 1, 1, tzinfo=UTC)),
 }
 
