@@ -16,6 +16,7 @@ SHELVED_SECONDS = 90
 START_SECONDS = 120
 END_SECONDS = 180
 VOLUME_SECONDS = 60
+HOUR = 3600
 
 
 @pytest.fixture
@@ -83,3 +84,32 @@ def test_a_server_waits_shelved_runs_on_its_host_and_leaves_an_image(
     assert [image.status for image in images_of(demo, reservation_id)] == ["active"]
     for image in images_of(demo, reservation_id):
         demo.image.delete_image(image)
+
+
+def test_a_server_is_free_again_when_its_lease_is_deleted_and_is_shelved_at_the_end_of_the_next(
+    kept: str, admin: Connection, demo: Connection, boot: Callable[..., Any], name: str
+) -> None:
+    server = until("an ordinary server", START_SECONDS, lambda: booted(boot, demo))
+    service, asked = Reservations(demo), ask.server(server.id, "shelve")
+    answer = service.post(name, boundary(HOUR), boundary(2 * HOUR), asked)
+    assert answer.status == 201, answer
+
+    def is_away() -> bool:
+        return bool(admin.compute.get_server(server.id).status == "SHELVED_OFFLOADED")
+
+    until("the server shelved and off its host", SHELVED_SECONDS, is_away)
+    service.deleted(answer.body["lease"]["id"])
+    service.await_gone(answer.body["lease"]["id"], END_SECONDS)
+    assert is_away()
+
+    answer = service.post(name, "now", boundary(10 * 60), asked)
+    assert answer.status == 201, answer
+    lease = service.await_status(answer.body["lease"]["id"], "ACTIVE", START_SECONDS)
+    found = admin.compute.get_server(server.id)
+    assert (found.status, found.compute_host) == ("ACTIVE", kept)
+    assert found.metadata["blazar_reservation"] == lease["reservations"][0]["id"]
+
+    service.deleted(lease["id"])
+    service.await_gone(lease["id"], END_SECONDS)
+    assert is_away()
+    assert "blazar_reservation" not in admin.compute.get_server(server.id).metadata

@@ -71,6 +71,21 @@ def test_shelved_from_one_host_and_unshelved_onto_another(place: Place) -> None:
     assert until("the server on its host", brought_up).host == there
 
 
+def test_what_describes_a_shelved_server_stays_as_it_is(place: Place) -> None:
+    compute = place.cloud.compute
+    server = place.boot(label(), place.add_flavor(), place.hosts[0])
+    compute.set_server_metadata(server.id, "before", "x")
+    compute.shelve_server(server.id)
+    settled(place, server.id, "SHELVED_OFFLOADED")
+    with pytest.raises(CloudRefused):
+        compute.set_server_metadata(server.id, "after", "x")
+    with pytest.raises(CloudRefused):
+        compute.remove_server_metadata(server.id, "before")
+    with pytest.raises(CloudRefused):
+        compute.add_server_tag(server.id, "after")
+    assert compute.server(server.id).metadata == {"before": "x"}
+
+
 def test_moved_to_another_host_while_it_runs(place: Place) -> None:
     compute, (here, _) = place.cloud.compute, place.hosts
     server = place.boot(label(), place.add_flavor(), here)

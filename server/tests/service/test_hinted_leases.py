@@ -167,7 +167,9 @@ class TestRefusals:
 
     def test_a_server_that_failed(self, world):
         world.cloud.state.servers[WEB] = web(world).__class__(WEB, WEB, None, "ERROR", "demo")
-        assert "status ERROR" in refusal(world)
+        look(world)
+        assert world.leases.list(None) == []
+        assert metadata(world) == {}, "Nova lets none be written"
 
     def test_other_hints_are_nothing_to_us(self, world):
         world.cloud.state.hints[WEB] = {"group": ["x"]}
@@ -222,6 +224,12 @@ class TestFailures:
         world.cloud.before = lambda call: None
         lease = only(world)
         world.advance(minutes=1)
+        look(world)
+        assert only(world).id == lease.id
+        assert "blazar_lease" not in metadata(world), "it is shelved, and Nova lets none be written"
+        world.advance_to(lease.interval.start)
+        world.advance(minutes=1)
+        world.cloud.state.changed[WEB] = world.clock.now()
         look(world)
         assert only(world).id == lease.id
         assert metadata(world)["blazar_lease"] == lease.id

@@ -45,7 +45,7 @@ from blazar.service.start_requests import wake_start_task
 from blazar.service.unclaimed import Watched, look
 from blazar.service.usage_reports import NO_REPORTS, UsageReports
 from blazar.service.utilization import keep_ended
-from blazar.service.works import others_of, users_of
+from blazar.service.works import is_unfinished, others_of, users_of
 
 T = TypeVar("T")
 LOG = logging.getLogger(__name__)
@@ -278,7 +278,8 @@ class Events:
             occupied = {a.resource_id for a in had} & resources.keys()
             known = {i: resources[i] for i in sorted(occupied)}
             others = partial(others_of, self._database, lease, reservation)
-            work = Work(lease, reservation, known, self._run_steps, self._clock.now(), others, users)
+            unfinished, now = partial(is_unfinished, self._database), self._clock.now()
+            work = Work(lease, reservation, known, self._run_steps, now, others, users, unfinished)
             yield self._kinds[reservation.resource_type], work
 
     def _users_of(self, lease: Lease) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ acts for the user later on."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import Enum
@@ -48,11 +48,19 @@ class Task:
 class Preparation:
     """The part of a request that is done in the cloud. Kinds that need nothing cost nothing."""
 
-    def __init__(self, cloud: Cloud, kinds: Kinds, private: PrivateProperties, clock: Clock) -> None:
+    def __init__(
+        self,
+        cloud: Cloud,
+        kinds: Kinds,
+        private: PrivateProperties,
+        clock: Clock,
+        is_unfinished: Callable[[str], bool],
+    ) -> None:
         self._cloud = cloud
         self._kinds = kinds
         self._private = private
         self._clock = clock
+        self._is_unfinished = is_unfinished
 
     def complete(self, old: Lease | None, new: Lease, caller: Caller) -> Lease:
         """Return the lease ``new`` with what the cloud has to say about those parameters of reservations that
@@ -77,7 +85,8 @@ class Preparation:
         return kind.other_sizes(kind.asked(reservation), self._request(caller))
 
     def _request(self, caller: Caller, region: str | None = None) -> RequestContext:
-        return RequestContext(caller, within_request(self._cloud, caller, self._clock).in_region(region))
+        cloud = within_request(self._cloud, caller, self._clock).in_region(region)
+        return RequestContext(caller, cloud, self._is_unfinished)
 
     def task(self, old: Lease | None, new: Lease, caller: Caller) -> Task | None:
         """Return what ``new`` needs that ``old`` has not; None where that is nothing."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from blazar.domain.resource import pool_in
@@ -59,6 +60,7 @@ from blazar.service.update_suggestions import UpdateSuggestions
 from blazar.service.usage_reports import UsageReports
 from blazar.service.utilization import UsageUseCases
 from blazar.service.waitlist import Waitlist
+from blazar.service.works import is_unfinished
 
 
 class UseCases:
@@ -96,7 +98,7 @@ class UseCases:
         kinds, clock = dependencies.kinds, dependencies.clock
         admission = Admission(calendars, kinds, planning, clock, metrics, cloud.regions)
         private = PrivateProperties(database, kinds)
-        preparation = Preparation(cloud, kinds, private, clock)
+        preparation = Preparation(cloud, kinds, private, clock, partial(is_unfinished, database))
         quota = quota or QuotaSettings()
         in_keystone = KeystoneLimits(cloud, clock) if quota.are_in_keystone else None
         quotas = Quotas(kinds, quota, metrics, in_keystone)

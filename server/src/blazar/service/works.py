@@ -49,6 +49,12 @@ def others_of(database: Database, lease: Lease, reservation: Reservation) -> Seq
                 return found
 
 
+def is_unfinished(database: Database, reservation_id: str) -> bool:
+    """Return whether the reservation is in a lease that is not over."""
+    with database.read() as uow:
+        return bool(uow.leases.unfinished_reservations([reservation_id]))
+
+
 def users_of(uow: UnitOfWork, leases: Iterable[Lease]) -> Mapping[str, tuple[str, ...]]:
     """Return by lease the other projects that may use it. Where none ever could, nothing is asked."""
     ids = [lease.id for lease in leases if lease.access_revision]
@@ -76,7 +82,14 @@ def active_works(
         occupied = {a.resource_id for a in reservation.allocations} & known.keys()
         others = partial(others_of, database, lease, reservation)
         there = {i: known[i] for i in sorted(occupied)}
-        return Work(lease, reservation, there, others=others, users=users.get(lease.id, ()))
+        return Work(
+            lease,
+            reservation,
+            there,
+            others=others,
+            users=users.get(lease.id, ()),
+            is_unfinished=partial(is_unfinished, database),
+        )
 
     return {
         lease.id: [

@@ -15,7 +15,7 @@ from blazar_sandbox.wsgi.request import Request
 from blazar_sandbox.wsgi.response import Response
 
 MOST_TAGS = 50
-TAGGABLE = (Status.ACTIVE, Status.PAUSED, Status.SUSPENDED, Status.SHUTOFF)
+DESCRIBABLE = (Status.ACTIVE, Status.PAUSED, Status.SUSPENDED, Status.SHUTOFF)
 
 
 def found(request: Request) -> Server:
@@ -184,7 +184,7 @@ def metadata(request: Request) -> Response:
 
 def add_metadata(request: Request) -> Response:
     """Add metadata to a server (POST), or replace all of its metadata (PUT)."""
-    row, wanted = _changeable(request), fields.string_map(request.json, "metadata")
+    row, wanted = _described(request), fields.string_map(request.json, "metadata")
     kept = row.metadata if request.method == "POST" else {}
     row = request.cloud.compute.servers.change(replace(row, metadata={**kept, **wanted}))
     return Response(200, {"metadata": dict(row.metadata)})
@@ -192,7 +192,7 @@ def add_metadata(request: Request) -> Response:
 
 def delete_metadata(request: Request) -> Response:
     """Remove one metadata key."""
-    row, key = _changeable(request), request.args["key"]
+    row, key = _described(request), request.args["key"]
     if key not in row.metadata:
         raise not_found("Metadata item was not found")
     kept = {name: value for name, value in row.metadata.items() if name != key}
@@ -233,9 +233,14 @@ def _must_have_tags(request: Request) -> None:
 
 def _taggable(request: Request) -> Server:
     _must_have_tags(request)
+    return _described(request)
+
+
+def _described(request: Request) -> Server:
+    """Return a server whose metadata and tags may be changed. As in Nova, not while it is shelved."""
     row = _changeable(request)
-    if row.status not in TAGGABLE:
-        raise conflict(f"Cannot change the tags of instance {row.id} while it is in {row.status.value}")
+    if row.status not in DESCRIBABLE:
+        raise conflict(f"Cannot change what describes instance {row.id} while it is in {row.status.value}")
     return row
 
 

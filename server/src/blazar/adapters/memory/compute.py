@@ -37,6 +37,10 @@ TO_SHELVE = ("ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED")
 AGGREGATE_SPEC = "aggregate_instance_extra_specs:reservation"
 
 
+UNCHANGEABLE = frozenset({"BUILD", "ERROR", "SHELVED", "SHELVED_OFFLOADED"})
+"""The statuses in which Nova lets neither metadata nor tags be changed."""
+
+
 class MemoryCompute:
     """The Compute port."""
 
@@ -352,12 +356,21 @@ class MemoryCompute:
 
     def set_server_metadata(self, server_id: str, key: str, value: str) -> None:
         self._called("set_server_metadata")
-        if server_id in self._state.servers:
+        if self._is_changeable(server_id, "update metadata"):
             self._state.server_metadata.setdefault(server_id, {})[key] = value
 
     def remove_server_metadata(self, server_id: str, key: str) -> None:
         self._called("remove_server_metadata")
-        self._state.server_metadata.get(server_id, {}).pop(key, None)
+        if self._is_changeable(server_id, "delete metadata"):
+            self._state.server_metadata.get(server_id, {}).pop(key, None)
+
+    def _is_changeable(self, server_id: str, verb: str) -> bool:
+        """Return whether the server exists. Raises CloudRefused where Nova lets it not be changed."""
+        server = self._state.servers.get(server_id)
+        if server is not None and server.status in UNCHANGEABLE:
+            reason = f"Cannot '{verb}' instance {server_id} while it is {server.status} (HTTP 409)"
+            raise CloudRefused(service="Nova", reason=reason)
+        return server is not None
 
     def servers_with_tag(self, tag: str) -> Sequence[Server]:
         self._called("servers_with_tag")
@@ -366,7 +379,7 @@ class MemoryCompute:
 
     def add_server_tag(self, server_id: str, tag: str) -> None:
         self._called("add_server_tag")
-        if server_id in self._state.servers:
+        if self._is_changeable(server_id, "add tag"):
             self._state.tags.setdefault(server_id, set()).add(tag)
 
     def remove_server_tag(self, server_id: str, tag: str) -> None:

@@ -12,11 +12,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from blazar.domain.errors import Conflict, MalformedParameter
-from blazar.domain.lease.lease import Reservation, ReservationStatus
+from blazar.domain.lease.lease import ReservationStatus
 from blazar.domain.lease.outcome import Done, GiveUp, NotYet, Outcome
 from blazar.kinds.aggregates import AGGREGATE_ID, known_aggregate, service_name
 from blazar.kinds.preemptibles import Preemptibles, making_way
-from blazar.kinds.server.marks import RESERVATION, expected_metadata, other_reservation, owner_of
+from blazar.kinds.server.marks import ON_A_HOST, expected_metadata, other_reservation, owner_of, set_mark
 from blazar.kinds.server.schema import ServerParameters
 from blazar.kinds.slots.needs import needs_of
 from blazar.kinds.slots.source_flavor import SourceFlavor
@@ -31,7 +31,6 @@ ASKED = "asked"
 """In what a reservation remembers: the host onto which Nova was asked to unshelve the server, and when."""
 LOCKED = "locked"
 """In what a reservation remembers: the server was locked, as its user asked."""
-ON_A_HOST = frozenset({"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED"})
 OFFLOADED, SHELVED = "SHELVED_OFFLOADED", "SHELVED"
 LOOK_AFTER = timedelta(seconds=1)
 ASK_AGAIN = timedelta(seconds=30)
@@ -60,7 +59,7 @@ class Arrival:
         server = cloud.compute.server(asked.adopted_id)
         if server is None:
             return _gone(asked)
-        if reason := _taken(server, work.reservation):
+        if reason := _taken(server, work):
             return GiveUp(reason)
         host = _host(work)
         if host is None:
@@ -76,6 +75,8 @@ class Arrival:
                 reason = f"server {server.name} is on host {server.host}: an administrator has to evacuate it"
                 return _waiting(reason, known)
             if server.host == host or was_put_away:
+                # One that was shelved when it was reserved could not be marked before.
+                set_mark(server, work.reservation.id, cloud.compute)
                 return Done({**known, PUT_AWAY: True, **_locked(work, cloud, server, asked)})
         elif server.status == OFFLOADED:
             if has_served:
@@ -101,13 +102,12 @@ class Arrival:
     def _put_away(self, work: Work, cloud: Cloud, server: ServerDetails, asked: ServerParameters) -> Outcome:
         """Mark the server as the reservation's, and have it leave its host."""
         reservation = work.reservation
-        if reason := _taken(server, reservation):
+        if reason := _taken(server, work):
             return GiveUp(reason)
         user = owner_of(work.lease, cloud, asked.is_hinted)
         if user is None:
             return GiveUp(f"server {server.name} was not shelved: {NO_TRUST}")
-        if RESERVATION not in server.metadata:
-            user.compute.set_server_metadata(server.id, RESERVATION, reservation.id)
+        set_mark(server, reservation.id, user.compute)
         if server.task_state is not None:
             return NotYet(_busy(server), LOOK_AFTER)
         if server.status == OFFLOADED:
@@ -187,8 +187,8 @@ def _gone(asked: ServerParameters) -> GiveUp:
     return GiveUp(f"server {asked.reserved.name} ({asked.adopted_id}) is gone: it was deleted")
 
 
-def _taken(server: ServerDetails, reservation: Reservation) -> str | None:
-    other = other_reservation(server, reservation.id)
+def _taken(server: ServerDetails, work: Work) -> str | None:
+    other = other_reservation(server, work.is_unfinished, work.reservation.id)
     return f"server {server.name} is in reservation {other}" if other else None
 
 

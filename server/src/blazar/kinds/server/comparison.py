@@ -14,7 +14,7 @@ from blazar.kinds.aggregates import (
     named,
     service_name,
 )
-from blazar.kinds.server.marks import RESERVATION, expected_metadata
+from blazar.kinds.server.marks import expected_metadata, remove_mark
 from blazar.kinds.server.schema import ServerParameters
 from blazar.service.ports import Aggregate, Cloud, Difference, Look, MarkedObject, is_reservation_id
 from blazar.service.ports.kind import Work
@@ -71,7 +71,7 @@ def _remove(seen: Aggregate, cloud: Cloud) -> str | None:
         return f"server {server.id} is on host {server.host}: shelve, move or delete it first"
     for host in aggregate.hosts:
         compute.remove_host(aggregate.id, host)
-    if server is not None and server.metadata.get(RESERVATION) == seen.name:
-        compute.remove_server_metadata(server.id, RESERVATION)
+    if server is not None:
+        remove_mark(server, seen.name, compute)
     compute.delete_aggregate(aggregate.id)
     return None

@@ -18,8 +18,8 @@ from blazar.domain.errors import BlazarError, CloudRefused, CloudUnavailable
 from blazar.domain.lease.lease import ReservationStatus
 from blazar.domain.lease.outcome import Done, NotYet, Outcome
 from blazar.kinds.aggregates import existing_aggregate
-from blazar.kinds.server.arrival import LOOK_AFTER, OFFLOADED, ON_A_HOST, SHELVED
-from blazar.kinds.server.marks import RESERVATION, other_reservation, owner_of
+from blazar.kinds.server.arrival import LOOK_AFTER, OFFLOADED, SHELVED
+from blazar.kinds.server.marks import ON_A_HOST, RESERVATION, other_reservation, owner_of, remove_mark
 from blazar.kinds.server.schema import ServerParameters, Step
 from blazar.kinds.shelving import mark_image
 from blazar.service.ports import SHELVED_SUFFIX, Aggregate, Cloud, Image, ServerDetails
@@ -65,6 +65,8 @@ class LeavingServer:
     may_be_shelved: bool = True
     is_hinted: bool = False
     is_in_place: bool = False
+    is_freed: bool = False
+    """Whether it is marked as the reservation's, and others may have it afterwards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,7 @@ class Departure:
         server = compute.server(asked.adopted_id)
         aggregate = None if asked.is_in_place or asked.stays_on else existing_aggregate(reservation, compute)
         if server is not None and (
-            other_reservation(server, reservation.id)
+            other_reservation(server, work.is_unfinished, reservation.id)
             or (asked.is_in_place and self._settings.exempt_tag in server.tags)
         ):
             server = None
@@ -122,7 +124,12 @@ class Departure:
         if server is not None and wanted:
             properties = {RESERVATION: reservation.id}
             leaving = LeavingServer(
-                server, wanted, properties, is_hinted=asked.is_hinted, is_in_place=asked.is_in_place
+                server,
+                wanted,
+                properties,
+                is_hinted=asked.is_hinted,
+                is_in_place=asked.is_in_place,
+                is_freed=True,
             )
             outcome = self.step(work, cloud, leaving)
             if outcome is not None:
@@ -131,8 +138,8 @@ class Departure:
             for host in aggregate.hosts:
                 compute.remove_host(aggregate.id, host)
             compute.delete_aggregate(aggregate.id)
-        if server is not None and RESERVATION in server.metadata:
-            (owner_of(work.lease, cloud) or cloud).compute.remove_server_metadata(server.id, RESERVATION)
+        if server is not None:
+            remove_mark(server, reservation.id, (owner_of(work.lease, cloud) or cloud).compute)
         return Done()
 
     def step(self, work: Work, cloud: Cloud, leaving: LeavingServer) -> Outcome | None:
@@ -211,6 +218,8 @@ class Departure:
             case Step.SHELVE if server.status == SHELVED:
                 cloud.compute.offload_server(server.id)
             case Step.SHELVE:
+                if leaving.is_freed:  # once it is shelved, Nova lets its mark not be taken from it
+                    remove_mark(server, leaving.properties[RESERVATION], compute)
                 compute.shelve_server(server.id)
                 if user is cloud:
                     mark_image(server.id, cloud)

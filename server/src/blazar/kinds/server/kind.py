@@ -23,7 +23,7 @@ from blazar.kinds.preemptibles import hosts_of
 from blazar.kinds.registered_hosts import POOL, ZONE, HostsExtension
 from blazar.kinds.registered_hosts.replies import host_view
 from blazar.kinds.server import comparison, rules, schema
-from blazar.kinds.server.arrival import OFFLOADED, ON_A_HOST, SHELVED, Arrival
+from blazar.kinds.server.arrival import OFFLOADED, SHELVED, Arrival
 from blazar.kinds.server.default_leases import DefaultLeaseFinder, DefaultLeaseSettings
 from blazar.kinds.server.departure import Departure, DepartureSettings
 from blazar.kinds.server.errors import (
@@ -33,7 +33,7 @@ from blazar.kinds.server.errors import (
     ServerNotReservable,
 )
 from blazar.kinds.server.hints import HintFinder
-from blazar.kinds.server.marks import other_reservation
+from blazar.kinds.server.marks import ON_A_HOST, other_reservation
 from blazar.kinds.server.new_servers import SERVERS, NewServers, numbers_of, size_of
 from blazar.kinds.server.schema import ReservedServer, ServerParameters, Step
 from blazar.kinds.slots import SlotActuator, SlotSettings
@@ -398,17 +398,17 @@ def _existing(asked: ServerParameters, request: RequestContext) -> ReservedServe
     if asked.stays_on and server.host != asked.stays_on:
         raise ServerNotReservable(server=server.id, reason=f"it is no longer on host {asked.stays_on}")
     if not asked.is_in_place:
-        _require_reservable(server)
+        _require_reservable(server, request)
     flavor = SourceFlavor.model_validate({**asdict(server.flavor), "id": server.flavor.name})
     return ReservedServer(name=server.name, flavor=flavor)
 
 
-def _require_reservable(server: ServerDetails) -> None:
+def _require_reservable(server: ServerDetails, request: RequestContext) -> None:
     if server.status not in RESERVABLE:
         raise ServerNotReservable(server=server.id, reason=f"it is in status {server.status}")
     if server.is_locked:
         raise ServerNotReservable(server=server.id, reason="it is locked")
-    if other := other_reservation(server):
+    if other := other_reservation(server, request.is_unfinished):
         raise ServerNotReservable(server=server.id, reason=f"it is in reservation {other}")
 
 

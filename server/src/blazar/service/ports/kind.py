@@ -28,6 +28,11 @@ P = TypeVar("P")
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
+def always(reservation_id: str) -> bool:
+    """Return true."""
+    return True
+
+
 def no_others() -> Sequence[Reservation]:
     """Return no reservations."""
     return ()
@@ -76,6 +81,9 @@ class Work:
     allocations."""
     users: tuple[str, ...] = ()
     """The other projects that may use what the lease reserves."""
+    is_unfinished: Callable[[str], bool] = always
+    """Returns whether a reservation with this id is in a lease that is not over: what is marked as another
+    one's is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +93,8 @@ class RequestContext:
 
     caller: Caller
     cloud: Cloud
+    is_unfinished: Callable[[str], bool] = always
+    """As that of ``Work``."""
 
     def own_cloud(self, project_id: str) -> Cloud:
         """Return the cloud with the caller's rights in the project. Raises InvalidInput where the token is
