@@ -12,7 +12,7 @@ from blazar.domain.errors import Stale
 from blazar.domain.failure import Failure, FailureReason
 from blazar.domain.lease.lease import LeaseStatus
 from blazar.domain.resource import Allocation, Inventory, Pool, Registration, Usage, database_order
-from blazar.service.ports import Database
+from blazar.service.ports import Database, ResourceChange
 
 from .builders import NOW, START, host, hours, lease, minutes
 
@@ -288,6 +288,58 @@ def test_occupancy_tells_the_generation(database: Database) -> None:
 
 def test_occupancy_of_an_empty_pool(database: Database) -> None:
     assert occupancy(database) == {}
+
+
+def changes(database: Database, known: Mapping[str, int]) -> dict[str, ResourceChange]:
+    with database.read() as u:
+        return {each.resource_id: each for each in u.resources.changes(known)}
+
+
+def test_tells_what_leases_have_changed(database: Database) -> None:
+    first, other, ended = lease("1", "2"), lease("1"), lease("1", status=LeaseStatus.TERMINATED)
+    register(database, host("1"), host("2", generation=7))
+    database.transact(lambda u: [u.leases.add(each, NOW) for each in (first, other, ended)])
+    database.transact(lambda u: u.resources.bump({"1": 0}, NOW, [other.id]))
+    database.transact(lambda u: u.resources.bump({"1": 1, "2": 7}, NOW, [first.id]))
+    database.transact(lambda u: u.resources.touch(["1", "absent"], NOW, [ended.id, "deleted"]))
+    found = changes(database, {"1": 1, "2": 7, "absent": 0})
+    assert found.keys() == {"1", "2"}
+    assert (found["1"].generation, found["2"].generation) == (3, 8)
+    assert found["1"].lease_ids == {first.id, ended.id, "deleted"}
+    assert found["2"].lease_ids == {first.id}
+    assert {id_: [a.lease_id for a in each.allocations] for id_, each in found.items()} == {
+        "1": [first.id],
+        "2": [first.id],
+    }
+    stored = occupancy(database)
+    assert found["2"].allocations == stored["2"]
+    everything = changes(database, {"1": 0})["1"]
+    assert sorted(a.lease_id for a in everything.allocations) == sorted([first.id, other.id])
+    assert changes(database, {}) == {}
+
+
+def test_tells_no_changes_that_are_not_known(database: Database) -> None:
+    register(database, host("1"))
+    assert changes(database, {"1": 0}) == {}, "there is none"
+    database.transact(lambda u: u.resources.bump({"1": 0}, NOW, ["first"]))
+    database.transact(lambda u: u.resources.bump({"1": 1}, NOW))
+    database.transact(lambda u: u.resources.touch(["1"], NOW, ["other"]))
+    assert changes(database, {"1": 2})["1"].lease_ids == {"other"}
+    assert changes(database, {"1": 1}) == {}, "one told no leases"
+    database.transact(lambda u: u.resources.save(replace(read(database, "1"), reservable=False), NOW))
+    assert changes(database, {"1": 2}) == {}, "the resource itself has changed"
+    database.transact(lambda u: u.resources.remove("1", 4))
+    register(database, host("1", generation=2))
+    database.transact(lambda u: u.resources.touch(["1"], NOW, ["other"]))
+    assert changes(database, {"1": 1}) == {}, "it was registered anew"
+
+
+def test_tells_as_many_changes_as_have_room(database: Database) -> None:
+    register(database, host("1"))
+    for number in range(40):
+        database.transact(lambda u, n=number: u.resources.bump({"1": n}, NOW, [f"{n:036}"]))
+    assert len(changes(database, {"1": 25})["1"].lease_ids) == 15
+    assert changes(database, {"1": 0}) == {}
 
 
 def test_finds_allocations_by_all_conditions(database: Database) -> None:

@@ -353,7 +353,11 @@ class _Resident:
         if since is None:
             for gone in [i for i in self._calendar if i not in stored]:
                 self._calendar.drop(gone)
-        changed = [i for i, n in stored.items() if self._calendar.generation_of(i) != n]
+        changed = {i: self._calendar.generation_of(i) for i in stored}
+        changed = {i: known for i, known in changed.items() if known != stored[i]}
+        for each in uow.resources.changes({i: known for i, known in changed.items() if known is not None}):
+            self._calendar.change(each.resource_id, each.generation, each.lease_ids, each.allocations)
+            del changed[each.resource_id]
         if changed:
-            for registration, allocations in uow.resources.occupancy(self._pool, changed):
+            for registration, allocations in uow.resources.occupancy(self._pool, list(changed)):
                 self._calendar.put(registration.resource, allocations)

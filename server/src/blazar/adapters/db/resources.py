@@ -14,10 +14,14 @@ from sqlalchemy import (
     Connection,
     Row,
     Select,
+    String,
+    Update,
     and_,
     bindparam,
+    cast,
     delete,
     false,
+    func,
     insert,
     select,
     tuple_,
@@ -25,6 +29,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
+from blazar.adapters.changes import LONGEST_CHANGES, changed_since, leases_of
 from blazar.adapters.db import rows, tables
 from blazar.adapters.db.properties import SqlProperties
 from blazar.adapters.db.selections import (
@@ -38,7 +43,7 @@ from blazar.adapters.stored import added_registration, allocation_key, saved_reg
 from blazar.domain.errors import Stale
 from blazar.domain.lease.lease import LeaseStatus
 from blazar.domain.resource import Allocation, Pool, Registration, database_order
-from blazar.service.ports import PropertyRecord
+from blazar.service.ports import PropertyRecord, ResourceChange
 
 STREAM = 2000
 """Rows fetched at a time when a whole calendar is read."""
@@ -50,15 +55,29 @@ GENERATIONS = select(tables.resources.c.id, tables.resources.c.generation).where
     tables.resources.c.pool == bindparam("pool")
 )
 TOUCHED = GENERATIONS.where(tables.resources.c.touched_at >= bindparam("since"))
-BUMP = (
-    update(tables.resources)
-    .where(
+
+
+def _raised(statement: Update) -> Update:
+    """Return the statement that raises generations by one at ``now``, and notes as ``noted`` does that
+    ``leases`` did so. MariaDB reads what it has set before, so what reads the generation comes first."""
+    r = tables.resources.c
+    change = cast(r.generation, String) + "=" + bindparam("leases", type_=String) + ";"
+    changes = func.substr(change + func.coalesce(r.changes, ""), 1, LONGEST_CHANGES)
+    return statement.ordered_values(
+        (r.changes, changes), (r.generation, r.generation + 1), (r.touched_at, bindparam("now"))
+    )
+
+
+BUMP = _raised(
+    update(tables.resources).where(
         tables.resources.c.id == bindparam("resource_id"),
         tables.resources.c.generation == bindparam("before"),
     )
-    .values(generation=tables.resources.c.generation + 1, touched_at=bindparam("now"))
 )
 """The usual case, of one resource: the statement is made once."""
+CHANGES = select(tables.resources.c.id, tables.resources.c.generation, tables.resources.c.changes).where(
+    tables.resources.c.id.in_(bindparam("ids", expanding=True))
+)
 FAILED = registrations_where(
     tables.resources.c.pool == bindparam("pool"), tables.resources.c.failed_at.is_not(None)
 )
@@ -159,30 +178,27 @@ class SqlResources:
         if self._connection.execute(statement).rowcount != 1:
             raise Stale()
 
-    def bump(self, generations: Mapping[str, int], now: datetime) -> None:
-        r = tables.resources.c
+    def bump(self, generations: Mapping[str, int], now: datetime, lease_ids: Iterable[str] = ()) -> None:
+        r, what = tables.resources.c, {"now": now, "leases": leases_of(lease_ids)}
         if len(generations) == 1:
             ((resource_id, generation),) = generations.items()
-            which = {"resource_id": resource_id, "before": generation, "now": now}
+            which = {"resource_id": resource_id, "before": generation, **what}
             if self._connection.execute(BUMP, which).rowcount != 1:
                 raise Stale()
             return
         # Everybody in the same order, so that two transactions with many common resources rarely deadlock.
         for some in chunks(sorted(generations.items())):
-            statement = (
-                update(tables.resources)
-                # The ids once more: not every database finds rows by an index when it is given pairs.
-                .where(r.id.in_([id_ for id_, _ in some]), tuple_(r.id, r.generation).in_(some))
-                .values(generation=r.generation + 1, touched_at=now)
-            )
-            if self._connection.execute(statement).rowcount != len(some):
+            # The ids once more: not every database finds rows by an index when it is given pairs.
+            are_those = r.id.in_([id_ for id_, _ in some]), tuple_(r.id, r.generation).in_(some)
+            statement = _raised(update(tables.resources).where(*are_those))
+            if self._connection.execute(statement, what).rowcount != len(some):
                 raise Stale()
 
-    def touch(self, resource_ids: Sequence[str], now: datetime) -> None:
-        r = tables.resources.c
+    def touch(self, resource_ids: Sequence[str], now: datetime, lease_ids: Iterable[str] = ()) -> None:
+        what = {"now": now, "leases": leases_of(lease_ids)}
         for some in chunks(sorted(set(resource_ids))):
-            statement = update(tables.resources).where(r.id.in_(some))
-            self._connection.execute(statement.values(generation=r.generation + 1, touched_at=now))
+            statement = _raised(update(tables.resources).where(tables.resources.c.id.in_(some)))
+            self._connection.execute(statement, what)
 
     def generations(self, pool: Pool, touched_since: datetime | None = None) -> Mapping[str, int]:
         found = (
@@ -197,6 +213,18 @@ class SqlResources:
     ) -> Iterable[tuple[Registration, Sequence[Allocation]]]:
         # The generations are read before the allocations: a commit in between makes the later bump Stale.
         return self._whole_pool(pool) if ids is None else self._some(pool, ids)
+
+    def changes(self, known: Mapping[str, int]) -> Iterable[ResourceChange]:
+        found: dict[str, tuple[int, frozenset[str]]] = {}
+        for some in chunks(list(known)):
+            for row in self._connection.execute(CHANGES, {"ids": some}):
+                leases = changed_since(row.changes, known[row.id], row.generation)
+                if leases is not None:
+                    found[row.id] = row.generation, leases
+        by_resource = self._of_leases(sorted({id_ for _, leases in found.values() for id_ in leases}))
+        for id_, (generation, leases) in found.items():
+            theirs = [each for each in by_resource.get(id_, ()) if each.lease_id in leases]
+            yield ResourceChange(id_, generation, leases, theirs)
 
     def allocations(
         self,
@@ -259,14 +287,26 @@ class SqlResources:
             found = self._connection.execute(WITH_IDS, {"ids": some})
             yield from (row for row in found if row.pool == pool)
 
-    def _some(self, pool: Pool, ids: Sequence[str]) -> Iterator[tuple[Registration, Sequence[Allocation]]]:
-        registrations = list(map(rows.RegistrationReader(), self._rows(pool, ids)))
+    def _of_leases(self, lease_ids: Sequence[str]) -> Mapping[str, Sequence[Allocation]]:
+        """Return what these leases have, by resource. Each reads its own rows only, however many others are
+        on the same resource."""
+        return self._by_resource(
+            allocations_where(tables.allocations.c.lease_id.in_(some)) for some in chunks(lease_ids)
+        )
+
+    def _by_resource(self, statements: Iterable[Select[Any]]) -> Mapping[str, Sequence[Allocation]]:
+        """Return the allocations of leases that are not over, by resource."""
         by_resource: dict[str, list[Allocation]] = defaultdict(list)
         read = rows.AllocationReader()
-        for some in chunks(ids):
-            statement = allocations_where(tables.allocations.c.resource_id.in_(some), _lease_is_not_over())
-            for allocation in map(read, self._connection.execute(statement)):
+        for statement in statements:
+            for allocation in map(read, self._connection.execute(statement.where(_lease_is_not_over()))):
                 by_resource[allocation.resource_id].append(allocation)
+        return by_resource
+
+    def _some(self, pool: Pool, ids: Sequence[str]) -> Iterator[tuple[Registration, Sequence[Allocation]]]:
+        registrations = list(map(rows.RegistrationReader(), self._rows(pool, ids)))
+        on_some = (allocations_where(tables.allocations.c.resource_id.in_(some)) for some in chunks(ids))
+        by_resource = self._by_resource(on_some)
         for registration in registrations:
             yield registration, by_resource[registration.id]
 
