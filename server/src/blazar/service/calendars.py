@@ -34,9 +34,13 @@ from blazar.service.short_requests import Patience, ShortRequests
 from blazar.service.turns import Turns
 
 Answer = TypeVar("Answer")
-OVERLAP = timedelta(seconds=10)
-"""How far each refresh looks back behind the one before: longer than a write transaction lasts and clocks
-differ."""
+OVERLAP = timedelta(seconds=3)
+"""How far each refresh looks back behind the one before: longer than a write transaction usually lasts and
+clocks differ. All that was changed in this time is read with each request."""
+LONG_OVERLAP = timedelta(seconds=15)
+"""How far a refresh looks back from time to time: longer than any write transaction lasts."""
+LONG_EVERY = timedelta(seconds=1)
+"""After which it is time to."""
 PROBES = 16
 """How many starts are tried, at the most, to find one that suits the demands of several pools."""
 
@@ -293,6 +297,8 @@ class _Resident:
         self._own: deque[Commit] = deque()
         """Commits of this process that the calendar does not have yet."""
         self._seen: datetime | None = None
+        self._looked_far: datetime | None = None
+        """When a refresh looked far back."""
         self._begun = 0
         """How many refreshes have begun."""
         self._done = 0
@@ -329,23 +335,32 @@ class _Resident:
         while self._own:
             for resource_id, generation, added in self._own.popleft():
                 self._calendar.advance(resource_id, generation, added)
-        if not self._read(in_full, begun):
+        far = self._is_time_to_look_far(begun)
+        since = self._seen and self._seen - (LONG_OVERLAP if far else OVERLAP)
+        if not self._read(in_full, since, begun):
             self._expiry.remove_some()
-            self._read(in_full)
+            self._read(in_full, since)
         self._seen = begun
+        if far:
+            self._looked_far = begun
         self._done = self._begun
         if in_full:
             self._done_in_full = self._begun
 
-    def _read(self, in_full: bool, now: datetime | None = None) -> bool:
-        """Read what has changed. With ``now``, read nothing and return false where an offer has expired."""
+    def _is_time_to_look_far(self, now: datetime) -> bool:
+        # A clock that was set back has seen nothing of the time that comes again.
+        return self._looked_far is None or not timedelta(0) <= now - self._looked_far < LONG_EVERY
+
+    def _read(self, in_full: bool, since: datetime | None, now: datetime | None = None) -> bool:
+        """Read all at first, then what has changed since. With ``now``, read nothing and return false where
+        an offer has expired."""
         with self._database.read() as uow:
             if now is not None and uow.offers.is_any_overdue(now):
                 return False
-            if self._seen is None:
+            if since is None:
                 self._calendar.bulk_load((r.resource, a) for r, a in uow.resources.occupancy(self._pool))
             else:
-                self._read_changed(uow, None if in_full else self._seen - OVERLAP)
+                self._read_changed(uow, None if in_full else since)
         return True
 
     def _read_changed(self, uow: UnitOfWork, since: datetime | None) -> None:
