@@ -23,11 +23,12 @@ def text(*changes: str, first: int = 5) -> str:
         (5, {"a", "b", "d", "c"}),
         (8, None),  # there is no change
         (9, None),  # of a registration before
+        (None, None),
         (4, None),  # what left this generation was not told
         (2**47, None),
     ],
 )
-def test_the_leases_that_have_changed_something_since(known: int, leases: set[str] | None) -> None:
+def test_the_leases_that_have_changed_something_since(known: int | None, leases: set[str] | None) -> None:
     assert changed_since(text("a", "d b", "c"), known, 8) == leases
 
 

@@ -25,11 +25,11 @@ def noted(changes: str | None, left: int, leases: str) -> str:
     return f"{left}={leases};{changes or ''}"[:LONGEST_CHANGES]
 
 
-def changed_since(changes: str | None, known: int, generation: int) -> frozenset[str] | None:
+def changed_since(changes: str | None, known: int | None, generation: int) -> frozenset[str] | None:
     """Return the leases that have changed something since the generation ``known``, where the text is that of
     ``generation``; None where the text does not tell."""
     entries = dict(entry.split("=") for entry in (changes or "").split(";")[:-1])
-    if not 0 < generation - known <= len(entries):
+    if known is None or not 0 < generation - known <= len(entries):
         return None
     leases = [entries.get(str(left)) for left in range(known, generation)]
     return frozenset(",".join(filter(None, leases)).split(",")) if all(leases) else None

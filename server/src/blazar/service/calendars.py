@@ -299,6 +299,9 @@ class _Resident:
         self._seen: datetime | None = None
         self._looked_far: datetime | None = None
         """When a refresh looked far back."""
+        self._first_expiry: datetime | None = None
+        """When the first offer expires. Who makes one raises generations, so it is read again only where
+        something has changed."""
         self._begun = 0
         """How many refreshes have begun."""
         self._done = 0
@@ -337,9 +340,10 @@ class _Resident:
                 self._calendar.advance(resource_id, generation, added)
         far = self._is_time_to_look_far(begun)
         since = self._seen and self._seen - (LONG_OVERLAP if far else OVERLAP)
-        if not self._read(in_full, since, begun):
+        self._read(in_full, since)
+        if self._first_expiry is not None and self._first_expiry <= begun:
             self._expiry.remove_some()
-            self._read(in_full, since)
+            self._read(in_full, begun - LONG_OVERLAP, looks_at_offers=True)
         self._seen = begun
         if far:
             self._looked_far = begun
@@ -351,28 +355,29 @@ class _Resident:
         # A clock that was set back has seen nothing of the time that comes again.
         return self._looked_far is None or not timedelta(0) <= now - self._looked_far < LONG_EVERY
 
-    def _read(self, in_full: bool, since: datetime | None, now: datetime | None = None) -> bool:
-        """Read all at first, then what has changed since. With ``now``, read nothing and return false where
-        an offer has expired."""
+    def _read(self, in_full: bool, since: datetime | None, looks_at_offers: bool = False) -> None:
+        """Read all at first, then what has changed since."""
         with self._database.read() as uow:
-            if now is not None and uow.offers.is_any_overdue(now):
-                return False
             if since is None:
                 self._calendar.bulk_load((r.resource, a) for r, a in uow.resources.occupancy(self._pool))
+                looks_at_offers = True
             else:
-                self._read_changed(uow, None if in_full else since)
-        return True
+                looks_at_offers |= self._read_changed(uow, None if in_full else since)
+            if looks_at_offers:
+                self._first_expiry = uow.offers.first_expiry()
 
-    def _read_changed(self, uow: UnitOfWork, since: datetime | None) -> None:
+    def _read_changed(self, uow: UnitOfWork, since: datetime | None) -> bool:
+        """Return whether anything has changed."""
         stored = uow.resources.generations(self._pool, since)
         if since is None:
             for gone in [i for i in self._calendar if i not in stored]:
                 self._calendar.drop(gone)
-        changed = {i: self._calendar.generation_of(i) for i in stored}
-        changed = {i: known for i, known in changed.items() if known != stored[i]}
-        for each in uow.resources.changes({i: known for i, known in changed.items() if known is not None}):
-            self._calendar.change(each.resource_id, each.generation, each.lease_ids, each.allocations)
-            del changed[each.resource_id]
-        if changed:
-            for registration, allocations in uow.resources.occupancy(self._pool, list(changed)):
-                self._calendar.put(registration.resource, allocations)
+        known = {i: self._calendar.generation_of(i) for i in stored}
+        changed = {i: generation for i, generation in known.items() if generation != stored[i]}
+        for each in uow.resources.changes(self._pool, changed) if changed else ():
+            resource = each.registration.resource
+            if each.lease_ids is None:
+                self._calendar.put(resource, each.allocations)
+            else:
+                self._calendar.change(resource.id, resource.generation, each.lease_ids, each.allocations)
+        return bool(changed)

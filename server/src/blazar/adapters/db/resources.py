@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from sqlalchemy import (
+    Column,
     ColumnElement,
     Connection,
     Row,
@@ -75,9 +76,7 @@ BUMP = _raised(
     )
 )
 """The usual case, of one resource: the statement is made once."""
-CHANGES = select(tables.resources.c.id, tables.resources.c.generation, tables.resources.c.changes).where(
-    tables.resources.c.id.in_(bindparam("ids", expanding=True))
-)
+CHANGED = WITH_IDS.add_columns(tables.resources.c.changes)
 FAILED = registrations_where(
     tables.resources.c.pool == bindparam("pool"), tables.resources.c.failed_at.is_not(None)
 )
@@ -106,6 +105,8 @@ def _pages(columns: Select[Any]) -> _Pages:
 
 IDS = _pages(select(tables.resources.c.id))
 LISTED = _pages(listed_registrations())
+
+_ByResource = defaultdict[str, list[Allocation]]
 
 
 class SqlResources:
@@ -214,17 +215,22 @@ class SqlResources:
         # The generations are read before the allocations: a commit in between makes the later bump Stale.
         return self._whole_pool(pool) if ids is None else self._some(pool, ids)
 
-    def changes(self, known: Mapping[str, int]) -> Iterable[ResourceChange]:
-        found: dict[str, tuple[int, frozenset[str]]] = {}
+    def changes(self, pool: Pool, known: Mapping[str, int | None]) -> Iterable[ResourceChange]:
+        # The generations are read before the allocations, as for ``occupancy``.
+        read = rows.RegistrationReader()
+        found: list[tuple[Registration, frozenset[str] | None]] = []
         for some in chunks(list(known)):
-            for row in self._connection.execute(CHANGES, {"ids": some}):
-                leases = changed_since(row.changes, known[row.id], row.generation)
-                if leases is not None:
-                    found[row.id] = row.generation, leases
-        by_resource = self._of_leases(sorted({id_ for _, leases in found.values() for id_ in leases}))
-        for id_, (generation, leases) in found.items():
-            theirs = [each for each in by_resource.get(id_, ()) if each.lease_id in leases]
-            yield ResourceChange(id_, generation, leases, theirs)
+            for row in self._connection.execute(CHANGED, {"ids": some}):
+                if row.pool == pool:
+                    found.append((read(row), changed_since(row.changes, known[row.id], row.generation)))
+        entire = self._on([registration.id for registration, leases in found if leases is None])
+        parts = self._of_leases(sorted({id_ for _, leases in found for id_ in leases or ()}))
+        for registration, leases in found:
+            if leases is None:
+                yield ResourceChange(registration, None, entire[registration.id])
+            else:
+                theirs = [each for each in parts[registration.id] if each.lease_id in leases]
+                yield ResourceChange(registration, leases, theirs)
 
     def allocations(
         self,
@@ -287,28 +293,29 @@ class SqlResources:
             found = self._connection.execute(WITH_IDS, {"ids": some})
             yield from (row for row in found if row.pool == pool)
 
-    def _of_leases(self, lease_ids: Sequence[str]) -> Mapping[str, Sequence[Allocation]]:
-        """Return what these leases have, by resource. Each reads its own rows only, however many others are
-        on the same resource."""
-        return self._by_resource(
-            allocations_where(tables.allocations.c.lease_id.in_(some)) for some in chunks(lease_ids)
-        )
-
-    def _by_resource(self, statements: Iterable[Select[Any]]) -> Mapping[str, Sequence[Allocation]]:
-        """Return the allocations of leases that are not over, by resource."""
-        by_resource: dict[str, list[Allocation]] = defaultdict(list)
-        read = rows.AllocationReader()
-        for statement in statements:
-            for allocation in map(read, self._connection.execute(statement.where(_lease_is_not_over()))):
-                by_resource[allocation.resource_id].append(allocation)
-        return by_resource
-
     def _some(self, pool: Pool, ids: Sequence[str]) -> Iterator[tuple[Registration, Sequence[Allocation]]]:
         registrations = list(map(rows.RegistrationReader(), self._rows(pool, ids)))
-        on_some = (allocations_where(tables.allocations.c.resource_id.in_(some)) for some in chunks(ids))
-        by_resource = self._by_resource(on_some)
+        by_resource = self._on(ids)
         for registration in registrations:
             yield registration, by_resource[registration.id]
+
+    def _on(self, resource_ids: Sequence[str]) -> _ByResource:
+        """Return what is reserved on these resources."""
+        return self._by_resource(tables.allocations.c.resource_id, resource_ids)
+
+    def _of_leases(self, lease_ids: Sequence[str]) -> _ByResource:
+        """Return what these leases have. Only their rows are read, however many others are on a resource."""
+        return self._by_resource(tables.allocations.c.lease_id, lease_ids)
+
+    def _by_resource(self, column: Column[str], ids: Sequence[str]) -> _ByResource:
+        """Return the allocations of leases that are not over and have one of the ids, by resource."""
+        by_resource: _ByResource = defaultdict(list)
+        read = rows.AllocationReader()
+        for some in chunks(ids):
+            statement = allocations_where(column.in_(some), _lease_is_not_over())
+            for allocation in map(read, self._connection.execute(statement)):
+                by_resource[allocation.resource_id].append(allocation)
+        return by_resource
 
     def _whole_pool(self, pool: Pool) -> Iterator[tuple[Registration, Sequence[Allocation]]]:
         """Yield one resource after the other, so that a calendar of millions never is in memory as objects.

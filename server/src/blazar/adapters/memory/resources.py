@@ -88,14 +88,12 @@ class MemoryResources:
         for registration in self._in(pool, ids):
             yield registration, by_resource[registration.id]
 
-    def changes(self, known: Mapping[str, int]) -> Iterable[ResourceChange]:
-        for registration in filter(None, map(self.get, known)):
-            id_, generation = registration.id, registration.generation
-            leases = changed_since(self._state.changes.get(id_), known[id_], generation)
-            if leases is not None:
-                found = self._state.allocations(of_leases_over=False)
-                theirs = [each for each in found if each.resource_id == id_ and each.lease_id in leases]
-                yield ResourceChange(id_, generation, leases, theirs)
+    def changes(self, pool: Pool, known: Mapping[str, int | None]) -> Iterable[ResourceChange]:
+        for registration, allocations in self.occupancy(pool, list(known)):
+            id_, changes = registration.id, self._state.changes.get(registration.id)
+            leases = changed_since(changes, known[id_], registration.generation)
+            theirs = [each for each in allocations if leases is None or each.lease_id in leases]
+            yield ResourceChange(registration, leases, theirs)
 
     def allocations(
         self,

@@ -180,14 +180,15 @@ class LeaseRepository(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ResourceChange:
-    """What some leases have changed on a resource."""
+    """What has changed on a resource."""
 
-    resource_id: str
-    generation: int
-    """The generation that the changes led to."""
-    lease_ids: frozenset[str]
+    registration: Registration
+    """The resource as it is now."""
+    lease_ids: frozenset[str] | None
+    """The leases that have changed something, where no more than that has changed; None where that is not
+    known."""
     allocations: Sequence[Allocation]
-    """All that these leases have there now."""
+    """All that these leases have there now; where they are not known, all that is reserved there."""
 
 
 class ResourceRepository(Protocol):
@@ -266,10 +267,12 @@ class ResourceRepository(Protocol):
         """Return the resources with their allocations of leases that are not over, for the calendar."""
         ...
 
-    def changes(self, known: Mapping[str, int]) -> Iterable[ResourceChange]:
-        """Return what has changed on these resources since they had the generations given here: of those of
-        which that is known. It is known where each change since told its leases, and these are not too
-        many."""
+    def changes(self, pool: Pool, known: Mapping[str, int | None]) -> Iterable[ResourceChange]:
+        """Return what has changed on those of these resources that are there, since they had the generations
+        given here; None is that of a resource which is not known yet.
+
+        Which leases have changed something is known where each change since then told it, and these are not
+        too many."""
         ...
 
     def allocations(
