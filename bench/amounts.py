@@ -4,8 +4,8 @@
 
 Ports are amounts of one pool, and volumes of ten volume types: all reservations of a pool or type are on one
 resource. Networks have a resource for each of 4,094 segments, and servers 10,000 hosts. Each request is for
-another window of a year. What is measured is planning one request, and putting the reservations of a resource
-into the calendar anew, as each commit does."""
+another window of a year. What is measured is planning one request, taking over a commit of this manager, and
+reading one of another manager, from SQLite."""
 
 from __future__ import annotations
 
@@ -13,18 +13,28 @@ import argparse
 import platform
 import random
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from uuid import uuid4
 
 import numpy as np
-from planning import SMALL, START, measured, planned
+from planning import SMALL, START, measured, measured_each, planned
 from planning import Setting as HostSetting
 from planning import host as host_of
+from sqlalchemy import insert
 
+from blazar.adapters.clock import SystemClock
+from blazar.adapters.db import SqlDatabase, tables
+from blazar.adapters.db.rows import of_allocations, of_lease, of_reservations
+from blazar.adapters.db.schema import upgrade
 from blazar.domain.calendar.calendar import Calendar
+from blazar.domain.lease.lease import Lease, Reservation
 from blazar.domain.planning.demand import Demand, PlanRequest
-from blazar.domain.resource import WHOLE, Allocation, Inventory, Pool, Resource, Usage
+from blazar.domain.resource import WHOLE, Allocation, Inventory, Pool, Registration, Resource, Usage
 from blazar.domain.time import Interval
+from blazar.service.calendars import Calendars
 
 HOUR = timedelta(hours=1)
 YEAR_HOURS = 365 * 24
@@ -32,6 +42,8 @@ LONGEST_HOURS = 14 * 24
 SEGMENTS, VOLUME_TYPES, HOSTS = 4094, 10, 10_000
 PORT, GIGABYTES, VOLUMES = "PORT", "GIGABYTE", "VOLUME"
 RESERVATIONS = (1_000, 10_000, 100_000)
+
+STEPS = ("plan", "take over a commit of this manager", "read a commit of another manager")
 
 Entry = tuple[Resource, list[Allocation]]
 
@@ -123,34 +135,84 @@ def entries(case: Case, reservations: int, seed: int) -> Iterable[Entry]:
         yield resource, rows
 
 
-def measure(case: Case, reservations: int, rounds: int, seed: int) -> tuple[str, str]:
-    """Return the times of a plan and of a put: median / 95th percentile in milliseconds."""
+def measure(case: Case, reservations: int, rounds: int, seed: int, scratch: Path) -> list[str]:
+    """Return the times of each step of ``STEPS``: median / 95th percentile in milliseconds."""
     calendar, rng = Calendar(), random.Random(seed)
     made = list(entries(case, reservations, seed))
     calendar.bulk_load(made)
+    taken = [(resource, allocations) for resource, allocations in made if allocations]
 
     def question() -> PlanRequest:
         begin = START + rng.randrange(YEAR_HOURS - LONGEST_HOURS) * HOUR
         window = Interval(begin, begin + rng.randint(1, LONGEST_HOURS) * HOUR)
         return PlanRequest(window, (case.demand(rng),), cleaning=timedelta(minutes=10))
 
-    plan, put = (
+    snapshots = [calendar.snapshot()]
+
+    def commit() -> None:
+        """Take over a lease like one that is there, as this manager has committed it."""
+        resource, allocations = rng.choice(taken)
+        new = replace(rng.choice(allocations), id=f"new-{rng.random()}", lease_id=f"lease-{rng.random()}")
+        calendar.advance(resource.id, calendar.generation_of(resource.id) or 0, [new])
+        snapshots[:] = [calendar.snapshot()]
+
+    database = stored(made, scratch / f"{uuid4()}.db")
+    calendars = Calendars(database, SystemClock())
+
+    def commit_of_another() -> Callable[[], object]:
+        """Change a lease as another manager does, and return what this manager reads it with."""
+        resource, allocations = rng.choice(taken)
+        changed, now = rng.choice(allocations).lease_id, SystemClock().now()
+        database.transact(lambda uow: uow.resources.touch([resource.id], now, [changed]))
+        return lambda: calendars.snapshot(resource.pool)
+
+    calendars.load(made[0][0].pool)
+    found = (
         measured(planned(calendar, question), rounds),
-        measured(lambda: calendar.put(*rng.choice(made)), rounds),
+        measured(commit, rounds),
+        measured_each(commit_of_another, rounds),
     )
-    return f"{plan[0]:.2f} / {plan[1]:.2f}", f"{put[0]:.2f} / {put[1]:.2f}"
+    database.close()
+    return [f"{median:.2f} / {most:.2f}" for median, most in found]
+
+
+def stored(entries: Sequence[Entry], file: Path) -> SqlDatabase:
+    """Return a new database with these resources, and with a lease for each of their allocations."""
+    # Long enough ago that it is no change for a manager that starts.
+    database, now = SqlDatabase(f"sqlite:///{file}"), SystemClock().now() - HOUR
+    upgrade(database.engine)
+    database.transact(
+        lambda uow: [uow.resources.add(Registration(each.id, each.pool, each.id), now) for each, _ in entries]
+    )
+    leases = [lease_of(each) for _, allocations in entries for each in allocations]
+    with database.engine.begin() as connection:
+        for written, columns_of in (
+            (tables.leases, lambda each: {each.id: of_lease(each) | {"revision": 1}}),
+            (tables.reservations, of_reservations),
+            (tables.allocations, of_allocations),
+        ):
+            rows = ((id_, row) for each in leases for id_, row in columns_of(each).items())
+            given = [{"id": id_, "created_at": now, **row} for id_, row in rows]
+            connection.execute(insert(written), given)
+    return database
+
+
+def lease_of(allocation: Allocation) -> Lease:
+    id_ = allocation.reservation_id
+    reservation = Reservation(id_, allocation.lease_id, "", "any", {}, allocations=(allocation,))
+    return Lease(allocation.lease_id, "", "", "", allocation.interval, reservations=(reservation,))
 
 
 def table(
-    reservations: Sequence[int] = RESERVATIONS, rounds: int = 100, seed: int = 7
+    scratch: Path, reservations: Sequence[int] = RESERVATIONS, rounds: int = 100, seed: int = 7
 ) -> list[Sequence[object]]:
-    """Return a head and two rows for each kind: planning, and putting a resource in anew."""
+    """Return a head and a row for each kind and each of ``STEPS``."""
     rows: list[Sequence[object]] = []
     for case in CASES:
-        found = [measure(case, number, rounds, seed) for number in reservations]
+        found = [measure(case, number, rounds, seed, scratch) for number in reservations]
         rows += [
-            [f"plan {case.name}", *(plan for plan, _ in found)],
-            ["put its resource", *(put for _, put in found)],
+            [f"{case.name}: {step}", *times]
+            for step, times in zip(STEPS, zip(*found, strict=True), strict=True)
         ]
     columns = [f"{number:,} reservations" for number in reservations]
     return [["median / 95th percentile, ms of CPU", *columns], *rows]
@@ -165,8 +227,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7)
     options = parser.parse_args()
     print(f"Python {platform.python_version()}, numpy {np.__version__}")
-    for row in table(options.reservations, options.rounds, options.seed):
-        print(" | ".join(map(str, row)))
+    with TemporaryDirectory() as folder:
+        for row in table(Path(folder), options.reservations, options.rounds, options.seed):
+            print(" | ".join(map(str, row)))
 
 
 if __name__ == "__main__":

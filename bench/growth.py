@@ -127,7 +127,7 @@ def _measured(site: GrowthSite, hosts: int) -> Found:
     ):
         found |= _times(f"GET {name}", lambda path=path: admin.read(path, "1.2"), FEW)
     for name, path, items in (("leases", "leases", 2 * number), ("hosts", "os-hosts", hosts)):
-        with _processor_times([site.manager, site.api]) as used:
+        with processor_times([site.manager, site.api]) as used:
             seconds = min(_seconds(lambda path=path: admin.read(path)) for _ in range(READS))
         found[f"GET all {name}, s"] = seconds
         found |= {
@@ -180,8 +180,8 @@ def _throughput(site: GrowthSite) -> Iterator[Row]:
         for program in running[1:]:
             site.start_manager(program)
         for clients in CLIENTS:
-            with _processor_times([*running, site.api]) as used:
-                taken, refused, seconds = _crowd(site, clients)
+            with processor_times([*running, site.api]) as used:
+                taken, refused, seconds = crowd(site, clients)
             each = [f"{cpu * 1000 / max(len(taken), 1):.1f}" for cpu in used]
             cpu = [*each[:-1], *[""] * (len(MANAGERS) - managers), each[-1]]
             milliseconds = [1000 * taken[int(len(taken) * share)] for share in (0.5, 0.99)]
@@ -190,7 +190,7 @@ def _throughput(site: GrowthSite) -> Iterator[Row]:
 
 
 @contextmanager
-def _processor_times(programs: Sequence[Program]) -> Iterator[list[float]]:
+def processor_times(programs: Sequence[Program]) -> Iterator[list[float]]:
     """Return a list that has after the block the seconds of processor time that each program has used in
     it."""
     before = [program.cpu_seconds() for program in programs]
@@ -199,7 +199,7 @@ def _processor_times(programs: Sequence[Program]) -> Iterator[list[float]]:
     used += [program.cpu_seconds() - was for program, was in zip(programs, before, strict=True)]
 
 
-def _crowd(site: GrowthSite, clients: int) -> tuple[list[float], int, float]:
+def crowd(site: GrowthSite, clients: int) -> tuple[list[float], int, float]:
     """Let so many clients create leases as fast as they can. Return the sorted seconds of each lease, the
     number of failures, and the seconds until the last answer."""
     users = [site.user("demo") for _ in range(clients)]

@@ -16,6 +16,8 @@
 ``utilisation``  how much of a cloud is used with hosts for leases only, and with shared ones, simulated
 ``dashboard``    the calendar page in Chromium, with 10,000 hosts and 100,000 reservations
 ``fairness``     a neighbour's creates while another project asks for the worst plans that it can
+``creates``      what a create costs manager and API with 1, 8 and 32 clients: needs MariaDB, PostgreSQL and
+                 RabbitMQ, and is measured only when it is named
 ``growth``       what grows with hosts, reservations and leases that are over, how many leases managers create
                  together, and a start beside active leases: needs MariaDB and RabbitMQ
 ``beside``       upstream Blazar beside us, with tables and plots of its own: needs MariaDB, RabbitMQ and
@@ -41,6 +43,7 @@ import amounts
 import availability
 import beside
 import capacity
+import creates
 import dashboard
 import extensions
 import fairness
@@ -54,7 +57,7 @@ from service import RunningService, User, moment, next_minute, now, wait_until
 from sites import Unavailable
 
 PORT, CLOUD_PORT = 15901, 15902
-BESIDE, GROWTH, UTILISATION = "beside", "growth", "utilisation"
+BESIDE, GROWTH, UTILISATION, CREATES = "beside", "growth", "utilisation", "creates"
 MINUTE = timedelta(minutes=1)
 Row = Sequence[object]
 
@@ -160,7 +163,7 @@ def planning_table(scratch: Path) -> list[Row]:
 
 
 def amounts_table(scratch: Path) -> list[Row]:
-    return amounts.table()
+    return amounts.table(scratch)
 
 
 def dashboard_table(scratch: Path) -> list[Row]:
@@ -224,9 +227,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "tables", nargs="*", choices=[*TABLES, UTILISATION, BESIDE, GROWTH, []], help="all of them by default"
-    )
+    known = [*TABLES, UTILISATION, BESIDE, CREATES, GROWTH, []]
+    parser.add_argument("tables", nargs="*", choices=known, help="all of them by default")
     parser.add_argument("--to", type=Path, default=Path("var/bench"), help="folder for the tables")
     parser.add_argument("--hosts", type=int, nargs="+", default=growth.HOSTS, help="the sizes of growth")
     arguments = parser.parse_args()
@@ -244,6 +246,8 @@ def main() -> int:
             beside.prepare()  # what is missing is told before the others have taken their time
         if GROWTH in names:
             growth.prepare()
+        if CREATES in names:
+            creates.prepare()
         for name in names:
             for title, rows in _tables(name, scratch, arguments):
                 text = _markdown(rows)
@@ -262,6 +266,8 @@ def _tables(name: str, scratch: Path, given: argparse.Namespace) -> Iterator[tup
         yield from beside.tables(scratch, given.to)
     elif name == GROWTH:
         yield from growth.tables(scratch, given.hosts)
+    elif name == CREATES:
+        yield name, creates.table(scratch)
     elif name == UTILISATION:
         yield name, utilisation.table(given.to)
     else:

@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import requests
 from service import User
-from sqlalchemy import Connection, create_engine, make_url
+from sqlalchemy import URL, Connection, create_engine, make_url
 
 from blazar.adapters.db.engine import parse_url
 
@@ -25,6 +25,7 @@ from free_ports import free_port  # noqa: E402 (found only now)
 from ha.programs import BIN, HOST, Program, eventually  # noqa: E402 (found only now)
 
 MARIADB = os.environ.get("BLAZAR_TEST_MARIADB", "mariadb://root@127.0.0.1/mysql")
+POSTGRESQL = os.environ.get("BLAZAR_TEST_POSTGRESQL", "postgresql://postgres@127.0.0.1/postgres")
 RABBITMQ = os.environ.get("BLAZAR_TEST_RABBITMQ", "rabbit://guest:guest@127.0.0.1:5672/")
 PASSWORD = "sandbox"
 READY_WITHIN = 120
@@ -36,9 +37,17 @@ class Unavailable(Exception):
     """What a measurement needs is not there; the message is a sentence for the user."""
 
 
-def require_servers() -> None:
-    """Raise ``Unavailable`` unless MariaDB and RabbitMQ listen."""
-    for name, url, port in (("MARIADB", MARIADB, 3306), ("RABBITMQ", RABBITMQ, 5672)):
+SERVERS = {
+    "MARIADB": (MARIADB, 3306),
+    "POSTGRESQL": (POSTGRESQL, 5432),
+    "RABBITMQ": (RABBITMQ, 5672),
+}
+
+
+def require_servers(*names: str) -> None:
+    """Raise ``Unavailable`` unless these servers listen; MariaDB and RabbitMQ where none is named."""
+    for name in names or ("MARIADB", "RABBITMQ"):
+        url, port = SERVERS[name]
         place = make_url(url)
         address = (place.host or HOST, place.port or port)
         try:
@@ -59,7 +68,8 @@ class Site:
     label = "ours"
     bin = BIN
 
-    def __init__(self, folder: Path, hosts: int) -> None:
+    def __init__(self, folder: Path, hosts: int, server: str = MARIADB) -> None:
+        """``server`` is the URL of a database server."""
         folder.mkdir(parents=True)
         self.name = f"blazar_bench_{uuid4().hex[:10]}"
         self.hosts = hosts
@@ -67,7 +77,8 @@ class Site:
         self.url = f"http://{HOST}:{free_port()}"
         self.cloud_url = f"http://{HOST}:{free_port()}"
         self.conf = folder / "blazar.conf"
-        self.database = parse_url(make_url(MARIADB)).set(database=self.name)
+        self._server = parse_url(make_url(server))
+        self.database = self._server.set(database=self.name)
         self.ready_after = 0.0
         """Seconds from the start of both programs until a request that needs both is answered."""
         cloud = ["-m", "blazar_sandbox", "--port", _port(self.cloud_url), "--hosts", hosts]
@@ -196,18 +207,18 @@ service_token_roles_required = true
         return kilobytes / 1024
 
     def on_server(self, statement: str) -> None:
-        with _autocommit() as connection:
+        with _autocommit(self._server) as connection:
             connection.exec_driver_sql(statement)
 
     def statuses(self, names: str) -> list[str]:
         """Return the statuses of the leases whose names begin so, as the database has them."""
-        with _autocommit() as connection:
+        with _autocommit(self._server) as connection:
             question = f"SELECT status FROM {self.name}.leases WHERE name LIKE '{names}%%'"
             return [row[0] for row in connection.exec_driver_sql(question)]
 
 
-def _autocommit() -> Connection:
-    engine = create_engine(parse_url(make_url(MARIADB)), isolation_level="AUTOCOMMIT")
+def _autocommit(server: URL) -> Connection:
+    engine = create_engine(server, isolation_level="AUTOCOMMIT")
     return engine.connect()
 
 

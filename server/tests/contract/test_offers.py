@@ -104,7 +104,7 @@ def test_a_claim_makes_it_a_lease(database: Database, stored: Offer) -> None:
         assert u.leases.get(stored.id) == told
         assert list(u.leases.list()) == [told]
         assert u.offers.get(stored.id) is None
-        assert not u.offers.is_any_overdue(EXPIRY)
+        assert u.offers.first_expiry() is None
         assert u.quotas.leases_ahead("project-1", EXPIRY) == 1
         assert list(u.resources.allocations(HOSTS)) == list(told.allocations)
     assert (told.name, told.user_id, told.created_at, told.updated_at) == ("lunch", "user-2", later, None)
@@ -143,8 +143,7 @@ def test_those_that_have_expired_are_found(database: Database, stored: Offer) ->
     for each in (second, first):
         database.transact(lambda u, v=each: u.offers.add(v, NOW))  # type: ignore[misc]
     with database.read() as u:
-        assert not u.offers.is_any_overdue(NOW)
-        assert u.offers.is_any_overdue(first.expires_at)
+        assert u.offers.first_expiry() == first.expires_at
         assert list(u.offers.overdue(NOW, 10)) == []
         assert [each.id for each in u.offers.overdue(EXPIRY, 10)] == [first.id, second.id, stored.id]
         assert [each.id for each in u.offers.overdue(EXPIRY, 2)] == [first.id, second.id]

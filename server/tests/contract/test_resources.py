@@ -12,7 +12,7 @@ from blazar.domain.errors import Stale
 from blazar.domain.failure import Failure, FailureReason
 from blazar.domain.lease.lease import LeaseStatus
 from blazar.domain.resource import Allocation, Inventory, Pool, Registration, Usage, database_order
-from blazar.service.ports import Database
+from blazar.service.ports import Database, ResourceChange
 
 from .builders import NOW, START, host, hours, lease, minutes
 
@@ -288,6 +288,68 @@ def test_occupancy_tells_the_generation(database: Database) -> None:
 
 def test_occupancy_of_an_empty_pool(database: Database) -> None:
     assert occupancy(database) == {}
+
+
+def changes(database: Database, known: Mapping[str, int | None]) -> dict[str, ResourceChange]:
+    with database.read() as u:
+        return {each.registration.id: each for each in u.resources.changes(Pool("host"), known)}
+
+
+def test_tells_what_leases_have_changed(database: Database) -> None:
+    first, other, ended = lease("1", "2"), lease("1"), lease("1", status=LeaseStatus.TERMINATED)
+    register(database, host("1"), host("2", generation=7), ADDRESS)
+    database.transact(lambda u: [u.leases.add(each, NOW) for each in (first, other, ended)])
+    database.transact(lambda u: u.resources.bump({"1": 0}, NOW, [other.id]))
+    database.transact(lambda u: u.resources.bump({"1": 1, "2": 7}, NOW, [first.id]))
+    database.transact(lambda u: u.resources.touch(["1", ADDRESS.id, "absent"], NOW, [ended.id, "deleted"]))
+    found = changes(database, {"1": 1, "2": 7, ADDRESS.id: 0, "absent": 0})
+    assert found.keys() == {"1", "2"}
+    assert [found[id_].registration for id_ in ("1", "2")] == [read(database, id_) for id_ in ("1", "2")]
+    assert found["1"].lease_ids == {first.id, ended.id, "deleted"}
+    assert found["2"].lease_ids == {first.id}
+    assert [each.lease_id for each in found["1"].allocations] == [first.id]
+    assert found["2"].allocations == occupancy(database)["2"]
+    everything = changes(database, {"1": 0})["1"]
+    assert everything.lease_ids == {first.id, other.id, ended.id, "deleted"}
+    assert sorted(a.lease_id for a in everything.allocations) == sorted([first.id, other.id])
+    assert changes(database, {}) == {}
+
+
+def test_tells_all_where_it_is_not_known_what_has_changed(database: Database) -> None:
+    first, other = lease("1"), lease("1", start=START + hours(5))
+    register(database, host("1"))
+    database.transact(lambda u: [u.leases.add(each, NOW) for each in (first, other)])
+
+    def told(known: int | None) -> frozenset[str] | None:
+        """What is told of the resource, which is all where the leases are not told."""
+        change = changes(database, {"1": known})["1"]
+        if change.lease_ids is None:
+            assert list(change.allocations) == occupancy(database)["1"]
+            assert len(change.allocations) == 2
+        return change.lease_ids
+
+    assert told(None) is None, "a resource that is not known yet"
+    assert told(0) is None, "there is no change"
+    database.transact(lambda u: u.resources.bump({"1": 0}, NOW, [first.id]))
+    database.transact(lambda u: u.resources.bump({"1": 1}, NOW))
+    database.transact(lambda u: u.resources.touch(["1"], NOW, [other.id]))
+    assert told(2) == {other.id}
+    assert told(1) is None, "one change told no leases"
+    database.transact(lambda u: u.resources.save(replace(read(database, "1"), reservable=False), NOW))
+    assert told(2) is None, "the resource itself has changed"
+    database.transact(lambda u: u.resources.remove("1", 4))
+    register(database, host("1", generation=2))
+    database.transact(lambda u: u.resources.touch(["1"], NOW, [other.id]))
+    assert told(1) is None, "it was registered anew"
+    assert told(2) == {other.id}
+
+
+def test_tells_as_many_changes_as_have_room(database: Database) -> None:
+    register(database, host("1"))
+    for number in range(40):
+        database.transact(lambda u, n=number: u.resources.bump({"1": n}, NOW, [f"{n:036}"]))
+    assert changes(database, {"1": 25})["1"].lease_ids == {f"{n:036}" for n in range(25, 40)}
+    assert changes(database, {"1": 0})["1"].lease_ids is None
 
 
 def test_finds_allocations_by_all_conditions(database: Database) -> None:

@@ -28,15 +28,12 @@ OF_LEASE = "hosts of the lease"
 ALL_HOSTS = "hosts, which are all compared with the database before a refusal"
 
 REASONS: Mapping[str, str] = {
-    "create: physical:host": f"{READ_ANEW}; {OF_PROJECT}",
-    "create: virtual:instance": f"{READ_ANEW}; {OF_PROJECT}",
-    "create: flavor:instance": f"{READ_ANEW}; {OF_PROJECT}",
+    "create: physical:host": OF_PROJECT,
+    "create: virtual:instance": OF_PROJECT,
+    "create: flavor:instance": OF_PROJECT,
     "create: virtual:floatingip": OF_PROJECT,
     "create: network": OF_PROJECT,
     "series: create five leases": f"{READ_ANEW}; {OF_PROJECT}",
-    "add: physical:host": READ_ANEW,
-    "add: virtual:instance": READ_ANEW,
-    "add: flavor:instance": READ_ANEW,
     "start: physical:host": FREEPOOL,
     "end: physical:host": FREEPOOL,
     "start: of many hosts": f"{OF_LEASE}; {FREEPOOL}",
@@ -53,7 +50,6 @@ REASONS: Mapping[str, str] = {
     "create, refused": ALL_HOSTS,
     "create, refused and explained": f"{ALL_HOSTS}; leases in the way, of which 20 are told",
     "start of a manager": "hosts; leases ahead",
-    "refresh after a commit of another manager": READ_ANEW,
 }
 """What operations grow with."""
 

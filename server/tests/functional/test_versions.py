@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from oslo_config import cfg
 
 from blazar.api.microversion import MAXIMUM, text
 
 from .canned import Canned
-from .conftest import Send, edge
+from .conftest import Send, configured, edge
 
 V1 = {
     "id": "v1.0",
@@ -44,10 +45,10 @@ def test_routes_are_found_below_a_mount_prefix(send: Send) -> None:
 
 @pytest.mark.parametrize(("parsing", "href"), [(True, "https://outside/v1"), (False, "http://inside/v1")])
 def test_the_proxys_headers_are_believed_only_if_the_operator_says_so(
-    service: Canned, conf: cfg.ConfigOpts, parsing: bool, href: str
+    service: Canned, tmp_path: Path, parsing: bool, href: str
 ) -> None:
-    send = edge(service, conf)
-    conf.set_override("enable_proxy_headers_parsing", parsing, group="oslo_middleware")
+    option = f"[oslo_middleware]\nenable_proxy_headers_parsing = {parsing}\n"
+    send = edge(service, configured(tmp_path, option))
     forwarded = {"X-Forwarded-Proto": "https", "X-Forwarded-Host": "outside"}
     answer = send("GET", "/", None, host="inside", headers=forwarded)
     assert answer.json["versions"][0]["links"][0]["href"] == href

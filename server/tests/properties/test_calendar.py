@@ -4,6 +4,8 @@ and every snapshot goes on telling what was there when it was taken."""
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
 from datetime import timedelta
 
 from effort import examples
@@ -23,6 +25,7 @@ IDS = ("10", "9", "2", "100", "b", "a", "x7")
 Model = dict[str, tuple[Resource, list[Allocation]]]
 MOST_SNAPSHOTS = 3
 CLASSES = ("VCPU", "DISK_GB")
+LEASES = ("l1", "l2")
 TRAITS = ("GPU", "SSD", "NIC")
 
 
@@ -54,7 +57,7 @@ def rows(draw: st.DrawFn) -> list[Allocation]:
             Allocation(
                 id=f"a{number}",
                 reservation_id=draw(st.sampled_from(("r1", "r2", "r3"))),
-                lease_id=draw(st.sampled_from(("l1", "l2"))),
+                lease_id=draw(st.sampled_from(LEASES)),
                 resource_id="",
                 interval=span(start, draw(st.integers(start + 1, 12))),
                 usage=draw(st.one_of(st.just(WHOLE), shared)),
@@ -62,6 +65,11 @@ def rows(draw: st.DrawFn) -> list[Allocation]:
             )
         )
     return found
+
+
+def by_lease(allocations: Iterable[Allocation]) -> list[Allocation]:
+    """The same, those of each lease together and in their order."""
+    return sorted(allocations, key=lambda each: each.lease_id)
 
 
 class CalendarAgainstModel(RuleBasedStateMachine):
@@ -83,6 +91,28 @@ class CalendarAgainstModel(RuleBasedStateMachine):
     def put(self, resource: Resource, allocations: list[Allocation]) -> None:
         self.calendar.put(resource, allocations)
         self.model[resource.id] = (resource, allocations)
+
+    @rule(
+        resource_id=st.sampled_from(IDS),
+        generation=st.integers(0, 99),
+        lease_ids=st.sets(st.sampled_from(LEASES)),
+        allocations=rows(),
+    )
+    def change(
+        self, resource_id: str, generation: int, lease_ids: set[str], allocations: list[Allocation]
+    ) -> None:
+        self.calendar.change(resource_id, generation, lease_ids, allocations)
+        if resource_id in self.model:
+            resource, before = self.model[resource_id]
+            stay = [each for each in before if each.lease_id not in lease_ids]
+            self.model[resource_id] = (replace(resource, generation=generation), [*stay, *allocations])
+
+    @rule(resource_id=st.sampled_from(IDS), lease_id=st.sampled_from(LEASES))
+    def release(self, resource_id: str, lease_id: str) -> None:
+        self.calendar.release(resource_id, lease_id)
+        if resource_id in self.model:
+            resource, before = self.model[resource_id]
+            self.model[resource_id] = (resource, [each for each in before if each.lease_id != lease_id])
 
     @rule(resource_id=st.sampled_from(IDS))
     def drop(self, resource_id: str) -> None:
@@ -117,7 +147,8 @@ class CalendarAgainstModel(RuleBasedStateMachine):
         for name in IDS:
             resource, allocations = self.model.get(name, (None, []))
             assert self.calendar.generation_of(name) == (resource.generation if resource else None)
-            assert list(self.calendar.allocations_of(name)) == allocations
+            found = list(self.calendar.allocations_of(name))
+            assert by_lease(found) == by_lease(allocations)
             assert (name in self.calendar) == (resource is not None)
         for snapshot, model in self.moments():
             assert list(snapshot) == sorted(model, key=database_order)

@@ -108,6 +108,37 @@ def test_before_a_shortage_is_told_everything_is_compared_and_planned_again_only
     assert isinstance(ask(calendars, hosts(1)), Plan)
 
 
+def test_what_a_long_transaction_has_changed_is_seen_within_a_second() -> None:
+    """Its moment lies before what each refresh looks for."""
+    database, clock = with_hosts(1), MovedClock()
+    calendars = Calendars(database, clock)
+
+    def generation() -> int | None:
+        return calendars.snapshot(Pool("host")).generation_of("1")
+
+    calendars.load(Pool("host"))
+    clock.move_to(START + timedelta(minutes=1))
+    before = generation()
+    assert before is not None
+    for number, seconds in ((1, 2), (2, 14)):
+        moment = clock.now() - timedelta(seconds=seconds)
+        database.transact(lambda uow, when=moment: uow.resources.touch(["1"], when))
+        clock.pause(1)
+        assert generation() == before + number
+
+
+def test_a_clock_that_is_set_back_does_not_keep_a_calendar_from_looking() -> None:
+    database, clock = with_hosts(1), MovedClock(START + timedelta(hours=1))
+    calendars = Calendars(database, clock)
+    calendars.load(Pool("host"))
+    clock._now = START
+    first = calendars.snapshot(Pool("host")).generation_of("1")
+    assert first is not None
+    database.transact(lambda uow: uow.resources.touch(["1"], START - timedelta(seconds=10)))
+    clock.pause(1)
+    assert calendars.snapshot(Pool("host")).generation_of("1") == first + 1
+
+
 @pytest.mark.parametrize(("older", "times"), [(False, 1), (True, 2)])
 def test_a_shortage_is_planned_again_only_where_the_calendar_was_older(older, times, monkeypatch):
     planned = []

@@ -454,7 +454,7 @@ def test_the_lane_removes_some_at_a_time() -> None:
     world.advance(minutes=5)
     assert [lane.round() for _ in range(3)] == [PACE, PACE, LOOK]
     with world.database.read() as uow:
-        assert not uow.offers.is_any_overdue(world.clock.now())
+        assert uow.offers.first_expiry() is None
     assert world.create(min=4, max=4, start=60, end=120)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,13 +17,17 @@ from sqlalchemy import event
 from blazar.adapters.db import SqlDatabase
 from blazar.adapters.memory import MemoryDatabase
 from blazar.domain.calendar.calendar import Calendar
-from blazar.domain.errors import NotEnoughResources
+from blazar.domain.errors import BlazarError, NotEnoughResources
 from blazar.domain.lease.lease import Lease
 from blazar.domain.resource import Allocation, Pool
+from blazar.kinds.port.port_pool import POOL
 from blazar.service.calendars import Calendars
-from blazar.service.ports import Database
+from blazar.service.commands import SplitLease, SplitReservation
+from blazar.service.ports import Database, UnitOfWork
 
-from .world import START, World, instances
+from .test_maintenances import take
+from .test_offers import hold
+from .world import DEMO, START, World, instances, ports, whole_hosts
 
 HOSTS = Pool("host")
 
@@ -30,16 +36,18 @@ Contents = dict[str, tuple[int | None, list[Allocation]]]
 
 
 def contents(calendar: Calendar) -> Contents:
-    """Return the generation and the allocations of each resource."""
-    return {
-        id_: (calendar.generation_of(id_), sorted(calendar.allocations_of(id_), key=lambda each: each.id))
-        for id_ in calendar
-    }
+    """Return the generation and the allocations of each resource. Whether they are bound no plan asks, and a
+    lease that starts does not tell."""
+
+    def on(id_: str) -> list[Allocation]:
+        return [replace(each, bound=False) for each in calendar.allocations_of(id_)]
+
+    return {id_: (calendar.generation_of(id_), sorted(on(id_), key=lambda each: each.id)) for id_ in calendar}
 
 
-def stored(world: World) -> Contents:
+def stored(world: World, pool: Pool = HOSTS) -> Contents:
     """Return what a manager knows that starts now."""
-    return contents(Calendars(world.database, world.clock).copy(HOSTS))
+    return contents(Calendars(world.database, world.clock).copy(pool))
 
 
 @pytest.fixture
@@ -62,35 +70,70 @@ def test_a_lease_that_was_created_here_is_not_read_again(database: SqlDatabase) 
     assert contents(world.calendars.copy(HOSTS)) == stored(world)
 
 
-def act(world: World, rng: random.Random, leases: list[Lease]) -> None:
-    start = rng.randrange(60, 600)
-    action = rng.choice(("create", "create", "instances", "move", "delete"))
-    if action == "create":
-        leases.append(world.create(start=start, end=start + 60, max=rng.choice((1, 2))))
-    elif action == "instances":
-        leases.append(world.reserve(instances(amount=rng.choice((1, 3))), start=start, end=start + 60))
-    elif leases and action == "move":
-        lease = rng.choice(leases)
-        world.update(lease, end=lease.interval.end + timedelta(minutes=rng.randrange(1, 300)))
-    elif leases:
-        lease = leases.pop(rng.randrange(len(leases)))
-        world.delete(lease)
+ACTIONS = ("create", "create", "ports", "ports", "move", "delete", "split", "hold", "away", "later", "older")
+
+
+class Managers:
+    """Two managers on one database, one of which does something at random."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.world = World(database=MemoryDatabase())
+        self.world.register_ports()
+        self.all = (self.world, self.world.beside())
+        self.leases: list[Lease] = []
+
+    def act(self) -> None:
+        world, rng = self.rng.choice(self.all), self.rng
+        start = rng.randrange(60, 600)
+        one = rng.choice(self.leases) if self.leases else None
+        action = rng.choice(
+            (*["create", "ports"] * 2, "move", "delete", "split", "hold", "away", "later", "older")
+        )
+        if action == "create":
+            some = rng.choice((whole_hosts(max=rng.choice((1, 2))), instances(amount=rng.choice((1, 3)))))
+            self.leases.append(world.reserve(some, start=start, end=start + 60))
+        elif action == "ports":
+            self.leases.append(world.reserve(ports(2), ports(1), start=start, end=start + 60))
+        elif action == "hold":
+            hold(world, whole_hosts(), ports(1), start=start, end=start + 60, minutes=rng.randrange(1, 40))
+        elif action == "away":
+            take(world, str(rng.randrange(1, 5)), start=start, end=start + rng.randrange(1, 60))
+        elif action == "later":
+            world.advance(rng.randrange(120))
+        elif one is not None and action == "move":
+            world.update(one, end=one.interval.end + timedelta(minutes=rng.randrange(1, 300)))
+        elif one is not None and action == "split":
+            parts = tuple(SplitReservation(each.id, 1) for each in one.reservations)
+            world.leases.split(one.id, SplitLease("part", parts), DEMO)
+        elif one is not None:
+            self.leases.remove(one)
+            (self.forget if action == "older" else world.delete)(one)
+
+    def forget(self, lease: Lease) -> None:
+        """Delete the lease as a program before 0037 does, which raises generations and does not tell why."""
+
+        def work(uow: UnitOfWork) -> None:
+            current = uow.leases.get(lease.id)
+            if current is not None:
+                uow.leases.remove(current)
+                for found in map(uow.resources.get, current.resource_ids):
+                    assert found is not None
+                    uow.resources.save(found, self.world.clock.now())
+
+        self.world.database.transact(work)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_managers_side_by_side_know_what_the_database_has(seed: int) -> None:
-    rng, database = random.Random(seed), MemoryDatabase()
-    world = World(database=database)
-    other = world.beside()
-    leases: list[Lease] = []
-    for _ in range(40):
-        try:
-            act(rng.choice((world, other)), rng, leases)
-        except NotEnoughResources:
-            continue
-        for each in (world, other):
-            assert contents(each.calendars.copy(HOSTS)) == stored(world)
+    managers = Managers(seed)
+    for _ in range(60):
+        with suppress(BlazarError):
+            managers.act()
+        for pool in (HOSTS, POOL):
+            for each in managers.all:
+                assert contents(each.calendars.copy(pool)) == stored(each, pool)
 
 
 class Interfering:

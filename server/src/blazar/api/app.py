@@ -313,7 +313,7 @@ def make_app(
     # Prometheus asks often, and is no client.
     app = with_metrics(app, exposition) if exposition else app
     # The proxy's headers say which address the client used; links in answers are built on it.
-    return HTTPProxyToWSGI(app, conf)
+    return _behind_proxy(app, conf)
 
 
 def _either(
@@ -346,11 +346,18 @@ def _one_spelling(app: WSGIApplication) -> WSGIApplication:
 
 
 def _cors(app: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplication:
-    """Browsers of the origins in [cors]allowed_origin may call us; without that option, none."""
+    """Browsers of the origins in [cors]allowed_origin may call us; without that option, none, and nothing is
+    done."""
     conf.register_opts(cors_options.CORS_OPTS, group="cors")
     both = ["X-OpenStack-Request-ID", microversion.HEADER]
     asked = (*both, IF_MATCH.name, IDEMPOTENCY_KEY.name, LAST_EVENT_ID.name)
     conf.set_default("allow_headers", ["X-Auth-Token", *asked], group="cors")
     conf.set_default("expose_headers", [*both, "ETag"], group="cors")
     conf.set_default("allow_methods", ["GET", "PUT", "POST", "DELETE", "PATCH"], group="cors")
-    return CORS(app, conf)
+    return CORS(app, conf) if conf.cors.allowed_origin else app
+
+
+def _behind_proxy(app: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplication:
+    """The headers of proxies count where [oslo_middleware] enable_proxy_headers_parsing says so."""
+    behind = HTTPProxyToWSGI(app, conf)  # which registers the option
+    return behind if conf.oslo_middleware.enable_proxy_headers_parsing else app

@@ -34,9 +34,13 @@ from blazar.service.short_requests import Patience, ShortRequests
 from blazar.service.turns import Turns
 
 Answer = TypeVar("Answer")
-OVERLAP = timedelta(seconds=10)
-"""How far each refresh looks back behind the one before: longer than a write transaction lasts and clocks
-differ."""
+OVERLAP = timedelta(seconds=3)
+"""How far each refresh looks back behind the one before: longer than a write transaction usually lasts and
+clocks differ. All that was changed in this time is read with each request."""
+LONG_OVERLAP = timedelta(seconds=15)
+"""How far a refresh looks back from time to time: longer than any write transaction lasts."""
+LONG_EVERY = timedelta(seconds=1)
+"""After which it is time to."""
 PROBES = 16
 """How many starts are tried, at the most, to find one that suits the demands of several pools."""
 
@@ -293,6 +297,11 @@ class _Resident:
         self._own: deque[Commit] = deque()
         """Commits of this process that the calendar does not have yet."""
         self._seen: datetime | None = None
+        self._looked_far: datetime | None = None
+        """When a refresh looked far back."""
+        self._first_expiry: datetime | None = None
+        """When the first offer expires. Who makes one raises generations, so it is read again only where
+        something has changed."""
         self._begun = 0
         """How many refreshes have begun."""
         self._done = 0
@@ -329,31 +338,46 @@ class _Resident:
         while self._own:
             for resource_id, generation, added in self._own.popleft():
                 self._calendar.advance(resource_id, generation, added)
-        if not self._read(in_full, begun):
+        far = self._is_time_to_look_far(begun)
+        since = self._seen and self._seen - (LONG_OVERLAP if far else OVERLAP)
+        self._read(in_full, since)
+        if self._first_expiry is not None and self._first_expiry <= begun:
             self._expiry.remove_some()
-            self._read(in_full)
+            self._read(in_full, begun - LONG_OVERLAP, looks_at_offers=True)
         self._seen = begun
+        if far:
+            self._looked_far = begun
         self._done = self._begun
         if in_full:
             self._done_in_full = self._begun
 
-    def _read(self, in_full: bool, now: datetime | None = None) -> bool:
-        """Read what has changed. With ``now``, read nothing and return false where an offer has expired."""
-        with self._database.read() as uow:
-            if now is not None and uow.offers.is_any_overdue(now):
-                return False
-            if self._seen is None:
-                self._calendar.bulk_load((r.resource, a) for r, a in uow.resources.occupancy(self._pool))
-            else:
-                self._read_changed(uow, None if in_full else self._seen - OVERLAP)
-        return True
+    def _is_time_to_look_far(self, now: datetime) -> bool:
+        # A clock that was set back has seen nothing of the time that comes again.
+        return self._looked_far is None or not timedelta(0) <= now - self._looked_far < LONG_EVERY
 
-    def _read_changed(self, uow: UnitOfWork, since: datetime | None) -> None:
+    def _read(self, in_full: bool, since: datetime | None, looks_at_offers: bool = False) -> None:
+        """Read all at first, then what has changed since."""
+        with self._database.read() as uow:
+            if since is None:
+                self._calendar.bulk_load((r.resource, a) for r, a in uow.resources.occupancy(self._pool))
+                looks_at_offers = True
+            else:
+                looks_at_offers |= self._read_changed(uow, None if in_full else since)
+            if looks_at_offers:
+                self._first_expiry = uow.offers.first_expiry()
+
+    def _read_changed(self, uow: UnitOfWork, since: datetime | None) -> bool:
+        """Return whether anything has changed."""
         stored = uow.resources.generations(self._pool, since)
         if since is None:
             for gone in [i for i in self._calendar if i not in stored]:
                 self._calendar.drop(gone)
-        changed = [i for i, n in stored.items() if self._calendar.generation_of(i) != n]
-        if changed:
-            for registration, allocations in uow.resources.occupancy(self._pool, changed):
-                self._calendar.put(registration.resource, allocations)
+        known = {i: self._calendar.generation_of(i) for i in stored}
+        changed = {i: generation for i, generation in known.items() if generation != stored[i]}
+        for each in uow.resources.changes(self._pool, changed) if changed else ():
+            resource = each.registration.resource
+            if each.lease_ids is None:
+                self._calendar.put(resource, each.allocations)
+            else:
+                self._calendar.change(resource.id, resource.generation, each.lease_ids, each.allocations)
+        return bool(changed)

@@ -315,7 +315,7 @@ class Events:
             is_released = new.claim_by != old.claim_by
             wake_start_task(uow, old, now)
             if is_released:
-                uow.resources.touch(old.resource_ids, now)
+                uow.resources.touch(old.resource_ids, now, [old.id])
             stored = uow.leases.save(new, old, now)
             self._reports.put(uow, old, stored, now)
             self._tell_unclaimed(uow, stored, event, is_released, now)
@@ -368,7 +368,7 @@ class Events:
             )
             stay = {a.id for a in new.allocations} if new else set()
             released = {a.resource_id for a in old.allocations if a.id not in stay}
-            uow.resources.touch(sorted(released), now)
+            uow.resources.touch(sorted(released), now, [old.id])
             wake_start_task(uow, old, now)
             if new is None:
                 uow.leases.remove(old)

@@ -264,8 +264,9 @@ class Healing:
         now = self._clock.now()
 
         def work(uow: UnitOfWork) -> None:
-            uow.resources.touch(sorted(given_back), now)
-            uow.resources.bump(generations, now)
+            changed = [change.old.id for change in changes]
+            uow.resources.touch(sorted(given_back), now, changed)
+            uow.resources.bump(generations, now, changed)
             pairs = [(change.new, change.old) for change in changes]
             uow.leases.save_all(pairs, now)
             tell_healing(uow, self._kinds, pairs, now)

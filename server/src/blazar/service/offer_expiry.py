@@ -49,7 +49,7 @@ class OfferExpiry:
 
         def work(uow: UnitOfWork) -> None:
             uow.offers.remove(offer.id)
-            uow.resources.touch(resource_ids, now)
+            uow.resources.touch(resource_ids, now, [offer.id])
             self._reports.put(uow, offer.lease, None, now)
 
         self._database.transact(work)

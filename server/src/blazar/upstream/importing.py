@@ -233,4 +233,4 @@ def _add_lease(uow: UnitOfWork, lease: Lease, made: datetime | None, now: dateti
     uow.imports.add(ImportRecord(LEASE, lease.id, lease.id), now)
     uow.leases.add(lease, made or now)
     # A manager that is running learns by this that they are occupied.
-    uow.resources.touch(lease.resource_ids, now)
+    uow.resources.touch(lease.resource_ids, now, [lease.id])

@@ -10,6 +10,8 @@ from sqlalchemy.exc import IntegrityError
 from blazar.adapters.db import tables
 from blazar.domain.errors import Stale
 
+BEGIN = insert(tables.calls)
+
 
 class SqlCalls:
     """The CallRepository of one transaction."""
@@ -19,7 +21,7 @@ class SqlCalls:
 
     def begin(self, call_id: str, now: datetime) -> None:
         try:
-            self._connection.execute(insert(tables.calls), {"id": call_id, "begun_at": now})
+            self._connection.execute(BEGIN, {"id": call_id, "begun_at": now})
         except IntegrityError as error:
             raise Stale() from error
 

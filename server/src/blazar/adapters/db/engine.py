@@ -107,6 +107,9 @@ def make_engine(
             max_overflow=max_overflow,
             pool_timeout=pool_timeout,
             pool_recycle=1800,
+            # Each transaction is ended before its connection goes back, or the connection is closed. PyMySQL
+            # would ask the database for the end of one that is over.
+            pool_reset_on_return=None,
             connect_args=NETWORK[family] if is_impatient else {},
         )
     except ModuleNotFoundError as missing:

@@ -52,6 +52,8 @@ _is_due = exists().where(_e.id == EVENT, _open, _e.due <= NOW)
 # Not the bare comparison: MariaDB would find the rows to update by the index on the column, and wait for
 # other managers' locks there. Nor a default for NULL: MariaDB would compare moments as texts.
 _is_claimed = case((_lease.claimed_until.is_(None), false()), else_=_lease.claimed_until > NOW)
+# Few leases are claimed at a time; a join would look at all of them.
+_is_free = _e.lease_id.not_in(select(_lease.id).where(_lease.claimed_until > NOW))
 _is_claimed_with = and_(_lease.claimed_event_id == EVENT, _lease.claim_token == TOKEN, _is_claimed)
 
 # Made once, for they are used at each event.
@@ -88,6 +90,34 @@ LOCK = LEASE_ID.with_for_update(skip_locked=True)
 EXTEND = update(tables.leases).where(_is_lease, _is_claimed_with).values(claimed_until=UNTIL)
 RELEASE = update(tables.leases).where(_is_lease, _is_claimed_with).values(UNCLAIMED)
 
+DUE = (
+    select(tables.events)
+    .where(_open, _e.due <= NOW, _is_free)
+    .where(_e.attempts >= bindparam("least"), _e.attempts < bindparam("most"))
+    .order_by(_e.due, _rank, _e.id)
+    .limit(bindparam("limit"))
+)
+# Not IS NOT NULL, for which SQLite does not use the index.
+CLAIMS = select(_lease.id, _lease.claim_token, _lease.claimed_until).where(_lease.claimed_until > LONG_AGO)
+CLAIMED = select(_lease.id, _lease.claimed_until).where(_lease.claimed_until > NOW)
+OF_CLAIMED = select(_e.lease_id, _e.due, _e.status, _e.event_type).where(
+    _e.lease_id.in_(bindparam("lease_ids", expanding=True))
+)
+
+
+def _first_free(status: EventStatus) -> ScalarSelect[Any]:
+    """Return when the first free event is due. The index on (status, due) yields it without sorting, whatever
+    the number of future events."""
+    free = select(_e.due).where(_e.status == status.value, _is_known, _is_free)
+    return free.order_by(_e.due).limit(1).scalar_subquery()
+
+
+FIRST_FREE = select(*map(_first_free, sorted(OPEN)))
+_since = case((_e.created_at > _e.due, _e.created_at), else_=_e.due)
+OLDEST_DUE = select(func.min(_since, type_=UtcDateTime())).where(_open, _e.due <= NOW, _is_free)
+SOME_DUE = select(_e.id).where(_open, _e.due <= NOW, _is_free).limit(bindparam("limit"))
+COUNT_DUE = select(func.count()).select_from(SOME_DUE.subquery())
+
 
 class SqlEvents:
     """The EventRepository of one transaction."""
@@ -96,11 +126,8 @@ class SqlEvents:
         self._connection = connection
 
     def due(self, now: datetime, limit: int, attempts: range = ANY_NUMBER) -> Sequence[Event]:
-        statement = select(tables.events).where(_open, _e.due <= now, _is_free(now))
-        if attempts != ANY_NUMBER:
-            statement = statement.where(_e.attempts >= attempts.start, _e.attempts < attempts.stop)
-        statement = statement.order_by(_e.due, _rank, _e.id).limit(limit)
-        return [rows.to_event(row) for row in self._connection.execute(statement)]
+        which = {"now": now, "limit": limit, "least": attempts.start, "most": attempts.stop}
+        return [rows.to_event(row) for row in self._connection.execute(DUE, which)]
 
     def put_off(self, event_id: str, token: str, now: datetime, due: datetime) -> None:
         self.release_claim(event_id, token, now)
@@ -133,11 +160,7 @@ class SqlEvents:
             raise ClaimLost(event=event_id)
 
     def claims(self) -> Sequence[StandingClaim]:
-        # Not IS NOT NULL, for which SQLite does not use the index.
-        statement = select(_lease.id, _lease.claim_token, _lease.claimed_until).where(
-            _lease.claimed_until > LONG_AGO
-        )
-        return [StandingClaim(*row) for row in self._connection.execute(statement)]
+        return [StandingClaim(*row) for row in self._connection.execute(CLAIMS)]
 
     def void(self, claim: StandingClaim) -> bool:
         self._require_unlocked(claim.lease_id)
@@ -174,42 +197,25 @@ class SqlEvents:
         return sum(self._connection.execute(statement).rowcount for statement in found)
 
     def next_due(self, now: datetime) -> datetime | None:
-        free = self._connection.execute(select(*(_first_free(status, now) for status in sorted(OPEN)))).one()
+        free = self._connection.execute(FIRST_FREE, {"now": now}).one()
         moments = [moment for moment in free if moment is not None]
         return min([*moments, *self._kept_back(now)], default=None)
 
     def lag(self, now: datetime) -> float:
-        since = case((_e.created_at > _e.due, _e.created_at), else_=_e.due)
-        oldest = select(func.min(since, type_=UtcDateTime())).where(_open, _e.due <= now, _is_free(now))
-        due: datetime | None = self._connection.scalar(oldest)
+        due: datetime | None = self._connection.scalar(OLDEST_DUE, {"now": now})
         return 0.0 if due is None else max((now - due).total_seconds(), 0.0)
 
     def waiting(self, now: datetime, limit: int) -> int:
-        some = select(_e.id).where(_open, _e.due <= now, _is_free(now)).limit(limit).subquery()
-        return self._connection.scalar(select(func.count()).select_from(some)) or 0
+        return self._connection.scalar(COUNT_DUE, {"now": now, "limit": limit}) or 0
 
     def _kept_back(self, now: datetime) -> Iterator[datetime]:
         """Yield the moments at which the events of claimed leases can be claimed next.
 
         In two statements: joined to one, they make databases walk through all open events.
         """
-        claimed = select(_lease.id, _lease.claimed_until).where(_lease.claimed_until > now)
-        until: dict[str, datetime] = {row.id: row.claimed_until for row in self._connection.execute(claimed)}
+        claimed = self._connection.execute(CLAIMED, {"now": now})
+        until: dict[str, datetime] = {row.id: row.claimed_until for row in claimed}
         for some in chunks(list(until)):
-            events = select(_e.lease_id, _e.due, _e.status, _e.event_type).where(_e.lease_id.in_(some))
-            for row in self._connection.execute(events):
+            for row in self._connection.execute(OF_CLAIMED, {"lease_ids": some}):
                 if rows.is_known_event(row) and row.status in OPEN:
                     yield max(row.due, until[row.lease_id])
-
-
-def _is_free(now: datetime) -> ColumnElement[bool]:
-    """Return the condition that no manager works on the event's lease. Few leases are claimed at a time; a
-    join would look at all of them."""
-    return _e.lease_id.not_in(select(_lease.id).where(_lease.claimed_until > now))
-
-
-def _first_free(status: EventStatus, now: datetime) -> ScalarSelect[Any]:
-    """Return when the first free event is due. The index on (status, due) yields it without sorting, whatever
-    the number of future events."""
-    free = select(_e.due).where(_e.status == status.value, _is_known, _is_free(now))
-    return free.order_by(_e.due).limit(1).scalar_subquery()

@@ -58,6 +58,8 @@ CHILDREN = (
     (tables.surplus, rows.of_surplus),
     (tables.events, rows.of_events),
 )
+INSERTS = {table: insert(table) for table in (tables.leases, *(table for table, _ in CHILDREN))}
+"""Made once, as what reads leases is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +275,7 @@ class SqlLeases:
         row = {"id": lease.id, **rows.of_lease(stored), "revision": stored.revision, "created_at": now}
         row |= columns
         try:
-            self._connection.execute(insert(tables.leases), row)
+            self._connection.execute(INSERTS[tables.leases], row)
             for table, columns_of in CHILDREN:
                 self._insert(table, columns_of(stored), now)
         except IntegrityError as error:
@@ -446,7 +448,7 @@ class SqlLeases:
     def _insert(self, table: Table, added: Mapping[str, Columns], now: datetime) -> None:
         if added:
             parameters = [{"id": key, "created_at": now, **row} for key, row in added.items()]
-            self._connection.execute(insert(table), parameters)
+            self._connection.execute(INSERTS[table], parameters)
 
     def _update(
         self, table: Table, was: Mapping[str, Columns], is_now: Mapping[str, Columns], now: datetime

@@ -26,6 +26,7 @@ ONE = EXPIRES.where(LEASE.id == bindparam("offer_id"))
 _IS_OPEN = (LEASE.project_id == bindparam("project_id")) & (LEASE.expires_at > bindparam("now"))
 OF_PROJECT = EXPIRES.where(_IS_OPEN)
 COUNT = select(func.count()).select_from(tables.leases).where(IS_OFFER, _IS_OPEN)
+FIRST_EXPIRY = select(LEASE.expires_at).where(IS_OFFER).order_by(LEASE.expires_at).limit(1)
 OVERDUE = (
     EXPIRES.where(LEASE.expires_at <= bindparam("now"))
     .order_by(LEASE.expires_at, LEASE.id)
@@ -72,8 +73,9 @@ class SqlOffers:
     def remove(self, offer_id: str) -> None:
         self._require_one(delete(tables.leases).where(LEASE.id == offer_id, IS_OFFER))
 
-    def is_any_overdue(self, now: datetime) -> bool:
-        return self._connection.execute(OVERDUE, {"now": now, "limit": 1}).first() is not None
+    def first_expiry(self) -> datetime | None:
+        first: datetime | None = self._connection.scalar(FIRST_EXPIRY)
+        return first
 
     def overdue(self, now: datetime, limit: int) -> Sequence[Offer]:
         found = self._found(OVERDUE, {"now": now, "limit": limit})

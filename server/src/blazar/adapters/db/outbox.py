@@ -6,7 +6,20 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, delete, func, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    and_,
+    bindparam,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from blazar.adapters.db.selections import chunks
 from blazar.adapters.db.tables import outbox
@@ -14,7 +27,15 @@ from blazar.domain.errors import Stale
 from blazar.service.ports import Notification
 
 NOT_MATCHED = outbox.c.matched.is_(None)
+PUT = insert(outbox)
 NOT_DELIVERED = outbox.c.delivered.is_(None)
+
+
+def _oldest(condition: ColumnElement[bool]) -> Select[Any]:
+    return select(outbox).where(condition).order_by(outbox.c.id).limit(bindparam("limit"))
+
+
+OLDEST_NOT_DELIVERED, OLDEST_NOT_MATCHED = _oldest(NOT_DELIVERED), _oldest(NOT_MATCHED)
 
 
 class SqlOutbox:
@@ -25,7 +46,7 @@ class SqlOutbox:
 
     def put(self, event_type: str, payload: Mapping[str, Any], now: datetime) -> int:
         row = {"event_type": event_type, "payload": dict(payload), "created_at": now}
-        key = self._connection.execute(insert(outbox), row).inserted_primary_key
+        key = self._connection.execute(PUT, row).inserted_primary_key
         return int(key[0]) if key else 0
 
     def put_all(self, told: Sequence[tuple[str, Mapping[str, Any]]], now: datetime) -> None:
@@ -34,13 +55,14 @@ class SqlOutbox:
             for event_type, payload in told
         ]
         if rows:
-            self._connection.execute(insert(outbox), rows)
+            self._connection.execute(PUT, rows)
 
     def peek(self, limit: int) -> Sequence[Notification]:
-        return [_notification(row) for row in self._connection.execute(_oldest(NOT_DELIVERED, limit))]
+        found = self._connection.execute(OLDEST_NOT_DELIVERED, {"limit": limit})
+        return [_notification(row) for row in found]
 
     def take(self, limit: int, now: datetime, until: datetime) -> Sequence[Notification]:
-        found = list(self._connection.execute(_oldest(NOT_DELIVERED, limit)))
+        found = list(self._connection.execute(OLDEST_NOT_DELIVERED, {"limit": limit}))
         farthest = until + (until - now)
         if not found or any(row.held_until is not None and now < row.held_until <= farthest for row in found):
             return []
@@ -54,7 +76,8 @@ class SqlOutbox:
         return [_notification(row) for row in found]
 
     def unmatched(self, limit: int) -> Sequence[Notification]:
-        return [_notification(row) for row in self._connection.execute(_oldest(NOT_MATCHED, limit))]
+        found = self._connection.execute(OLDEST_NOT_MATCHED, {"limit": limit})
+        return [_notification(row) for row in found]
 
     def mark_matched(self, ids: Sequence[int]) -> None:
         for some in chunks(ids):
@@ -87,10 +110,6 @@ class SqlOutbox:
     def depth(self) -> int:
         waiting = select(func.count()).select_from(outbox).where(NOT_DELIVERED)
         return self._connection.scalar(waiting) or 0
-
-
-def _oldest(condition: ColumnElement[bool], limit: int) -> Select[Any]:
-    return select(outbox).where(condition).order_by(outbox.c.id).limit(limit)
 
 
 def _notification(row: Row[Any]) -> Notification:

@@ -10,14 +10,19 @@ from itertools import groupby
 from typing import Any
 
 from sqlalchemy import (
+    Column,
     ColumnElement,
     Connection,
     Row,
     Select,
+    String,
+    Update,
     and_,
     bindparam,
+    cast,
     delete,
     false,
+    func,
     insert,
     select,
     tuple_,
@@ -25,6 +30,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
+from blazar.adapters.changes import LONGEST_CHANGES, changed_since, leases_of
 from blazar.adapters.db import rows, tables
 from blazar.adapters.db.properties import SqlProperties
 from blazar.adapters.db.selections import (
@@ -38,7 +44,7 @@ from blazar.adapters.stored import added_registration, allocation_key, saved_reg
 from blazar.domain.errors import Stale
 from blazar.domain.lease.lease import LeaseStatus
 from blazar.domain.resource import Allocation, Pool, Registration, database_order
-from blazar.service.ports import PropertyRecord
+from blazar.service.ports import PropertyRecord, ResourceChange
 
 STREAM = 2000
 """Rows fetched at a time when a whole calendar is read."""
@@ -50,15 +56,27 @@ GENERATIONS = select(tables.resources.c.id, tables.resources.c.generation).where
     tables.resources.c.pool == bindparam("pool")
 )
 TOUCHED = GENERATIONS.where(tables.resources.c.touched_at >= bindparam("since"))
-BUMP = (
-    update(tables.resources)
-    .where(
+
+
+def _raised(statement: Update) -> Update:
+    """Return the statement that raises generations by one at ``now``, and notes as ``noted`` does that
+    ``leases`` did so. MariaDB reads what it has set before, so what reads the generation comes first."""
+    r = tables.resources.c
+    change = cast(r.generation, String) + "=" + bindparam("leases", type_=String) + ";"
+    changes = func.substr(change + func.coalesce(r.changes, ""), 1, LONGEST_CHANGES)
+    return statement.ordered_values(
+        (r.changes, changes), (r.generation, r.generation + 1), (r.touched_at, bindparam("now"))
+    )
+
+
+BUMP = _raised(
+    update(tables.resources).where(
         tables.resources.c.id == bindparam("resource_id"),
         tables.resources.c.generation == bindparam("before"),
     )
-    .values(generation=tables.resources.c.generation + 1, touched_at=bindparam("now"))
 )
 """The usual case, of one resource: the statement is made once."""
+CHANGED = WITH_IDS.add_columns(tables.resources.c.changes)
 FAILED = registrations_where(
     tables.resources.c.pool == bindparam("pool"), tables.resources.c.failed_at.is_not(None)
 )
@@ -87,6 +105,8 @@ def _pages(columns: Select[Any]) -> _Pages:
 
 IDS = _pages(select(tables.resources.c.id))
 LISTED = _pages(listed_registrations())
+
+_ByResource = defaultdict[str, list[Allocation]]
 
 
 class SqlResources:
@@ -159,30 +179,27 @@ class SqlResources:
         if self._connection.execute(statement).rowcount != 1:
             raise Stale()
 
-    def bump(self, generations: Mapping[str, int], now: datetime) -> None:
-        r = tables.resources.c
+    def bump(self, generations: Mapping[str, int], now: datetime, lease_ids: Iterable[str] = ()) -> None:
+        r, what = tables.resources.c, {"now": now, "leases": leases_of(lease_ids)}
         if len(generations) == 1:
             ((resource_id, generation),) = generations.items()
-            which = {"resource_id": resource_id, "before": generation, "now": now}
+            which = {"resource_id": resource_id, "before": generation, **what}
             if self._connection.execute(BUMP, which).rowcount != 1:
                 raise Stale()
             return
         # Everybody in the same order, so that two transactions with many common resources rarely deadlock.
         for some in chunks(sorted(generations.items())):
-            statement = (
-                update(tables.resources)
-                # The ids once more: not every database finds rows by an index when it is given pairs.
-                .where(r.id.in_([id_ for id_, _ in some]), tuple_(r.id, r.generation).in_(some))
-                .values(generation=r.generation + 1, touched_at=now)
-            )
-            if self._connection.execute(statement).rowcount != len(some):
+            # The ids once more: not every database finds rows by an index when it is given pairs.
+            are_those = r.id.in_([id_ for id_, _ in some]), tuple_(r.id, r.generation).in_(some)
+            statement = _raised(update(tables.resources).where(*are_those))
+            if self._connection.execute(statement, what).rowcount != len(some):
                 raise Stale()
 
-    def touch(self, resource_ids: Sequence[str], now: datetime) -> None:
-        r = tables.resources.c
+    def touch(self, resource_ids: Sequence[str], now: datetime, lease_ids: Iterable[str] = ()) -> None:
+        what = {"now": now, "leases": leases_of(lease_ids)}
         for some in chunks(sorted(set(resource_ids))):
-            statement = update(tables.resources).where(r.id.in_(some))
-            self._connection.execute(statement.values(generation=r.generation + 1, touched_at=now))
+            statement = _raised(update(tables.resources).where(tables.resources.c.id.in_(some)))
+            self._connection.execute(statement, what)
 
     def generations(self, pool: Pool, touched_since: datetime | None = None) -> Mapping[str, int]:
         found = (
@@ -197,6 +214,23 @@ class SqlResources:
     ) -> Iterable[tuple[Registration, Sequence[Allocation]]]:
         # The generations are read before the allocations: a commit in between makes the later bump Stale.
         return self._whole_pool(pool) if ids is None else self._some(pool, ids)
+
+    def changes(self, pool: Pool, known: Mapping[str, int | None]) -> Iterable[ResourceChange]:
+        # The generations are read before the allocations, as for ``occupancy``.
+        read = rows.RegistrationReader()
+        found: list[tuple[Registration, frozenset[str] | None]] = []
+        for some in chunks(list(known)):
+            for row in self._connection.execute(CHANGED, {"ids": some}):
+                if row.pool == pool:
+                    found.append((read(row), changed_since(row.changes, known[row.id], row.generation)))
+        entire = self._on([registration.id for registration, leases in found if leases is None])
+        parts = self._of_leases(sorted({id_ for _, leases in found for id_ in leases or ()}))
+        for registration, leases in found:
+            if leases is None:
+                yield ResourceChange(registration, None, entire[registration.id])
+            else:
+                theirs = [each for each in parts[registration.id] if each.lease_id in leases]
+                yield ResourceChange(registration, leases, theirs)
 
     def allocations(
         self,
@@ -261,14 +295,27 @@ class SqlResources:
 
     def _some(self, pool: Pool, ids: Sequence[str]) -> Iterator[tuple[Registration, Sequence[Allocation]]]:
         registrations = list(map(rows.RegistrationReader(), self._rows(pool, ids)))
-        by_resource: dict[str, list[Allocation]] = defaultdict(list)
-        read = rows.AllocationReader()
-        for some in chunks(ids):
-            statement = allocations_where(tables.allocations.c.resource_id.in_(some), _lease_is_not_over())
-            for allocation in map(read, self._connection.execute(statement)):
-                by_resource[allocation.resource_id].append(allocation)
+        by_resource = self._on(ids)
         for registration in registrations:
             yield registration, by_resource[registration.id]
+
+    def _on(self, resource_ids: Sequence[str]) -> _ByResource:
+        """Return what is reserved on these resources."""
+        return self._by_resource(tables.allocations.c.resource_id, resource_ids)
+
+    def _of_leases(self, lease_ids: Sequence[str]) -> _ByResource:
+        """Return what these leases have. Only their rows are read, however many others are on a resource."""
+        return self._by_resource(tables.allocations.c.lease_id, lease_ids)
+
+    def _by_resource(self, column: Column[str], ids: Sequence[str]) -> _ByResource:
+        """Return the allocations of leases that are not over and have one of the ids, by resource."""
+        by_resource: _ByResource = defaultdict(list)
+        read = rows.AllocationReader()
+        for some in chunks(ids):
+            statement = allocations_where(column.in_(some), _lease_is_not_over())
+            for allocation in map(read, self._connection.execute(statement)):
+                by_resource[allocation.resource_id].append(allocation)
+        return by_resource
 
     def _whole_pool(self, pool: Pool) -> Iterator[tuple[Registration, Sequence[Allocation]]]:
         """Yield one resource after the other, so that a calendar of millions never is in memory as objects.

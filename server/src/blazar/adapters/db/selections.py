@@ -69,7 +69,7 @@ def _columns(table: Table, bound: ColumnElement[bool]) -> Sequence[ColumnElement
 
 def registrations_where(*conditions: ColumnElement[bool]) -> Select[Any]:
     """Select resources as RegistrationReader expects them."""
-    return select(*_registration_columns({"digits"})).where(*conditions)
+    return select(*_registration_columns({"digits", "changes"})).where(*conditions)
 
 
 def listed_registrations() -> Select[Any]:

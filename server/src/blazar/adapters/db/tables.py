@@ -21,6 +21,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.schema import SchemaItem
 
+from blazar.adapters.changes import LONGEST_CHANGES
 from blazar.adapters.db.types import Json, UtcDateTime
 
 # utf8mb4_bin: names differ by case and accent as in the other databases, whatever the server's default is.
@@ -219,6 +220,8 @@ resources = _table(
     Column("reservable", Boolean, nullable=False),
     Column("generation", BigInteger, nullable=False),
     Column("touched_at", UtcDateTime, nullable=False),  # when the generation was raised last
+    # Which leases have raised it lately (blazar.adapters.changes). A program before 0037 raises it untold.
+    Column("changes", String(LONGEST_CHANGES)),
     # What the monitor says; NULL where it has nothing to say.
     Column("failure_reason", String(32)),
     Column("failed_at", UtcDateTime),

@@ -48,8 +48,8 @@ class MemoryOffers:
         if self._state.offers.pop(offer_id, None) is None:
             raise Stale()
 
-    def is_any_overdue(self, now: datetime) -> bool:
-        return any(offer.is_over(now) for offer in self._state.offers.values())
+    def first_expiry(self) -> datetime | None:
+        return min((offer.expires_at for offer in self._state.offers.values()), default=None)
 
     def overdue(self, now: datetime, limit: int) -> Sequence[Offer]:
         found = (offer for offer in self._state.offers.values() if offer.is_over(now))

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from blazar.adapters.changes import changed_since, leases_of, noted
 from blazar.adapters.memory.state import State
 from blazar.adapters.stored import added_registration, allocation_key, saved_registration
 from blazar.domain.errors import Stale
 from blazar.domain.resource import Allocation, Pool, Registration, database_order
 from blazar.service.ids import new_id
-from blazar.service.ports import PropertyRecord
+from blazar.service.ports import PropertyRecord, ResourceChange
 
 
 class MemoryResources:
@@ -62,15 +63,13 @@ class MemoryResources:
     def remove(self, resource_id: str, generation: int) -> None:
         self._at(resource_id, generation)
         del self._state.registrations[resource_id], self._state.touched[resource_id]
+        self._state.changes.pop(resource_id, None)
 
-    def bump(self, generations: Mapping[str, int], now: datetime) -> None:
-        registrations = [self._at(id_, generation) for id_, generation in generations.items()]
-        for registration in registrations:
-            self._put(replace(registration, generation=registration.generation + 1), now)
+    def bump(self, generations: Mapping[str, int], now: datetime, lease_ids: Iterable[str] = ()) -> None:
+        self._raise([self._at(id_, generation) for id_, generation in generations.items()], now, lease_ids)
 
-    def touch(self, resource_ids: Sequence[str], now: datetime) -> None:
-        for registration in filter(None, map(self.get, set(resource_ids))):
-            self._put(replace(registration, generation=registration.generation + 1), now)
+    def touch(self, resource_ids: Sequence[str], now: datetime, lease_ids: Iterable[str] = ()) -> None:
+        self._raise(list(filter(None, map(self.get, set(resource_ids)))), now, lease_ids)
 
     def generations(self, pool: Pool, touched_since: datetime | None = None) -> Mapping[str, int]:
         touched = self._state.touched
@@ -88,6 +87,13 @@ class MemoryResources:
             by_resource[allocation.resource_id].append(allocation)
         for registration in self._in(pool, ids):
             yield registration, by_resource[registration.id]
+
+    def changes(self, pool: Pool, known: Mapping[str, int | None]) -> Iterable[ResourceChange]:
+        for registration, allocations in self.occupancy(pool, list(known)):
+            id_, changes = registration.id, self._state.changes.get(registration.id)
+            leases = changed_since(changes, known[id_], registration.generation)
+            theirs = [each for each in allocations if leases is None or each.lease_id in leases]
+            yield ResourceChange(registration, leases, theirs)
 
     def allocations(
         self,
@@ -145,6 +151,12 @@ class MemoryResources:
         known = self.find_by_cloud_id(registration.pool, registration.cloud_id)
         if known is not None and known.id != registration.id:
             raise Stale()
+
+    def _raise(self, registrations: Iterable[Registration], now: datetime, lease_ids: Iterable[str]) -> None:
+        changes, leases = self._state.changes, leases_of(lease_ids)
+        for each in registrations:
+            changes[each.id] = noted(changes.get(each.id), each.generation, leases)
+            self._put(replace(each, generation=each.generation + 1), now)
 
     def _put(self, registration: Registration, now: datetime) -> Registration:
         self._state.registrations[registration.id] = registration

@@ -130,6 +130,7 @@ class State:
     reconciled: dict[str, datetime] = field(default_factory=dict)  # by lease: compared with the cloud when
     registrations: dict[str, Registration] = field(default_factory=dict)
     touched: dict[str, datetime] = field(default_factory=dict)  # by resource
+    changes: dict[str, str] = field(default_factory=dict)  # by resource: which leases have raised it lately
     properties: dict[tuple[str, str], PropertyRecord] = field(
         default_factory=dict
     )  # by resource type and name
@@ -190,6 +191,7 @@ class State:
             reconciled=dict(self.reconciled),
             registrations=dict(self.registrations),
             touched=dict(self.touched),
+            changes=dict(self.changes),
             properties=dict(self.properties),
             notifications=dict(self.notifications),
             notices_held=dict(self.notices_held),

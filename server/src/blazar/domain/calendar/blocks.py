@@ -134,8 +134,8 @@ class Blocks:
 
     def __init__(self) -> None:
         self._pages = Pages()
-        self._rows: dict[int, list[int]] = {}
-        """By index: its rows, counted by block."""
+        self._rows: dict[int, dict[str, tuple[int, ...]]] = {}
+        """By index and lease: the rows, counted by block."""
         self._first: Ints = np.zeros(0, np.int64)
         self._last: Ints = np.zeros(0, np.int64)
         self._page: Ints = np.zeros(0, np.int64)
@@ -161,7 +161,7 @@ class Blocks:
         Pages that only snapshots of the original see stay unused in the copy."""
         copy = Blocks()
         copy._pages = self._pages.clone()
-        copy._rows = {index: rows.copy() for index, rows in self._rows.items()}
+        copy._rows = {index: by_lease.copy() for index, by_lease in self._rows.items()}
         copy._first, copy._last, copy._page = self._first.copy(), self._last.copy(), self._page.copy()
         copy._cells, copy._spare = self._cells.copy(), self._spare.copy()
         copy._vacant = [rows.copy() for rows in self._vacant]
@@ -192,23 +192,35 @@ class Blocks:
         return taken
 
     def of(self, index: int) -> Iterator[Allocation]:
-        """Return the allocations at an index, in the order in which they were given."""
-        rows = (self._row_in_page(row) for row in self._rows.get(index, ()))
+        """Return the allocations at an index, those of a lease in the order in which they were given."""
+        rows = (self._row_in_page(row) for of_lease in self._rows.get(index, {}).values() for row in of_lease)
         return (found for row in rows if (found := self._pages.allocations[row]))
 
     def replace(self, index: int, allocations: Iterable[Allocation]) -> None:
         """Make these the allocations at the index."""
+        self.remove(index, tuple(self._rows.get(index, ())))
+        for allocation in allocations:
+            self._add(index, allocation)
+
+    def remove(self, index: int, lease_ids: Iterable[str]) -> None:
+        """Remove what these leases have at the index; the cost does not depend on what others have there."""
         self._forget_unused_snapshots()
-        for row in self._rows.pop(index, ()):
-            self._free(row)
-        rows = [self._write(index, allocation) for allocation in allocations]
-        if rows:
-            self._rows[index] = rows
+        by_lease = self._rows.get(index, {})
+        for lease_id in lease_ids:
+            for row in by_lease.pop(lease_id, ()):
+                self._free(row)
+        if not by_lease:
+            self._rows.pop(index, None)
 
     def add(self, index: int, allocation: Allocation) -> None:
         """Add one allocation at the index; the cost does not depend on how many are there."""
         self._forget_unused_snapshots()
-        self._rows.setdefault(index, []).append(self._write(index, allocation))
+        self._add(index, allocation)
+
+    def _add(self, index: int, allocation: Allocation) -> None:
+        by_lease = self._rows.setdefault(index, {})
+        rows = by_lease.get(allocation.lease_id, ())
+        by_lease[allocation.lease_id] = (*rows, self._write(index, allocation))
 
     def _forget_unused_snapshots(self) -> None:
         self._snapshots = [(number, ref) for number, ref in self._snapshots if ref() is not None]

@@ -72,18 +72,34 @@ class Calendar:
             self._snapshot = None
             self._blocks.add(index, allocation)
 
+    def change(
+        self, resource_id: str, generation: int, lease_ids: Iterable[str], allocations: Iterable[Allocation]
+    ) -> None:
+        """Make these allocations all that the leases have on a known resource, which is of this generation
+        then. The cost does not depend on what other leases have there."""
+        index = self._ids.index_of(resource_id)
+        if index is None:
+            return
+        self._snapshot = None
+        self._blocks.remove(index, lease_ids)
+        for allocation in allocations:
+            self._blocks.add(index, allocation)
+        self._generations[index] = generation
+
+    def release(self, resource_id: str, lease_id: str) -> None:
+        """Remove what the lease has on a resource, whose generation stays as it is."""
+        index = self._ids.index_of(resource_id)
+        if index is not None:
+            self._snapshot = None
+            self._blocks.remove(index, [lease_id])
+
     def advance(self, resource_id: str, generation: int, allocations: Iterable[Allocation]) -> None:
         """Add what was committed on a resource of this generation, which the commit has raised by one.
 
         Nothing is changed where the resource is of another generation here: the calendar has the commit
         already, or not yet one before it."""
-        index = self._ids.index_of(resource_id)
-        if index is None or self._generations[index] != generation:
-            return
-        self._snapshot = None
-        for allocation in allocations:
-            self._blocks.add(index, allocation)
-        self._generations[index] = generation + 1
+        if self.generation_of(resource_id) == generation:
+            self.change(resource_id, generation + 1, (), allocations)
 
     def drop(self, resource_id: str) -> None:
         """Forget a resource and its allocations; an unknown one is no error."""
@@ -133,7 +149,8 @@ class Calendar:
         return None if index is None else self._generations[index]
 
     def allocations_of(self, resource_id: str) -> Sequence[Allocation]:
-        """Return the allocations of a resource, in the order they were put; none for an unknown one."""
+        """Return the allocations of a resource, those of a lease in the order they were put; none for an
+        unknown one."""
         index = self._ids.index_of(resource_id)
         return () if index is None else tuple(self._blocks.of(index))
 

@@ -223,8 +223,7 @@ def _clear(calendars: Iterable[Calendar], lease: Lease, changed: set[str]) -> No
     changed.update(lease.resource_ids)
     for calendar in calendars:
         for resource_id in lease.resource_ids:
-            rows = calendar.allocations_of(resource_id)
-            calendar.occupy(resource_id, [each for each in rows if each.lease_id != lease.id])
+            calendar.release(resource_id, lease.id)
 
 
 def _write(calendars: Iterable[Calendar], lease: Lease, changed: set[str]) -> None:

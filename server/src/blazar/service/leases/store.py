@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import chain
 
 from blazar.domain.errors import KeyReused, NotFound
 from blazar.domain.lease.displacement import DisplacedLease, DisplacementEffect
@@ -63,6 +64,13 @@ class LeaseChange:
     """What is started with the new lease."""
     replanned: Sequence[tuple[Lease, Lease]] = ()
     """Leases that get other resources to make room for this one, as they are to be and as they were read."""
+
+    @property
+    def lease_ids(self) -> tuple[str, ...]:
+        """Return the ids of all leases that it changes."""
+        of_this = [each.id for each in (self.old, self.new) if each is not None]
+        of_others = [each.old.id for each in self.displaced], [old.id for _, old in self.replanned]
+        return (*of_this, *chain(*of_others))
 
 
 Settled = Callable[[UnitOfWork, Lease, datetime], Lease]
@@ -147,8 +155,8 @@ class LeaseStore:
 
         def work(uow: UnitOfWork) -> Lease:
             self._quotas.admit(uow, change.old, change.new, now, asked)
-            uow.resources.touch(change.given_back, now)
-            uow.resources.bump(change.generations, now)
+            uow.resources.touch(change.given_back, now, change.lease_ids)
+            uow.resources.bump(change.generations, now, change.lease_ids)
             final = change
             if settled is not None and change.new is not None:
                 final = replace(change, new=settled(uow, change.new, now))
@@ -188,7 +196,7 @@ class LeaseStore:
 
         def work(uow: UnitOfWork) -> Lease:
             self._quotas.admit_half(uow, part, now, asked)
-            uow.resources.touch(part.resource_ids, now)
+            uow.resources.touch(part.resource_ids, now, [old.id, part.id])
             stays = uow.leases.save(rest, old, now)
             made = _written(LeaseChange(None, part, key=key), uow.leases, now)
             self._reports.put(uow, old, stays, now)

@@ -53,7 +53,7 @@ class Buffers:
         known = uow.resources.list(found.pool, sorted(before | after))
         if _kept(uow) != before:
             raise Stale()  # changed before the generations were read, which the commit would not notice
-        uow.resources.bump({each.id: each.generation for each in known}, now)
+        uow.resources.bump({each.id: each.generation for each in known}, now, [BUFFER_ID])
         if before:
             uow.maintenances.remove(BUFFER_ID)
         row = buffer_row(sorted(after, key=database_order), caller.user_id, floor_minute(now), new_id)

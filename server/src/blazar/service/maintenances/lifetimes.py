@@ -139,7 +139,9 @@ class Lifetimes:
         now = self._clock.now()
 
         def work(uow: UnitOfWork) -> None:
-            uow.resources.bump(change.found.generations, now)
+            rows = [each.id for each in (change.old, change.new) if each is not None]
+            changed = [*rows, *(old.id for _, old in change.found.changes)]
+            uow.resources.bump(change.found.generations, now, changed)
             uow.leases.save_all(change.found.changes, now)
             tell_healing(uow, self._assessor.kinds, change.found.changes, now)
             if change.old is not None:

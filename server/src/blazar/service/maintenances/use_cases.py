@@ -142,7 +142,8 @@ class Maintenances:
         def work(uow: UnitOfWork) -> Maintenance:
             if uow.maintenances.count(Purpose.MAINTENANCE) >= MOST_MAINTENANCES:
                 raise Conflict(f"There are {MOST_MAINTENANCES} maintenances already: delete one first.")
-            uow.resources.bump(found.generations, now)
+            changed = [maintenance.id, *(old.id for _, old in found.changes)]
+            uow.resources.bump(found.generations, now, changed)
             uow.leases.save_all(found.changes, now)
             tell_healing(uow, self._assessor.kinds, found.changes, now)
             stored = uow.maintenances.add(maintenance, now)
@@ -175,7 +176,7 @@ class Maintenances:
 
         def work(uow: UnitOfWork) -> None:
             uow.maintenances.remove(maintenance.id)
-            uow.resources.touch(maintenance.resource_ids, now)
+            uow.resources.touch(maintenance.resource_ids, now, [maintenance.id])
 
         self._database.transact(work)
 

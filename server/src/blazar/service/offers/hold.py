@@ -82,9 +82,8 @@ class OfferCreation:
                 check.check(None, planned)
                 offer = held(planned, self._clock.now(), hold)
                 stored = self._store.hold(offer, plan.generations, caller, room)
-                if room is None:
-                    self._admission.committed(plan, stored.lease)
-                else:
+                # The next plan reads it, as those of other managers do, and learns when it expires.
+                if room is not None:
                     self._late_binding.tell(room.replanned)
                 return stored
             except (NotEnoughResources, UsageRefused, QuotaExceeded, Stale):

@@ -73,8 +73,9 @@ class OfferStore:
             held = uow.offers.count(counted.project_id, now)
             if held >= self._most:
                 raise QuotaExceeded(OFFERS, self._most, held, 1)
-            uow.resources.touch(room.given_back if room else (), now)
-            uow.resources.bump(generations, now)
+            changed = [counted.id, *(old.id for _, old in (room.replanned if room else ()))]
+            uow.resources.touch(room.given_back if room else (), now, changed)
+            uow.resources.bump(generations, now, changed)
             stored = uow.offers.add(replace(offer, lease=counted), now)
             uow.outbox.put(LEASE_OFFERED, payload(stored.lease, self._kinds), now)
             if room and room.replanned:

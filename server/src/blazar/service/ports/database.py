@@ -178,6 +178,19 @@ class LeaseRepository(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class ResourceChange:
+    """What has changed on a resource."""
+
+    registration: Registration
+    """The resource as it is now."""
+    lease_ids: frozenset[str] | None
+    """The leases that have changed something, where no more than that has changed; None where that is not
+    known."""
+    allocations: Sequence[Allocation]
+    """All that these leases have there now; where they are not known, all that is reserved there."""
+
+
 class ResourceRepository(Protocol):
     """Registered resources, their generations, and who occupies them."""
 
@@ -230,13 +243,17 @@ class ResourceRepository(Protocol):
         """Remove the resource. Raises Stale where the stored generation is another."""
         ...
 
-    def bump(self, generations: Mapping[str, int], now: datetime) -> None:
+    def bump(self, generations: Mapping[str, int], now: datetime, lease_ids: Iterable[str] = ()) -> None:
         """Compare and raise: each resource must still have the generation given here; all are raised by one,
-        or Stale is raised and none is (the transaction must then be given up)."""
+        or Stale is raised and none is (the transaction must then be given up).
+
+        ``lease_ids`` are all leases, offers and maintenances of which the transaction changes what they have
+        on these resources. Without them, who reads ``changes`` is not told."""
         ...
 
-    def touch(self, resource_ids: Sequence[str], now: datetime) -> None:
-        """Raise the generation of each by one without comparing: something on them was given back."""
+    def touch(self, resource_ids: Sequence[str], now: datetime, lease_ids: Iterable[str] = ()) -> None:
+        """Raise the generation of each by one without comparing: something on them was given back.
+        ``lease_ids`` are as ``bump`` has them."""
         ...
 
     def generations(self, pool: Pool, touched_since: datetime | None = None) -> Mapping[str, int]:
@@ -248,6 +265,14 @@ class ResourceRepository(Protocol):
         self, pool: Pool, ids: Sequence[str] | None = None
     ) -> Iterable[tuple[Registration, Sequence[Allocation]]]:
         """Return the resources with their allocations of leases that are not over, for the calendar."""
+        ...
+
+    def changes(self, pool: Pool, known: Mapping[str, int | None]) -> Iterable[ResourceChange]:
+        """Return what has changed on those of these resources that are there, since they had the generations
+        given here; None is that of a resource which is not known yet.
+
+        Which leases have changed something is known where each change since then told it, and these are not
+        too many."""
         ...
 
     def allocations(

@@ -45,8 +45,8 @@ class OfferRepository(Protocol):
         """Delete the offer with all that belongs to it. Raises Stale where it is not there any more."""
         ...
 
-    def is_any_overdue(self, now: datetime) -> bool:
-        """Return whether an offer is there that has expired."""
+    def first_expiry(self) -> datetime | None:
+        """Return when the first of all offers expires, or has expired."""
         ...
 
     def overdue(self, now: datetime, limit: int) -> Sequence[Offer]:

@@ -189,7 +189,7 @@ class SeriesStore:
                 uow.outbox.put(LEASE_CREATE, payload(lease, self._kinds), now)
             series = put(uow, occurrences, now)
             # Last of all: from here on other projects wait, which want the same resources.
-            uow.resources.bump(generations, now)
+            uow.resources.bump(generations, now, [each.id for each in stored])
             caller.require_time(self._clock.now())
             return StoredSeries(series, stored)
 
