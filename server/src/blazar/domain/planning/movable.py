@@ -85,7 +85,7 @@ class Movables:
         for row in rows[np.isin(occupancy.reservation[rows], hashes)].tolist():
             stored = occupancy.allocations[row]
             # What has changed since the leases were read stays.
-            if stored is not None and _is_same(stored, may_move.get(stored.id)):
+            if stored is not None and is_same(stored, may_move.get(stored.id)):
                 found.append(row)
         self.is_movable: Mask = mask_of(occupancy, np.array(found, np.int64))
         """By row of the calendar."""
@@ -159,7 +159,8 @@ def _bare(demand: Demand) -> Demand:
     return replace(demand, current=(), keep_current=False, must_include=())
 
 
-def _is_same(stored: Allocation, known: Allocation | None) -> bool:
+def is_same(stored: Allocation, known: Allocation | None) -> bool:
+    """Return whether an allocation of the calendar is as it was read."""
     return known is not None and (stored.resource_id, stored.interval, stored.slots, stored.usage) == (
         known.resource_id,
         known.interval,

@@ -28,6 +28,7 @@ demand and interval that is laid, and a look at each resource that is tried. The
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import NamedTuple
 
@@ -49,8 +50,6 @@ from blazar.domain.requirement.language import Mask
 from blazar.domain.resource import Allocation, PlannedMove
 from blazar.domain.time import FOREVER, Interval, epoch
 
-ROUNDS = 4
-"""How often the time that is looked at grows by that of the allocations in it."""
 _PASSES = 8
 """Passes over arrays for the gate, and for the places of one demand."""
 
@@ -64,15 +63,14 @@ def movable_ids(
     occupancy, width = calendar.occupancy, seconds(request.cleaning)
     asked = epoch(request.interval.start) - width, epoch(request.interval.end) + width
     begin, end = asked
-    rows: Ints = np.zeros(0, np.int64)
-    for _ in range(ROUNDS):
+    before, rows = -1, np.zeros(0, np.int64)
+    while len(rows) > before and len(np.unique(occupancy.lease[rows])) <= most:
+        before = len(rows)
         rows = occupancy.overlapping(begin, end)
         budget.spend(of_array(len(rows) + len(occupancy.first), _PASSES))
         rows = rows[occupancy.start[rows] >= epoch(since)]
-        if not len(rows) or len(np.unique(occupancy.lease[rows])) > most:
-            break
-        begin = min(begin, int(occupancy.start[rows].min()) - width)
         ends = occupancy.end[rows]
+        begin = min(begin, int(occupancy.start[rows].min(initial=begin)) - width)
         end = max(end, int(ends[ends < epoch(FOREVER)].max(initial=end)) + width)
     if not len(rows) or not _could_fit(calendar, request, rows, budget):
         return []
@@ -129,17 +127,16 @@ def rearrange(
 
     Where ``chains`` steps do not tell by chains of moves, all that is movable is planned anew. Raises
     CutShort where it is not known then, or where the budget is spent before."""
-    movables = Movables(calendar, request, movable, budget)
-    search = _Search(movables, budget)
-    if not search.is_possible() or not search.fits_in_sum():
+    candidates = [candidate_for(calendar, each, budget) for each in request.demands]
+    if not all(map(_is_possible, candidates)):
         return None
-    try:
-        return search.run(budget if chains is None else budget.part(chains))
-    except CutShort:
-        found = repacked(movables, budget)
-        if found is None:
-            raise
-        return found
+    if all(each.is_whole for each in candidates):
+        with suppress(CutShort):
+            return repacked(calendar, request, movable, budget)
+    search = _Search(Movables(calendar, request, movable, budget), budget)
+    if not search.fits_in_sum():
+        return None
+    return search.run(budget if chains is None else budget.part(chains))
 
 
 class _Size(NamedTuple):
@@ -227,15 +224,6 @@ class _Search:
         """By new demand: the positions at which its pieces were laid, in order."""
         self._is_bounded = False
         """Whether something was not tried, for it takes too many moves."""
-
-    def is_possible(self) -> bool:
-        """Return whether each new demand has what it asks for by name, and not more than it may have."""
-        return not any(
-            each.unknown
-            or each.least > each.most
-            or (each.demand.grouping is Grouping.TOGETHER and len(each.needed) > 1)
-            for each in self._candidates[: self._new]
-        )
 
     def fits_in_sum(self) -> bool:
         """Return whether each new demand fits beside what can only be on resources that suit it."""
@@ -571,6 +559,12 @@ class _Search:
             for demand in (self._request.demands[number],)
         ]
         return rearrangement(self._calendar, self._request.interval, assigned, list(moves.values()))
+
+
+def _is_possible(candidate: Candidate) -> bool:
+    """Return whether there is what a demand asks for by name, and that is not more than it may have."""
+    is_apart = candidate.demand.grouping is Grouping.TOGETHER and len(candidate.needed) > 1
+    return not (candidate.unknown or candidate.least > candidate.most or is_apart)
 
 
 def _size(demand: Demand, units: int) -> _Size:

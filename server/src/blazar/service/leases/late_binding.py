@@ -35,7 +35,7 @@ CHAINS = 1_500
 """Of these, to find few moves. Then all that may move is planned anew."""
 _PASSES = 3
 """Passes over the calendar to leave out what a lease has."""
-MOST_LOOKED_AT = 200
+MOST_LOOKED_AT = 1000
 """Leases in each pool that may be moved, those that are worth a look first."""
 
 
