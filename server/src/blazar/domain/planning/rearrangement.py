@@ -54,10 +54,10 @@ _PASSES = 8
 """Passes over arrays for the gate, and for the places of one demand."""
 
 
-def movable_ids(
+def movable_allocations(
     calendar: CalendarSnapshot, request: PlanRequest, since: datetime, most: int, budget: Budget
-) -> list[str]:
-    """Return the ids of what may have to be moved: what starts at ``since`` or later, in the time of the
+) -> dict[str, list[Allocation]]:
+    """Return by lease what may have to be moved: what starts at ``since`` or later, in the time of the
     request, or in that of what could be moved for it. At most so many, those that are worth a look first.
     Empty where the request does not fit in sum even so. Raises CutShort."""
     occupancy, width = calendar.occupancy, seconds(request.cleaning)
@@ -73,11 +73,16 @@ def movable_ids(
         begin = min(begin, int(occupancy.start[rows].min(initial=begin)) - width)
         end = max(end, int(ends[ends < epoch(FOREVER)].max(initial=end)) + width)
     if not len(rows) or not _could_fit(calendar, request, rows, budget):
-        return []
+        return {}
     in_order = rows[_order(calendar, request, rows, asked, budget)]
-    _, firsts = np.unique(occupancy.lease[in_order], return_index=True)
-    found = (occupancy.allocations[int(row)] for row in in_order[np.sort(firsts)][:most].tolist())
-    return [allocation.lease_id for allocation in found if allocation is not None]
+    leases, firsts = np.unique(occupancy.lease[in_order], return_index=True)
+    chosen = leases[np.argsort(firsts)[:most]]
+    found: dict[str, list[Allocation]] = {}
+    for row in in_order[np.isin(occupancy.lease[in_order], chosen)].tolist():
+        allocation = occupancy.allocations[row]
+        if allocation is not None:
+            found.setdefault(allocation.lease_id, []).append(allocation)
+    return found
 
 
 def _order(
