@@ -43,6 +43,8 @@ from blazar.domain.planning.candidate import Candidate, candidate_for
 from blazar.domain.planning.capacity import Capacity
 from blazar.domain.planning.choice import Preference
 from blazar.domain.planning.demand import Demand, Grouping, PlanRequest
+from blazar.domain.planning.gaps import Gaps
+from blazar.domain.planning.gate import different
 from blazar.domain.planning.movable import Movables, Rearrangement, in_use, mask_of, rearrangement
 from blazar.domain.planning.plan import Assignment
 from blazar.domain.planning.repacking import repacked
@@ -50,6 +52,8 @@ from blazar.domain.requirement.language import Mask
 from blazar.domain.resource import Allocation, PlannedMove
 from blazar.domain.time import FOREVER, Interval, epoch
 
+FEW = 200
+"""Leases that are looked at where there are too many."""
 _PASSES = 8
 """Passes over arrays for the gate, and for the places of one demand."""
 
@@ -58,13 +62,15 @@ def movable_allocations(
     calendar: CalendarSnapshot, request: PlanRequest, since: datetime, most: int, budget: Budget
 ) -> dict[str, list[Allocation]]:
     """Return by lease what may have to be moved: what starts at ``since`` or later, in the time of the
-    request, or in that of what could be moved for it. At most so many, those that are worth a look first.
-    Empty where the request does not fit in sum even so. Raises CutShort."""
+    request, or in that of what could be moved for it. Where these are more leases than ``most``, or than FEW
+    for a request for parts of resources, only a FEW that are worth a look. Empty where the request does not
+    fit in sum even so. Raises CutShort."""
     occupancy, width = calendar.occupancy, seconds(request.cleaning)
-    asked = epoch(request.interval.start) - width, epoch(request.interval.end) + width
-    begin, end = asked
+    begin, end = epoch(request.interval.start) - width, epoch(request.interval.end) + width
+    if not all(demand.usage.whole for demand in request.demands):
+        most = min(most, FEW)
     before, rows = -1, np.zeros(0, np.int64)
-    while len(rows) > before and len(np.unique(occupancy.lease[rows])) <= most:
+    while len(rows) > before and len(different(occupancy.lease[rows])) <= most:
         before = len(rows)
         rows = occupancy.overlapping(begin, end)
         budget.spend(of_array(len(rows) + len(occupancy.first), _PASSES))
@@ -74,36 +80,50 @@ def movable_allocations(
         end = max(end, int(ends[ends < epoch(FOREVER)].max(initial=end)) + width)
     if not len(rows) or not _could_fit(calendar, request, rows, budget):
         return {}
-    in_order = rows[_order(calendar, request, rows, asked, budget)]
-    leases, firsts = np.unique(occupancy.lease[in_order], return_index=True)
-    chosen = leases[np.argsort(firsts)[:most]]
+    if len(rows) > before:
+        rows = _few(calendar, request, rows, (begin, end), budget)
     found: dict[str, list[Allocation]] = {}
-    for row in in_order[np.isin(occupancy.lease[in_order], chosen)].tolist():
+    for row in rows.tolist():
         allocation = occupancy.allocations[row]
         if allocation is not None:
             found.setdefault(allocation.lease_id, []).append(allocation)
     return found
 
 
-def _order(
-    calendar: CalendarSnapshot, request: PlanRequest, rows: Ints, asked: tuple[int, int], budget: Budget
+def _few(
+    calendar: CalendarSnapshot, request: PlanRequest, rows: Ints, around: tuple[int, int], budget: Budget
 ) -> Ints:
-    """Return the order in which it is worth while to look at movable rows: first those in the time of the
-    request, on resources that suit it, where the fewest are in the way; then those nearest in time."""
-    occupancy, size = calendar.occupancy, calendar.columns.size
+    """Return the movable rows of a few leases that are worth a look: first in the time of the request, on
+    resources that suit it, where the fewest are in the way that fit nowhere else as things are, and the
+    fewest at all; then those nearest in time. ``around`` is a time that has all of the rows."""
+    occupancy, size, width = calendar.occupancy, calendar.columns.size, seconds(request.cleaning)
     suits: Mask = np.zeros(size, bool)
     for demand in request.demands:
         suits |= candidate_for(calendar, demand, budget).matching
     suits &= calendar.columns.reservable
-    all_rows = occupancy.overlapping(*asked)
-    budget.spend(of_array(len(all_rows) + len(rows) + size, _PASSES))
+    begin, end = epoch(request.interval.start) - width, epoch(request.interval.end) + width
+    there = occupancy.overlapping(*around)
+    budget.spend(of_array(len(there) + len(rows) + size, _PASSES))
+    index = occupancy.index[there].astype(np.int64)
+    gaps = Gaps(suits, index, occupancy.start[there], occupancy.end[there] + width)
+    is_there = (occupancy.start[there] < end) & (occupancy.end[there] > begin)
     if all(demand.usage.whole for demand in request.demands):
-        suits[occupancy.index[all_rows[~mask_of(occupancy, rows)[all_rows]]]] = False
-    index, start = occupancy.index[rows], occupancy.start[rows]
-    distance = np.maximum(0, np.maximum(start - asked[1], asked[0] - occupancy.end[rows]) + 1)
-    in_the_way = np.bincount(index[distance == 0], minlength=size)[index]
-    order: Ints = np.lexsort((start, in_the_way, ~suits[index], distance))
-    return order
+        suits[index[is_there & ~mask_of(occupancy, rows)[there]]] = False
+    rows_there = rows[(occupancy.start[rows] < end) & (occupancy.end[rows] > begin)]
+    rows_there = rows_there[suits[occupancy.index[rows_there]]]
+    in_the_way = np.bincount(occupancy.index[rows_there], minlength=size)
+    rows_there = rows_there[np.argsort(in_the_way[occupancy.index[rows_there]], kind="stable")][: FEW * 10]
+    index = occupancy.index[rows_there].astype(np.int64)
+    is_stuck = ~gaps.hold(occupancy.start[rows_there], occupancy.end[rows_there] + width)
+    stuck = np.bincount(index[is_stuck], minlength=size)
+    leases = occupancy.lease[rows_there[np.argsort(stuck[index], kind="stable")]]
+    chosen = [*dict.fromkeys(leases.tolist())][:FEW]
+    if len(chosen) < FEW:
+        distance = np.maximum(occupancy.start[rows] - end, begin - occupancy.end[rows])
+        nearest = occupancy.lease[rows[np.argsort(distance, kind="stable")]]
+        chosen = [*dict.fromkeys([*chosen, *nearest.tolist()])][:FEW]
+    few: Ints = rows[np.isin(occupancy.lease[rows], chosen)]
+    return few
 
 
 def _could_fit(calendar: CalendarSnapshot, request: PlanRequest, movable: Ints, budget: Budget) -> bool:
@@ -135,13 +155,16 @@ def rearrange(
     candidates = [candidate_for(calendar, each, budget) for each in request.demands]
     if not all(map(_is_possible, candidates)):
         return None
-    if all(each.is_whole for each in candidates):
+    part = budget if chains is None else budget.part(chains)
+    is_whole = all(each.is_whole for each in candidates)
+    if is_whole:
         with suppress(CutShort):
             return repacked(calendar, request, movable, budget)
-    search = _Search(Movables(calendar, request, movable, budget), budget)
+    # Where numbers do not tell it of many, chains do not either.
+    search = _Search(Movables(calendar, request, movable, part if is_whole else budget), budget)
     if not search.fits_in_sum():
         return None
-    return search.run(budget if chains is None else budget.part(chains))
+    return search.run(part)
 
 
 class _Size(NamedTuple):

@@ -37,6 +37,7 @@ from blazar.domain.calendar.snapshot import CalendarSnapshot
 from blazar.domain.lazy import lazy
 from blazar.domain.planning.budget import Budget, CutShort, of_array
 from blazar.domain.planning.demand import Demand, PlanRequest
+from blazar.domain.planning.gaps import Gaps
 from blazar.domain.planning.movable import Rearrangement, rearrangement
 from blazar.domain.planning.plan import Assignment
 from blazar.domain.planning.shares import shares
@@ -75,6 +76,8 @@ class _Places:
         self._start, self._end = wholes.start[wholes.piece], wholes.end[wholes.piece]
         self._first = np.cumsum(wholes.units) - wholes.units
         """By piece: its first unit."""
+        self._gaps_of: dict[int, Gaps] = {}
+        """By class, as things were planned."""
         self._waiting: list[tuple[int, int, int]] = []
         """A heap of starts, each with a piece, and a class in which it lacks something."""
 
@@ -142,7 +145,32 @@ class _Places:
         following = self._following(start)[free]
         is_long = following >= end
         gap = np.where(is_long, following, -following)
-        return free[np.lexsort((wholes.calendar.rank[free], gap, ~is_long))[:count]]
+        stuck = (
+            np.zeros(len(free), np.int64)
+            if is_long.sum() >= count
+            else self._stuck(start, end, of_class)[free]
+        )
+        return free[np.lexsort((wholes.calendar.rank[free], gap, stuck, ~is_long))[:count]]
+
+    def _stuck(self, start: int, end: int, of_class: int) -> Ints:
+        """Return by index how much is there in this time that fits nowhere else in the class, as things were
+        planned."""
+        here = np.flatnonzero((self._start < end) & (self._end > start) & (self._place != NOWHERE))
+        is_stuck = ~self._gaps(of_class).hold(self._start[here], self._end[here])
+        return np.bincount(self._place[here[is_stuck]], minlength=len(self._wholes.class_of))
+
+    def _gaps(self, of_class: int) -> Gaps:
+        if of_class not in self._gaps_of:
+            wholes, fixed = self._wholes, self._wholes.fixed
+            there = np.flatnonzero(wholes.place != NOWHERE)
+            self._budget.spend(of_array(len(there) + len(fixed.indexes), _PASSES))
+            self._gaps_of[of_class] = Gaps(
+                wholes.class_of == of_class,
+                np.concatenate((fixed.indexes, wholes.place[there])),
+                np.concatenate((fixed.begins, self._start[there])),
+                np.concatenate((fixed.ends, self._end[there])),
+            )
+        return self._gaps_of[of_class]
 
     def _following(self, moment: int) -> Ints:
         """Return by index when the next begins after the moment."""

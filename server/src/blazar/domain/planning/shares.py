@@ -125,6 +125,8 @@ class _Search:
         self._suits = wanted.suits[wanted.kind].T
         self._weight = np.ones(wanted.free.shape)
         self._slack = wanted.slack
+        classes, times = wanted.free.shape
+        self._sums: Weights = np.zeros((2, classes, times + 1))
         self._random = np.random.default_rng(0)
         self._back_at: Ints = np.zeros(wanted.has.shape, np.int64)
         """By class and piece: the move at which it may come back."""
@@ -147,8 +149,8 @@ class _Search:
     def move(self, number: int) -> None:
         """Make the best move, of equal ones any; where none is good, let what is short weigh more."""
         self._budget.spend(self._cost)
-        gains = self._over(self._slack < 0)
-        costs = self._over(self._slack <= 0) + self._random.random(self.share.shape)
+        gains, costs = self._weights()
+        costs += self._random.random(costs.shape)
         gains[self.share == 0] = -1
         costs[~self._suits | (self._back_at > number)] = np.inf
         best = gains.max(axis=0) - costs.min(axis=0)
@@ -163,11 +165,14 @@ class _Search:
         self._give(piece, target, count)
         self._back_at[source, piece] = number + STAYS_AWAY
 
-    def _over(self, at: Mask) -> Weights:
-        """Return by class and piece the weight of these times in the time of the piece."""
-        sums = np.zeros((at.shape[0], at.shape[1] + 1))
-        np.cumsum(np.where(at, self._weight, 0), axis=1, out=sums[:, 1:])
-        return sums[:, self._wanted.last] - sums[:, self._wanted.first]
+    def _weights(self) -> tuple[Weights, Weights]:
+        """Return by class and piece what the times in the time of the piece weigh at which the class is
+        short, and those at which it would be with one unit more."""
+        short, full = self._sums
+        np.cumsum(np.where(self._slack < 0, self._weight, 0), axis=1, out=short[:, 1:])
+        np.cumsum(np.where(self._slack <= 0, self._weight, 0), axis=1, out=full[:, 1:])
+        summed = self._sums.take(self._wanted.last, axis=2) - self._sums.take(self._wanted.first, axis=2)
+        return summed[0], summed[1]
 
     def _most(self, piece: int, source: int, target: int) -> int:
         """Return how many units to move: each brings less than the one before, and the last one enough."""

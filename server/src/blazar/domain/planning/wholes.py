@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from blazar.domain.calendar.arrays import Ints
+from blazar.domain.calendar.arrays import Ints, sorted_order
 from blazar.domain.calendar.snapshot import CalendarSnapshot, seconds
 from blazar.domain.lazy import lazy
 from blazar.domain.planning.budget import Budget, CutShort, of_array
@@ -200,26 +200,38 @@ class Wholes:
     @lazy
     def wanted(self) -> Wanted:
         """Return the same by numbers of resources of each class."""
-        times = np.unique(np.concatenate((self.start, self.fixed.begins)))
+        times = self._times()
         classes, pieces = self.suits.shape[1], len(self.units)
-        self._budget.spend(of_array(len(self.piece) + len(times) * classes, _PASSES))
-        is_there = self.place >= 0
+        self._budget.spend(of_array(len(self.piece) + len(self.fixed.begins) + len(times) * classes, _PASSES))
+        is_there = self.place != NOWHERE
         has = np.zeros((classes, pieces), np.int64)
         np.add.at(has, (self.class_of[self.place[is_there]], self.piece[is_there]), 1)
         first, last = np.searchsorted(times, self.start), np.searchsorted(times, self.end)
-        return Wanted(first, last, self.units, self.kind, self.suits, has, self._free(times))
+        free = np.array([self._free(number, times) for number in range(classes)], np.int64)
+        return Wanted(first, last, self.units, self.kind, self.suits, has, free.reshape(classes, len(times)))
 
-    def _free(self, times: Ints) -> Ints:
-        """Return by class and time how many resources are free beside what is fixed."""
-        of_class = self.class_of[self.fixed.indexes]
-        known = of_class >= 0
-        changes = np.zeros((self.suits.shape[1], len(times) + 1), np.int64)
-        changes[:, 0] = np.bincount(self.class_of[self.class_of >= 0], minlength=len(changes))
-        begins, ends = np.searchsorted(times, (self.fixed.begins[known], self.fixed.ends[known]))
-        np.subtract.at(changes, (of_class[known], begins), 1)
-        np.add.at(changes, (of_class[known], ends), 1)
-        free: Ints = np.cumsum(changes, axis=1)[:, :-1]
-        return free
+    def _times(self) -> Ints:
+        """Return the times at which more may be wanted, or at which less may be as something that stays
+        begins."""
+        starts = np.unique(self.start)
+        begins_later = len(starts) > 0 and bool((self.fixed.begins > starts[0]).any())
+        return np.unique(np.concatenate((starts, self.end))) if begins_later else starts
+
+    def _free(self, of_class: int, times: Ints) -> Ints:
+        """Return for each of the times, until the next one, the fewest resources of the class that are free
+        beside what is fixed."""
+        chosen = self.class_of[self.fixed.indexes] == of_class
+        begins, ends = self.fixed.begins[chosen], self.fixed.ends[chosen]
+        moments = np.concatenate((ends << 1, begins << 1 | 1))  # what ends makes room for what begins then
+        order = sorted_order(moments)
+        moments = moments[order] >> 1
+        changes = np.where(order < len(ends), 1, -1)
+        levels = int((self.class_of == of_class).sum()) + np.concatenate(([0], np.cumsum(changes)))
+        first = np.searchsorted(moments, times, "right")
+        last = np.append(np.searchsorted(moments, times[1:], "left"), first[-1:])
+        bounds = np.stack((first, last + 1), axis=1).reshape(-1)
+        least: Ints = np.minimum.reduceat(np.append(levels, 0), bounds)[::2]
+        return least
 
     @property
     def order(self) -> Ints:
@@ -229,6 +241,8 @@ class Wholes:
 
     def allows_named(self) -> bool:
         """Return whether all that is asked for by name is free of what stays, and may be planned."""
+        if not self.named:
+            return True
         busy = set(self.staying.during(*self.asked).tolist())
         indexes = [index for _, index in self.named]
         return len(set(indexes)) == len(indexes) and all(
