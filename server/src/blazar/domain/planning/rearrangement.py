@@ -2,7 +2,8 @@
 planned.
 
 An allocation of a lease that has not begun is a plan, so another resource may serve it as well. *Movable* is
-what the caller says so of; all else stays. The search has two steps:
+what the caller says so of; all else stays. A request for whole resources is planned by numbers
+(``planning.repacking``). Where that does not tell it, and for parts of resources, the search has two steps:
 
 1. The gate. A request that does not fit in sum is refused at once: at each instant, what has to be on the
    resources that suit a demand is counted against what they have.
@@ -150,8 +151,8 @@ def rearrange(
     for it; None where there is none. ``movable`` are reservations that have not begun, with what they have as
     their ``current`` allocations, as the calendar has them.
 
-    Where ``chains`` steps do not tell by chains of moves, all that is movable is planned anew. Raises
-    CutShort where it is not known then, or where the budget is spent before."""
+    Chains of moves have so many steps, or all where ``chains`` is None. Raises CutShort where it is not
+    known then, or where the budget is spent before."""
     candidates = [candidate_for(calendar, each, budget) for each in request.demands]
     if not all(map(_is_possible, candidates)):
         return None
@@ -160,7 +161,7 @@ def rearrange(
     if is_whole:
         with suppress(CutShort):
             return repacked(calendar, request, movable, budget)
-    # Where numbers do not tell it of many, chains do not either.
+    # To read many takes more than this part: chains find nothing then that numbers do not.
     search = _Search(Movables(calendar, request, movable, part if is_whole else budget), budget)
     if not search.fits_in_sum():
         return None

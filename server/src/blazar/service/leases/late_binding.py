@@ -33,13 +33,13 @@ LOG = logging.getLogger(__name__)
 STEPS = 12_000
 """Of planning, to make room: a fifth of a decision, for all that are refused pay for it."""
 CHAINS = 1_500
-"""Of these, to find few moves. Then all that may move is planned anew."""
+"""Of these, to find chains of moves, where numbers of whole resources do not tell it."""
 _ATTEMPTS = 3
 """Plans, where what is to move was changed by others meanwhile."""
 _PASSES = 3
 """Passes over the calendar to leave out what a lease has."""
 MOST_LOOKED_AT = 1000
-"""Leases in each pool that may be moved, those that are worth a look first."""
+"""Leases in each pool that may be moved. Where there are more, it is only a few of them."""
 
 
 @dataclass(frozen=True, slots=True)
