@@ -21,6 +21,8 @@ from blazar.domain.time import FOREVER, Interval, epoch
 
 _PASSES = 8
 """Passes over arrays to read them."""
+_STEPS = 4
+"""To read a demand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ class Movables:
         self.demands = (*request.demands, *movable)
         self.new = len(request.demands)
         self.width = seconds(request.cleaning)
-        budget.spend(sum(len(each.current) for each in movable))
+        budget.spend(sum(_STEPS + len(each.current) for each in movable))
         self.candidates = [
             *(candidate_for(calendar, each, budget) for each in request.demands),
             *(candidate_for(calendar, _bare(each), budget) for each in movable),

@@ -35,7 +35,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from blazar.domain.calendar.arrays import Ints
+from blazar.domain.calendar.arrays import Ints, sorted_order
 from blazar.domain.calendar.columns import amounts_of
 from blazar.domain.calendar.snapshot import CalendarSnapshot, seconds
 from blazar.domain.calendar.window import Window
@@ -113,7 +113,7 @@ def _few(
     rows_there = rows[(occupancy.start[rows] < end) & (occupancy.end[rows] > begin)]
     rows_there = rows_there[suits[occupancy.index[rows_there]]]
     in_the_way = np.bincount(occupancy.index[rows_there], minlength=size)
-    rows_there = rows_there[np.argsort(in_the_way[occupancy.index[rows_there]], kind="stable")][: FEW * 10]
+    rows_there = rows_there[np.argsort(in_the_way[occupancy.index[rows_there]], kind="stable")][: FEW * 25]
     index = occupancy.index[rows_there].astype(np.int64)
     is_stuck = ~gaps.hold(occupancy.start[rows_there], occupancy.end[rows_there] + width)
     stuck = np.bincount(index[is_stuck], minlength=size)
@@ -157,15 +157,18 @@ def rearrange(
     if not all(map(_is_possible, candidates)):
         return None
     part = budget if chains is None else budget.part(chains)
-    is_whole = all(each.is_whole for each in candidates)
-    if is_whole:
-        with suppress(CutShort):
-            return repacked(calendar, request, movable, budget)
-    # To read many takes more than this part: chains find nothing then that numbers do not.
-    search = _Search(Movables(calendar, request, movable, part if is_whole else budget), budget)
-    if not search.fits_in_sum():
-        return None
-    return search.run(part)
+    if not all(each.is_whole for each in candidates):
+        return _by_chains(Movables(calendar, request, movable, budget), part)
+    with suppress(CutShort):
+        return repacked(calendar, request, movable, budget)
+    part = part if chains is None else budget.part(chains // 2)
+    # To read many takes more than this: chains find nothing then that numbers do not.
+    return _by_chains(Movables(calendar, request, movable, part), part)
+
+
+def _by_chains(movables: Movables, budget: Budget) -> Rearrangement | None:
+    search = _Search(movables, budget)
+    return search.run() if search.fits_in_sum() else None
 
 
 class _Size(NamedTuple):
@@ -273,8 +276,7 @@ class _Search:
                 return False
         return True
 
-    def run(self, budget: Budget) -> Rearrangement | None:
-        self._budget = budget
+    def run(self) -> Rearrangement | None:
         pieces = [piece for number in range(self._new) for piece in self._pieces(number)]
         limit = self._fewest(pieces)
         while limit is not None:
@@ -679,10 +681,10 @@ def _most(begins: Ints, ends: Ints, amounts: Ints, start: int, end: int) -> int:
     """Return the largest sum of the amounts at one instant of the time."""
     if not len(begins):
         return 0
-    moments = np.concatenate((np.maximum(begins, start), np.minimum(ends, end)))
-    changes = np.concatenate((amounts, -amounts))
-    is_begin = np.concatenate((np.ones(len(begins), bool), np.zeros(len(ends), bool)))
-    return max(0, int(np.cumsum(changes[np.lexsort((is_begin, moments))]).max()))
+    # At one moment, what ends comes first.
+    moments = np.concatenate((np.minimum(ends, end) << 1, np.maximum(begins, start) << 1 | 1))
+    changes = np.concatenate((-amounts, amounts))
+    return max(0, int(np.cumsum(changes[sorted_order(moments)]).max()))
 
 
 def _least(numbers: Ints) -> int:
