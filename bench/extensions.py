@@ -23,7 +23,7 @@ from blazar.domain.planning.budget import Budget, CutShort
 from blazar.domain.planning.demand import PlanRequest
 from blazar.domain.planning.movable import Rearrangement
 from blazar.domain.planning.planner import plan_if_it_fits
-from blazar.domain.planning.rearrangement import movable_ids, rearrange
+from blazar.domain.planning.rearrangement import movable_allocations, rearrange
 from blazar.domain.time import Interval
 from blazar.service.leases.late_binding import CHAINS, MOST_LOOKED_AT, STEPS
 
@@ -68,8 +68,8 @@ def extend(site: Site, booking: Booking, now: datetime, tally: Extensions) -> No
 
 def _with_moves(site: Site, request: PlanRequest, now: datetime, budget: Budget) -> Rearrangement | None:
     rest = site.calendar.snapshot().without({each.reservation_id for each in request.demands})
-    ids = movable_ids(rest, request, now + LEAD, MOST_LOOKED_AT, budget)
-    return rearrange(rest, request, [site.known[id_].demand for id_ in ids], budget, CHAINS)
+    planned = movable_allocations(rest, request, now + LEAD, MOST_LOOKED_AT, budget)
+    return rearrange(rest, request, site.demands(planned), budget, CHAINS)
 
 
 def run(size: int, load: float, days: int, seed: int) -> Extensions:

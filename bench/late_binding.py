@@ -23,7 +23,7 @@ import statistics
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -36,7 +36,7 @@ from blazar.domain.planning.demand import Demand, PlanRequest
 from blazar.domain.planning.movable import Rearrangement
 from blazar.domain.planning.plan import Plan
 from blazar.domain.planning.planner import plan_if_it_fits
-from blazar.domain.planning.rearrangement import movable_ids, rearrange
+from blazar.domain.planning.rearrangement import movable_allocations, rearrange
 from blazar.domain.resource import WHOLE, Allocation, Inventory, PlannedMove, Pool, Resource
 from blazar.domain.time import Interval
 from blazar.service.leases.late_binding import CHAINS, MOST_LOOKED_AT, STEPS
@@ -133,10 +133,14 @@ class Site:
                 return Rearrangement(found)
             if not self.binds_late:
                 return None
-            ids = movable_ids(snapshot, request, now + LEAD, MOST_LOOKED_AT, budget)
-            return rearrange(snapshot, request, [self.known[id_].demand for id_ in ids], budget, CHAINS)
+            planned = movable_allocations(snapshot, request, now + LEAD, MOST_LOOKED_AT, budget)
+            return rearrange(snapshot, request, self.demands(planned), budget, CHAINS)
         except CutShort:
             return None
+
+    def demands(self, planned: Mapping[str, Sequence[Allocation]]) -> list[Demand]:
+        """Return what may move, with what it has in the calendar."""
+        return [replace(self.known[id_].demand, current=tuple(rows)) for id_, rows in planned.items()]
 
     def commit(self, booking: Booking, found: Rearrangement, now: datetime) -> None:
         self._move(found.moves, now)

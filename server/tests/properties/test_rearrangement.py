@@ -18,7 +18,7 @@ from blazar.domain.planning.budget import Budget, CutShort
 from blazar.domain.planning.demand import Demand, Grouping, Order, PlanRequest
 from blazar.domain.planning.movable import Rearrangement
 from blazar.domain.planning.planner import plan_if_it_fits
-from blazar.domain.planning.rearrangement import movable_ids, rearrange
+from blazar.domain.planning.rearrangement import movable_allocations, rearrange
 from blazar.domain.resource import WHOLE, Allocation, Inventory, Pool, Resource, Usage
 from blazar.domain.time import Interval
 
@@ -288,7 +288,7 @@ def judge(puzzle: Puzzle) -> None:
     if found is not None:
         check(puzzle, found)
         moved = {move.allocation.lease_id for move in found.moves}
-        assert moved <= {*movable_ids(snapshot, puzzle.request, START, MOST, Budget(STEPS))}
+        assert moved <= movable_allocations(snapshot, puzzle.request, START, MOST, Budget(STEPS)).keys()
     event("fits" if fits else f"{len(found.moves)} moves" if found else "refused")
     # What fits beside parts of hosts, with cleaning time, depends on the order in which they are planned.
     if puzzle.is_whole or not puzzle.request.cleaning:

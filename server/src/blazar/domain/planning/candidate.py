@@ -74,9 +74,6 @@ def candidate_for(calendar: CalendarSnapshot, demand: Demand, budget: Budget) ->
     """Look up what the snapshot knows about a demand. Raises CutShort.
 
     The cost is one pass over the pool for each comparison of the requirement, and one for each trait."""
-    matching = suitable(calendar, demand, budget)
-    for other in demand.yields_to:
-        matching = matching & ~suitable(calendar, other, budget)
     rank = calendar.rank
     rows = [
         (index, row) for row in demand.current if (index := calendar.index_of(row.resource_id)) is not None
@@ -93,7 +90,16 @@ def candidate_for(calendar: CalendarSnapshot, demand: Demand, budget: Budget) ->
         if (index := calendar.index_of(name)) is not None:
             needed.setdefault(index, 1)
     unknown = tuple(dict.fromkeys(name for name in must if name not in calendar))
-    return Candidate(demand, amounts_of(demand.usage), matching, held, needed, unknown, calendar.columns)
+    suits = matching(calendar, demand, budget)
+    return Candidate(demand, amounts_of(demand.usage), suits, held, needed, unknown, calendar.columns)
+
+
+def matching(calendar: CalendarSnapshot, demand: Demand, budget: Budget) -> Mask:
+    """Return where a resource suits the demand, and none that it yields to. Raises CutShort."""
+    suits = suitable(calendar, demand, budget)
+    for other in demand.yields_to:
+        suits = suits & ~suitable(calendar, other, budget)
+    return suits
 
 
 def suitable(calendar: CalendarSnapshot, demand: Demand, budget: Budget) -> Mask:

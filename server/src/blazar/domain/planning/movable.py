@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from blazar.domain.calendar.arrays import Ints
+from blazar.domain.calendar.arrays import Ints, sorted_order
 from blazar.domain.calendar.occupancy import Occupancy
 from blazar.domain.calendar.snapshot import CalendarSnapshot, seconds
 from blazar.domain.planning.budget import Budget, of_array
@@ -21,6 +21,8 @@ from blazar.domain.time import FOREVER, Interval, epoch
 
 _PASSES = 8
 """Passes over arrays to read them."""
+_STEPS = 4
+"""To read a demand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ class Movables:
         self.demands = (*request.demands, *movable)
         self.new = len(request.demands)
         self.width = seconds(request.cleaning)
+        budget.spend(sum(_STEPS + len(each.current) for each in movable))
         self.candidates = [
             *(candidate_for(calendar, each, budget) for each in request.demands),
             *(candidate_for(calendar, _bare(each), budget) for each in movable),
@@ -73,7 +76,7 @@ class Movables:
         begin = min(epoch(each.start) for each in intervals) - self.width
         end = max(epoch(each.end) for each in intervals) + self.width
         rows = occupancy.overlapping(begin, end)
-        budget.spend(of_array(len(rows) + len(occupancy.start), _PASSES) + len(intervals))
+        budget.spend(of_array(len(rows) + len(occupancy.start), _PASSES))
         indexes = occupancy.index[rows].astype(np.int64)
         order = np.argsort(indexes, kind="stable")
         self.rows: Ints = rows[order]
@@ -85,7 +88,7 @@ class Movables:
         for row in rows[np.isin(occupancy.reservation[rows], hashes)].tolist():
             stored = occupancy.allocations[row]
             # What has changed since the leases were read stays.
-            if stored is not None and _is_same(stored, may_move.get(stored.id)):
+            if stored is not None and is_same(stored, may_move.get(stored.id)):
                 found.append(row)
         self.is_movable: Mask = mask_of(occupancy, np.array(found, np.int64))
         """By row of the calendar."""
@@ -126,10 +129,10 @@ def in_use(occupancy: Occupancy, rows: Ints, cleaning: int = 0) -> InUse:
         occupancy.start[rows],
         occupancy.end[rows] + cleaning,
     )
-    order = np.lexsort((start, index))
-    index, start, end = index[order], start[order], end[order]
     if not len(rows):
         return InUse(index, start, end)
+    order = sorted_order(index << int(start.max()).bit_length() | start)
+    index, start, end = index[order], start[order], end[order]
     # The latest end so far on the same resource: a later resource is always above all before it.
     offset = index * (int(end.max()) + 1)
     reached = np.maximum.accumulate(end + offset)
@@ -159,7 +162,8 @@ def _bare(demand: Demand) -> Demand:
     return replace(demand, current=(), keep_current=False, must_include=())
 
 
-def _is_same(stored: Allocation, known: Allocation | None) -> bool:
+def is_same(stored: Allocation, known: Allocation | None) -> bool:
+    """Return whether an allocation of the calendar is as it was read."""
     return known is not None and (stored.resource_id, stored.interval, stored.slots, stored.usage) == (
         known.resource_id,
         known.interval,

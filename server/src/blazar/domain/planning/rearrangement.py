@@ -2,7 +2,8 @@
 planned.
 
 An allocation of a lease that has not begun is a plan, so another resource may serve it as well. *Movable* is
-what the caller says so of; all else stays. The search has two steps:
+what the caller says so of; all else stays. A request for whole resources is planned by numbers
+(``planning.repacking``). Where that does not tell it, and for parts of resources, the search has two steps:
 
 1. The gate. A request that does not fit in sum is refused at once: at each instant, what has to be on the
    resources that suit a demand is counted against what they have.
@@ -28,12 +29,13 @@ demand and interval that is laid, and a look at each resource that is tried. The
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import NamedTuple
 
 import numpy as np
 
-from blazar.domain.calendar.arrays import Ints
+from blazar.domain.calendar.arrays import Ints, sorted_order
 from blazar.domain.calendar.columns import amounts_of
 from blazar.domain.calendar.snapshot import CalendarSnapshot, seconds
 from blazar.domain.calendar.window import Window
@@ -42,6 +44,8 @@ from blazar.domain.planning.candidate import Candidate, candidate_for
 from blazar.domain.planning.capacity import Capacity
 from blazar.domain.planning.choice import Preference
 from blazar.domain.planning.demand import Demand, Grouping, PlanRequest
+from blazar.domain.planning.gaps import Gaps
+from blazar.domain.planning.gate import different
 from blazar.domain.planning.movable import Movables, Rearrangement, in_use, mask_of, rearrangement
 from blazar.domain.planning.plan import Assignment
 from blazar.domain.planning.repacking import repacked
@@ -49,58 +53,78 @@ from blazar.domain.requirement.language import Mask
 from blazar.domain.resource import Allocation, PlannedMove
 from blazar.domain.time import FOREVER, Interval, epoch
 
-ROUNDS = 4
-"""How often the time that is looked at grows by that of the allocations in it."""
+FEW = 200
+"""Leases that are looked at where there are too many."""
 _PASSES = 8
 """Passes over arrays for the gate, and for the places of one demand."""
 
 
-def movable_ids(
+def movable_allocations(
     calendar: CalendarSnapshot, request: PlanRequest, since: datetime, most: int, budget: Budget
-) -> list[str]:
-    """Return the ids of what may have to be moved: what starts at ``since`` or later, in the time of the
-    request, or in that of what could be moved for it. At most so many, those that are worth a look first.
-    Empty where the request does not fit in sum even so. Raises CutShort."""
+) -> dict[str, list[Allocation]]:
+    """Return by lease what may have to be moved: what starts at ``since`` or later, in the time of the
+    request, or in that of what could be moved for it. Where these are more leases than ``most``, or than FEW
+    for a request for parts of resources, only a FEW that are worth a look. Empty where the request does not
+    fit in sum even so. Raises CutShort."""
     occupancy, width = calendar.occupancy, seconds(request.cleaning)
-    asked = epoch(request.interval.start) - width, epoch(request.interval.end) + width
-    begin, end = asked
-    rows: Ints = np.zeros(0, np.int64)
-    for _ in range(ROUNDS):
+    begin, end = epoch(request.interval.start) - width, epoch(request.interval.end) + width
+    if not all(demand.usage.whole for demand in request.demands):
+        most = min(most, FEW)
+    before, rows = -1, np.zeros(0, np.int64)
+    while len(rows) > before and len(different(occupancy.lease[rows])) <= most:
+        before = len(rows)
         rows = occupancy.overlapping(begin, end)
         budget.spend(of_array(len(rows) + len(occupancy.first), _PASSES))
         rows = rows[occupancy.start[rows] >= epoch(since)]
-        if not len(rows) or len(np.unique(occupancy.lease[rows])) > most:
-            break
-        begin = min(begin, int(occupancy.start[rows].min()) - width)
         ends = occupancy.end[rows]
+        begin = min(begin, int(occupancy.start[rows].min(initial=begin)) - width)
         end = max(end, int(ends[ends < epoch(FOREVER)].max(initial=end)) + width)
     if not len(rows) or not _could_fit(calendar, request, rows, budget):
-        return []
-    in_order = rows[_order(calendar, request, rows, asked, budget)]
-    _, firsts = np.unique(occupancy.lease[in_order], return_index=True)
-    found = (occupancy.allocations[int(row)] for row in in_order[np.sort(firsts)][:most].tolist())
-    return [allocation.lease_id for allocation in found if allocation is not None]
+        return {}
+    if len(rows) > before:
+        rows = _few(calendar, request, rows, (begin, end), budget)
+    found: dict[str, list[Allocation]] = {}
+    for row in rows.tolist():
+        allocation = occupancy.allocations[row]
+        if allocation is not None:
+            found.setdefault(allocation.lease_id, []).append(allocation)
+    return found
 
 
-def _order(
-    calendar: CalendarSnapshot, request: PlanRequest, rows: Ints, asked: tuple[int, int], budget: Budget
+def _few(
+    calendar: CalendarSnapshot, request: PlanRequest, rows: Ints, around: tuple[int, int], budget: Budget
 ) -> Ints:
-    """Return the order in which it is worth while to look at movable rows: first those in the time of the
-    request, on resources that suit it, where the fewest are in the way; then those nearest in time."""
-    occupancy, size = calendar.occupancy, calendar.columns.size
+    """Return the movable rows of a few leases that are worth a look: first in the time of the request, on
+    resources that suit it, where the fewest are in the way that fit nowhere else as things are, and the
+    fewest at all; then those nearest in time. ``around`` is a time that has all of the rows."""
+    occupancy, size, width = calendar.occupancy, calendar.columns.size, seconds(request.cleaning)
     suits: Mask = np.zeros(size, bool)
     for demand in request.demands:
         suits |= candidate_for(calendar, demand, budget).matching
     suits &= calendar.columns.reservable
-    all_rows = occupancy.overlapping(*asked)
-    budget.spend(of_array(len(all_rows) + len(rows) + size, _PASSES))
+    begin, end = epoch(request.interval.start) - width, epoch(request.interval.end) + width
+    there = occupancy.overlapping(*around)
+    budget.spend(of_array(len(there) + len(rows) + size, _PASSES))
+    index = occupancy.index[there].astype(np.int64)
+    gaps = Gaps(suits, index, occupancy.start[there], occupancy.end[there] + width)
+    is_there = (occupancy.start[there] < end) & (occupancy.end[there] > begin)
     if all(demand.usage.whole for demand in request.demands):
-        suits[occupancy.index[all_rows[~mask_of(occupancy, rows)[all_rows]]]] = False
-    index, start = occupancy.index[rows], occupancy.start[rows]
-    distance = np.maximum(0, np.maximum(start - asked[1], asked[0] - occupancy.end[rows]) + 1)
-    in_the_way = np.bincount(index[distance == 0], minlength=size)[index]
-    order: Ints = np.lexsort((start, in_the_way, ~suits[index], distance))
-    return order
+        suits[index[is_there & ~mask_of(occupancy, rows)[there]]] = False
+    rows_there = rows[(occupancy.start[rows] < end) & (occupancy.end[rows] > begin)]
+    rows_there = rows_there[suits[occupancy.index[rows_there]]]
+    in_the_way = np.bincount(occupancy.index[rows_there], minlength=size)
+    rows_there = rows_there[np.argsort(in_the_way[occupancy.index[rows_there]], kind="stable")][: FEW * 25]
+    index = occupancy.index[rows_there].astype(np.int64)
+    is_stuck = ~gaps.hold(occupancy.start[rows_there], occupancy.end[rows_there] + width)
+    stuck = np.bincount(index[is_stuck], minlength=size)
+    leases = occupancy.lease[rows_there[np.argsort(stuck[index], kind="stable")]]
+    chosen = [*dict.fromkeys(leases.tolist())][:FEW]
+    if len(chosen) < FEW:
+        distance = np.maximum(occupancy.start[rows] - end, begin - occupancy.end[rows])
+        nearest = occupancy.lease[rows[np.argsort(distance, kind="stable")]]
+        chosen = [*dict.fromkeys([*chosen, *nearest.tolist()])][:FEW]
+    few: Ints = rows[np.isin(occupancy.lease[rows], chosen)]
+    return few
 
 
 def _could_fit(calendar: CalendarSnapshot, request: PlanRequest, movable: Ints, budget: Budget) -> bool:
@@ -127,19 +151,24 @@ def rearrange(
     for it; None where there is none. ``movable`` are reservations that have not begun, with what they have as
     their ``current`` allocations, as the calendar has them.
 
-    Where ``chains`` steps do not tell by chains of moves, all that is movable is planned anew. Raises
-    CutShort where it is not known then, or where the budget is spent before."""
-    movables = Movables(calendar, request, movable, budget)
-    search = _Search(movables, budget)
-    if not search.is_possible() or not search.fits_in_sum():
+    Chains of moves have so many steps, or all where ``chains`` is None. Raises CutShort where it is not
+    known then, or where the budget is spent before."""
+    candidates = [candidate_for(calendar, each, budget) for each in request.demands]
+    if not all(map(_is_possible, candidates)):
         return None
-    try:
-        return search.run(budget if chains is None else budget.part(chains))
-    except CutShort:
-        found = repacked(movables, budget)
-        if found is None:
-            raise
-        return found
+    part = budget if chains is None else budget.part(chains)
+    if not all(each.is_whole for each in candidates):
+        return _by_chains(Movables(calendar, request, movable, budget), part)
+    with suppress(CutShort):
+        return repacked(calendar, request, movable, budget)
+    part = part if chains is None else budget.part(chains // 2)
+    # To read many takes more than this: chains find nothing then that numbers do not.
+    return _by_chains(Movables(calendar, request, movable, part), part)
+
+
+def _by_chains(movables: Movables, budget: Budget) -> Rearrangement | None:
+    search = _Search(movables, budget)
+    return search.run() if search.fits_in_sum() else None
 
 
 class _Size(NamedTuple):
@@ -228,15 +257,6 @@ class _Search:
         self._is_bounded = False
         """Whether something was not tried, for it takes too many moves."""
 
-    def is_possible(self) -> bool:
-        """Return whether each new demand has what it asks for by name, and not more than it may have."""
-        return not any(
-            each.unknown
-            or each.least > each.most
-            or (each.demand.grouping is Grouping.TOGETHER and len(each.needed) > 1)
-            for each in self._candidates[: self._new]
-        )
-
     def fits_in_sum(self) -> bool:
         """Return whether each new demand fits beside what can only be on resources that suit it."""
         occupancy = self._calendar.occupancy
@@ -256,8 +276,7 @@ class _Search:
                 return False
         return True
 
-    def run(self, budget: Budget) -> Rearrangement | None:
-        self._budget = budget
+    def run(self) -> Rearrangement | None:
         pieces = [piece for number in range(self._new) for piece in self._pieces(number)]
         limit = self._fewest(pieces)
         while limit is not None:
@@ -573,6 +592,12 @@ class _Search:
         return rearrangement(self._calendar, self._request.interval, assigned, list(moves.values()))
 
 
+def _is_possible(candidate: Candidate) -> bool:
+    """Return whether there is what a demand asks for by name, and that is not more than it may have."""
+    is_apart = candidate.demand.grouping is Grouping.TOGETHER and len(candidate.needed) > 1
+    return not (candidate.unknown or candidate.least > candidate.most or is_apart)
+
+
 def _size(demand: Demand, units: int) -> _Size:
     is_together = demand.grouping is Grouping.TOGETHER and not demand.usage.whole
     each = units if is_together else 1
@@ -656,10 +681,10 @@ def _most(begins: Ints, ends: Ints, amounts: Ints, start: int, end: int) -> int:
     """Return the largest sum of the amounts at one instant of the time."""
     if not len(begins):
         return 0
-    moments = np.concatenate((np.maximum(begins, start), np.minimum(ends, end)))
-    changes = np.concatenate((amounts, -amounts))
-    is_begin = np.concatenate((np.ones(len(begins), bool), np.zeros(len(ends), bool)))
-    return max(0, int(np.cumsum(changes[np.lexsort((is_begin, moments))]).max()))
+    # At one moment, what ends comes first.
+    moments = np.concatenate((np.minimum(ends, end) << 1, np.maximum(begins, start) << 1 | 1))
+    changes = np.concatenate((-amounts, amounts))
+    return max(0, int(np.cumsum(changes[sorted_order(moments)]).max()))
 
 
 def _least(numbers: Ints) -> int:

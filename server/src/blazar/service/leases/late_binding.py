@@ -4,25 +4,26 @@ begun."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from blazar.domain.calendar.snapshot import CalendarSnapshot
-from blazar.domain.lease.late_binding import may_be_replanned, replanned
+from blazar.domain.lease.late_binding import replanned
 from blazar.domain.lease.lease import Lease, Reservation
 from blazar.domain.planning.availability import Requests
 from blazar.domain.planning.budget import Budget, CutShort, of_array
-from blazar.domain.planning.demand import Demand, PlanRequest
+from blazar.domain.planning.demand import PlanRequest
 from blazar.domain.planning.movable import Rearrangement
 from blazar.domain.planning.plan import Plan
 from blazar.domain.planning.planner import as_assigned, plan_if_it_fits
-from blazar.domain.planning.rearrangement import movable_ids, rearrange
+from blazar.domain.planning.rearrangement import movable_allocations, rearrange
 from blazar.domain.resource import PlannedMove, Pool, declared
 from blazar.domain.time import Interval, floor_minute
 from blazar.service.admission import Admission
 from blazar.service.context import Caller
 from blazar.service.ids import new_id
+from blazar.service.leases.movable_leases import KnownLease, MovableLeases
 from blazar.service.leases.settings import LateBindingSettings
 from blazar.service.metrics import NO_METRICS, Metrics
 from blazar.service.ports import Clock, Database
@@ -32,11 +33,13 @@ LOG = logging.getLogger(__name__)
 STEPS = 12_000
 """Of planning, to make room: a fifth of a decision, for all that are refused pay for it."""
 CHAINS = 1_500
-"""Of these, to find few moves. Then all that may move is planned anew."""
+"""Of these, to find chains of moves, where numbers of whole resources do not tell it."""
+_ATTEMPTS = 3
+"""Plans, where what is to move was changed by others meanwhile."""
 _PASSES = 3
 """Passes over the calendar to leave out what a lease has."""
-MOST_LOOKED_AT = 200
-"""Leases in each pool that may be moved, those that are worth a look first."""
+MOST_LOOKED_AT = 1000
+"""Leases in each pool that may be moved. Where there are more, it is only a few of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ class LateBinding:
         settings: LateBindingSettings,
         metrics: Metrics = NO_METRICS,
     ) -> None:
-        self._database = database
+        self._movable = MovableLeases(database, kinds, settings)
         self._admission = admission
         self._kinds = kinds
         self._clock = clock
@@ -96,8 +99,21 @@ class LateBinding:
             LOG.info("Lease %s is planned on other resources, to make room", new.id, extra=extra)
 
     def _found(self, requests: Requests, budget: Budget) -> RoomMade | None:
+        """Return what was found, as soon as what is to move is as it was when it was planned."""
+        for _ in range(_ATTEMPTS):
+            known: dict[str, KnownLease] = {}
+            found = self._in_pools(requests, known, budget)
+            if found is None:
+                return None
+            moving = self._movable.read_again(found.moves, known)
+            if moving is not None:
+                return _room(found, moving)
+        return None
+
+    def _in_pools(
+        self, requests: Requests, known: dict[str, KnownLease], budget: Budget
+    ) -> Rearrangement | None:
         now = self._clock.now()
-        known: dict[str, Lease] = {}
         plans: list[Plan] = []
         moves: list[PlannedMove] = []
         for pool, request in requests.items():
@@ -106,18 +122,12 @@ class LateBinding:
                 return None
             plans.append(found.plan)
             moves += found.moves
-        by_lease: dict[str, list[PlannedMove]] = {}
-        for move in moves:
-            by_lease.setdefault(move.allocation.lease_id, []).append(move)
-        pairs = [(replanned(known[id_], by_lease[id_], new_id), known[id_]) for id_ in sorted(by_lease)]
-        plan = Plan.joined(plans)
-        left = {move.allocation.resource_id for move in moves} - plan.generations.keys()
-        return RoomMade(plan, pairs, sorted(left))
+        return Rearrangement(Plan.joined(plans), tuple(moves))
 
     def _in_pool(
-        self, pool: Pool, request: PlanRequest, known: dict[str, Lease], now: datetime, budget: Budget
+        self, pool: Pool, request: PlanRequest, known: dict[str, KnownLease], now: datetime, budget: Budget
     ) -> Rearrangement | None:
-        """``known`` gets the leases that are looked at, as they are read first: the commit compares them."""
+        """``known`` gets what is known of the leases that are looked at, as it is known first."""
         snapshot = self._admission.latest(pool)
         fits = plan_if_it_fits(snapshot, request, budget)
         if fits is not None:
@@ -141,7 +151,7 @@ class LateBinding:
         pool: Pool,
         snapshot: CalendarSnapshot,
         request: PlanRequest,
-        known: dict[str, Lease],
+        known: dict[str, KnownLease],
         now: datetime,
         budget: Budget,
     ) -> Rearrangement | None:
@@ -151,26 +161,21 @@ class LateBinding:
         if not leads:
             return None
         since = floor_minute(now) + min(leads)
-        ids = movable_ids(snapshot, request, since, MOST_LOOKED_AT, budget)
-        unread = [id_ for id_ in ids if id_ not in known]
-        if unread:
-            with self._database.read() as uow:
-                known |= {each.id: each for each in uow.leases.get_many(sorted(unread))}
-        leases = [known[id_] for id_ in ids if id_ in known]
-        return rearrange(snapshot, request, list(self._movable(leases, pool, now)), budget, CHAINS)
+        allocations = movable_allocations(snapshot, request, since, MOST_LOOKED_AT, budget)
+        known |= {id_: each for id_, each in self._movable.known(allocations).items() if id_ not in known}
+        movable = [
+            demand
+            for id_, rows in allocations.items()
+            if id_ in known
+            for demand in known[id_].demands(rows, pool, now)
+        ]
+        return rearrange(snapshot, request, movable, budget, CHAINS)
 
-    def _movable(self, leases: Iterable[Lease], pool: Pool, now: datetime) -> Iterator[Demand]:
-        """Yield the reservations that may get other resources of the pool."""
-        minute = floor_minute(now)
-        for lease in leases:
-            for reservation in lease.reservations:
-                kind = self._kinds.get(reservation.resource_type)
-                lead = self._settings.lead_of(reservation.resource_type)
-                if (
-                    kind is not None
-                    and kind.pool_of(reservation) == pool
-                    and lead is not None
-                    and may_be_replanned(lease, minute + lead)
-                    and reservation.allocations
-                ):
-                    yield kind.demand(reservation)
+
+def _room(found: Rearrangement, leases: Mapping[str, Lease]) -> RoomMade:
+    by_lease: dict[str, list[PlannedMove]] = {}
+    for move in found.moves:
+        by_lease.setdefault(move.allocation.lease_id, []).append(move)
+    pairs = [(replanned(leases[id_], by_lease[id_], new_id), leases[id_]) for id_ in sorted(by_lease)]
+    left = {move.allocation.resource_id for move in found.moves} - found.plan.generations.keys()
+    return RoomMade(found.plan, pairs, sorted(left))
