@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from blazar.adapters.clock import SystemClock
 from blazar.adapters.db import tables
@@ -59,11 +59,14 @@ def claim(at: Sandboxed, held: Any, user: str = "demo", **more: Any) -> Any:
 
 
 def expire(at: Sandboxed, offer: Any) -> None:
-    """Have the offer expire now."""
-    past = SystemClock().now() - timedelta(seconds=1)
+    """Have the offer expire now. As where it is stored, the generations of what it holds are raised."""
+    now, r = SystemClock().now(), tables.resources.c
     with at.manager._database.engine.begin() as connection:  # type: ignore[attr-defined]
         mine = tables.leases.c.id == offer["id"]
-        connection.execute(update(tables.leases).where(mine).values(expires_at=past))
+        connection.execute(update(tables.leases).where(mine).values(expires_at=now - timedelta(seconds=1)))
+        held = select(tables.allocations.c.resource_id).where(tables.allocations.c.lease_id == offer["id"])
+        raised = {"generation": r.generation + 1, "touched_at": now}
+        connection.execute(update(tables.resources).where(r.id.in_(held)).values(raised))
 
 
 def test_an_answer_is_held_and_claimed(at: Sandboxed) -> None:
