@@ -64,18 +64,19 @@ def movable_allocations(
 ) -> dict[str, list[Allocation]]:
     """Return by lease what may have to be moved: what starts at ``since`` or later, in the time of the
     request, or in that of what could be moved for it. Where these are more leases than ``most``, or than FEW
-    for a request for parts of resources, only a FEW that are worth a look. Empty where the request does not
-    fit in sum even so. Raises CutShort."""
+    where parts of resources are asked for or may move, only a FEW that are worth a look. Empty where the
+    request does not fit in sum even so. Raises CutShort."""
     occupancy, width = calendar.occupancy, seconds(request.cleaning)
     begin, end = epoch(request.interval.start) - width, epoch(request.interval.end) + width
-    if not all(demand.usage.whole for demand in request.demands):
-        most = min(most, FEW)
+    is_whole = all(demand.usage.whole for demand in request.demands)
     before, rows = -1, np.zeros(0, np.int64)
     while len(rows) > before and len(different(occupancy.lease[rows])) <= most:
         before = len(rows)
         rows = occupancy.overlapping(begin, end)
         budget.spend(of_array(len(rows) + len(occupancy.first), _PASSES))
         rows = rows[occupancy.start[rows] >= epoch(since)]
+        if not is_whole or not occupancy.whole[rows].all():
+            most = min(most, FEW)
         ends = occupancy.end[rows]
         begin = min(begin, int(occupancy.start[rows].min(initial=begin)) - width)
         end = max(end, int(ends[ends < epoch(FOREVER)].max(initial=end)) + width)
@@ -156,13 +157,15 @@ def rearrange(
     candidates = [candidate_for(calendar, each, budget) for each in request.demands]
     if not all(map(_is_possible, candidates)):
         return None
-    part = budget if chains is None else budget.part(chains)
-    if not all(each.is_whole for each in candidates):
+    is_whole = all(each.is_whole for each in candidates)
+    if is_whole:
+        with suppress(CutShort):
+            return repacked(calendar, request, movable, budget)
+    if not is_whole or not all(each.usage.whole for each in movable):
+        part = budget if chains is None else budget.part(chains)
         return _by_chains(Movables(calendar, request, movable, budget), part)
-    with suppress(CutShort):
-        return repacked(calendar, request, movable, budget)
-    part = part if chains is None else budget.part(chains // 2)
     # To read many takes more than this: chains find nothing then that numbers do not.
+    part = budget if chains is None else budget.part(chains // 2)
     return _by_chains(Movables(calendar, request, movable, part), part)
 
 

@@ -6,9 +6,9 @@ nearly always finds one, where there is one.
 
 Then resources are given out. What keeps its class keeps its resource too, as long as it can. What has none
 comes in the order of the starts: it takes resources that are free at its start, first those that are free for
-all of its time, or else those on which the next begins the latest. What is driven out so starts later, and
-its turn is yet to come. What is movable has not begun, so as long as nothing that stays begins later on,
-numbers that fit can always be given out (a colouring of an interval graph).
+all of its time, or else those where what is in the way fits elsewhere, and begins the latest. What is driven
+out so starts later, and its turn is yet to come. What is movable has not begun, so as long as nothing that
+stays begins later on, numbers that fit can always be given out (a colouring of an interval graph).
 
 Example: hosts 1 and 2 have no GPU, host 3 has one. A, which needs none, is on host 3 from 10 to 12, B on
 host 1 from 9 to 11, C on host 2 from 11 to 13. D needs a GPU from 10 to 13. By numbers D gets the host with a
@@ -133,7 +133,8 @@ class _Places:
 
     def _best(self, piece: int, of_class: int, count: int) -> Ints:
         """Return so many resources of a class that are free at the start of the piece: those with the
-        shortest gap that is long enough, or else those on which the next begins the latest."""
+        shortest gap that is long enough, or else those where the least has to go that fits nowhere else, and
+        the next begins the latest."""
         wholes, start, end = self._wholes, int(self._wholes.start[piece]), int(self._wholes.end[piece])
         self._budget.spend(of_array(len(self._place) + len(wholes.class_of), _PASSES))
         is_free = wholes.class_of == of_class

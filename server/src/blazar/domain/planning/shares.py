@@ -107,11 +107,11 @@ def shares(wanted: Wanted, order: Ints, budget: Budget) -> Ints | None:
     search = _Search(wanted, budget)
     for piece in wanted.lacking.tolist():
         search.place(piece, order)
-    for number in range(MOVES):
-        if search.is_done():
-            return search.share
+    number = 0
+    while number < MOVES and not search.is_done():
         search.move(number)
-    return None
+        number += 1
+    return search.share if search.is_done() else None
 
 
 class _Search:

@@ -140,8 +140,9 @@ class Wholes:
             return np.full(len(reservations), -1)
         hashes = np.array([hash(each.reservation_id) for each in self.movable], np.int64)
         order = np.argsort(hashes)
-        at = order[np.searchsorted(hashes, reservations, sorter=order).clip(max=len(order) - 1)]
-        return np.where(hashes[at] == reservations, at, -1)
+        in_order = hashes[order]
+        at = np.searchsorted(in_order, reservations).clip(max=len(order) - 1)
+        return np.where(in_order[at] == reservations, order[at], -1)
 
     def _key(self, number: Ints, index: Ints) -> Ints:
         return number * self.calendar.columns.size + index
