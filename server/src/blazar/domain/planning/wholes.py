@@ -76,7 +76,7 @@ class Wholes:
         """Add what may move: what one demand has at one time is a piece."""
         leaves = np.array([_may_leave(each) for each in self.movable], bool)
         kinds = np.array([self._kind_of(each) if _may_leave(each) else 0 for each in self.movable], np.int64)
-        self.masks: Mask = np.array(self._masks).reshape(-1, self.calendar.columns.size)
+        self.masks: Mask = np.array(self._masks, bool).reshape(len(self._masks), self.calendar.columns.size)
         """By kind: the resources that suit it and may be planned."""
         rows, numbers = self._rows(leaves, kinds)
         occupancy = self.calendar.occupancy
