@@ -88,7 +88,7 @@ def test_ordinary_work_fills_what_is_promised_and_all_that_was_promised_boots_at
         for flavor in preemptible:
             guests[flavor].append(boot(alt, flavor_id=flavor))
     deleted, shelved = (guests[flavor] for flavor in preemptible)
-    assert {host_of(admin, each) for each in (*deleted, *shelved)} == {whole, shared}
+    assert {host_of(admin, each) for each in (*deleted, *shelved)} <= {whole, shared}
 
     wait_for(begin - 120)
     until(
