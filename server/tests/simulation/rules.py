@@ -516,8 +516,12 @@ class Rules:
             - {f"reservation:{i}" for i in known},
             "networks": {reservation_id for i, reservation_id in self.networks.items() if i in state.networks}
             - known,
+            # Nova lets no mark be taken from servers that are shelved.
             "servers": {
-                value for has in state.server_metadata.values() for key, value in has.items() if key != NOTICE
+                value
+                for server_id, has in state.server_metadata.items()
+                for key, value in has.items()
+                if key != NOTICE and not state.servers[server_id].status.startswith("SHELVED")
             }
             - known,
         }
