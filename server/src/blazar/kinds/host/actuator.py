@@ -108,6 +108,9 @@ class HostActuator:
             return self._have_leave(host, servers, work, cloud) if servers else None
 
         joined = self._move(arriving, freepool, aggregate, work, compute, occupied)
+        if len(arriving) - len(joined.missing) > 1:
+            # Where several leave at once, schedulers may forget one for another, too.
+            compute.refresh_aggregate(freepool)
         left = self._move(surplus, aggregate, freepool, work, compute, busy)
         failures, waiting = [*joined.failures, *left.failures], [*joined.waiting, *left.waiting]
         if not failures and not waiting:
