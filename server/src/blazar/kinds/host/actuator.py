@@ -108,7 +108,7 @@ class HostActuator:
             return self._have_leave(host, servers, work, cloud) if servers else None
 
         joined = self._move(arriving, freepool, aggregate, work, compute, occupied)
-        if len(arriving) - len(joined.missing) > 1:
+        if sum(not a.bound and host not in joined.missing for host, a in wanted.items()) > 1:
             # Where several leave at once, schedulers may forget one for another, too.
             compute.refresh_aggregate(freepool)
         left = self._move(surplus, aggregate, freepool, work, compute, busy)
