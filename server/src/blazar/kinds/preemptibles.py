@@ -25,9 +25,6 @@ class Leaving:
     shelved: Sequence[Server] = ()
     moved: Sequence[Server] = ()
 
-    def __bool__(self) -> bool:
-        return bool(self.deleted or self.shelved or self.moved)
-
     def __len__(self) -> int:
         return len(self.deleted) + len(self.shelved) + len(self.moved)
 

@@ -14,7 +14,8 @@ LOG = logging.getLogger(__name__)
 MIGRATING = "MIGRATING"
 TO_MOVE = frozenset({"ACTIVE", "PAUSED"})
 ONE_TRY = 900.0
-"""Seconds within which a server is asked once to leave a host."""
+"""Seconds within which a server is asked once to leave a host, by who gives notice and by who starts a lease
+each."""
 
 
 class Moves:
