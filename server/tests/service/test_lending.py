@@ -163,6 +163,39 @@ def test_a_host_on_which_both_run_is_the_owners(world):
     assert lent(world) == tuple(others)
 
 
+@pytest.mark.parametrize("flavor", ["spare", "kept"])
+def test_preemptible_servers_of_the_owner_stay(world, flavor):
+    lease = lends(world, keep_free=0)
+    look(world)
+    look(world, 10)
+    first, *_ = reserved(world, lease)
+    guest(world, "guest", first)
+    world.cloud.boot("own", first)
+    world.cloud.state.flavor_of["own"] = flavor
+    assert look(world) == Lent(2, 1, 1)
+    assert servers_on(world, first) == {"own"}
+    assert look(world) == Lent(2)
+
+
+def test_what_was_not_seen_does_not_leave(world):
+    """Between the look and its requests the host may have gone to another reservation."""
+    lease = lends(world, keep_free=0)
+    look(world)
+    look(world, 10)
+    first, *_ = reserved(world, lease)
+    guest(world, "guest", first)
+    world.cloud.boot("own", first)
+
+    def boot(call: str) -> None:
+        if call == "preemptible_servers_on":
+            world.cloud.boot("later", first, "others")
+            world.cloud.state.flavor_of["later"] = "spare"
+
+    world.cloud.before = boot
+    look(world)
+    assert servers_on(world, first) == {"own", "later"}
+
+
 def test_what_was_used_is_lent_again_after_some_time(world):
     lease = lends(world, keep_free=0)
     first, *others = reserved(world, lease)
