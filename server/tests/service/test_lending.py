@@ -308,6 +308,21 @@ def test_a_host_that_goes_to_another_reservation_is_not_lent_there(world):
     assert not any(lets(world, host) for host in hosts)
 
 
+def test_what_one_reservation_has_lent_is_not_lent_by_the_next_one_at_once(world):
+    """Both lend, and no look comes between them."""
+    lends(world, min=4, max=4, keep_free=0)
+    look(world)
+    look(world, 10)
+    other = world.reserve(whole_hosts(min=4, max=4, lend=True, keep_free=0), start=120, end=180)
+    hosts = lent(world)
+    assert len(hosts) == 4
+    while world.lease(other).status is not LeaseStatus.ACTIVE:
+        world.advance(minutes=1)
+    assert not any(lets(world, host) for host in hosts)
+    assert look(world) == Lent()
+    assert look(world, 10) == Lent(4)
+
+
 def test_a_restart_lends_nothing_sooner(world):
     lends(world)
     look(world)

@@ -67,10 +67,14 @@ class HostLending:
         self._idle_since: dict[tuple[str, str], datetime] = {}
         """By reservation and host."""
 
-    def begin(self, work: Work, compute: Compute) -> None:
-        """Note that the reservation lends, for the looks and for the filter."""
+    def begin(self, work: Work, arriving: Collection[str], compute: Compute) -> None:
+        """Note that the reservation lends, for the looks and for the filter. None of the hosts that it gets
+        is lent yet: one may still be in the aggregate for a lease that has just ended."""
         lender = {work.reservation.id: work.lease.id}
         lent = self._aggregate.find(compute)
+        if lent is not None:
+            for host in sorted(set(arriving) & set(lent.hosts)):
+                compute.remove_host(lent.id, host)
         if lent is None or not lender.items() <= lent.metadata.items():
             compute.create_aggregate(self._settings.aggregate, None, lender)
 
