@@ -81,6 +81,7 @@ class Rules:
     # at every commit
 
     def _committed(self, changes: Mapping[Key, Written]) -> None:
+        halves = of_split(changes)
         for (table, _), row in changes.items():
             if table == "leases":
                 self._give_up_servers(row.before, row.after)
@@ -94,13 +95,13 @@ class Rules:
                     self._require_nothing_over(row.after)
                     self._require_leaving(row.after)
                     offer = changes.get(("offers", row.after.id))
-                    self._require_not_away(row.before or (offer.before.lease if offer else None), row.after)
+                    held = offer.before.lease if offer else halves[0] if halves else None
+                    self._require_not_away(row.before or held, row.after)
             elif table == "offers" and row.after is not None:
                 self._require_capacity(row.after.lease)
                 self._require_not_away(row.before.lease if row.before else None, row.after.lease)
             elif table == "registrations" and row.after is not None:
                 self._require_real_failure(row.before, row.after)
-        halves = of_split(changes)
         if halves is None:
             self._require_lower_gives_way(changes)
         elif wrong := given_or_taken(*halves):

@@ -52,8 +52,6 @@ RECOVERED = 400
 probation."""
 STACKS = 1200
 """Seconds in which the turn of a dead manager with a stack is over, and Heat has been asked again."""
-
-
 TAKEN_BACK = 240
 """Seconds in which hosts that are lent are back: the turn of a dead manager to look is over, its next look is
 made after a rest, and Nova has shelved or deleted what is there."""
