@@ -163,6 +163,39 @@ def test_a_host_on_which_both_run_is_the_owners(world):
     assert lent(world) == tuple(others)
 
 
+@pytest.mark.parametrize("flavor", ["spare", "kept"])
+def test_preemptible_servers_of_the_owner_stay(world, flavor):
+    lease = lends(world, keep_free=0)
+    look(world)
+    look(world, 10)
+    first, *_ = reserved(world, lease)
+    guest(world, "guest", first)
+    world.cloud.boot("own", first)
+    world.cloud.state.flavor_of["own"] = flavor
+    assert look(world) == Lent(2, 1, 1)
+    assert servers_on(world, first) == {"own"}
+    assert look(world) == Lent(2)
+
+
+def test_what_was_not_seen_does_not_leave(world):
+    """Between the look and its requests the host may have gone to another reservation."""
+    lease = lends(world, keep_free=0)
+    look(world)
+    look(world, 10)
+    first, *_ = reserved(world, lease)
+    guest(world, "guest", first)
+    world.cloud.boot("own", first)
+
+    def boot(call: str) -> None:
+        if call == "preemptible_servers_on":
+            world.cloud.boot("later", first, "others")
+            world.cloud.state.flavor_of["later"] = "spare"
+
+    world.cloud.before = boot
+    look(world)
+    assert servers_on(world, first) == {"own", "later"}
+
+
 def test_what_was_used_is_lent_again_after_some_time(world):
     lease = lends(world, keep_free=0)
     first, *others = reserved(world, lease)
@@ -273,6 +306,21 @@ def test_a_host_that_goes_to_another_reservation_is_not_lent_there(world):
     assert world.lease(other).status is LeaseStatus.ACTIVE
     assert lent(world) == hosts
     assert not any(lets(world, host) for host in hosts)
+
+
+def test_what_one_reservation_has_lent_is_not_lent_by_the_next_one_at_once(world):
+    """Both lend, and no look comes between them."""
+    lends(world, min=4, max=4, keep_free=0)
+    look(world)
+    look(world, 10)
+    other = world.reserve(whole_hosts(min=4, max=4, lend=True, keep_free=0), start=120, end=180)
+    hosts = lent(world)
+    assert len(hosts) == 4
+    while world.lease(other).status is not LeaseStatus.ACTIVE:
+        world.advance(minutes=1)
+    assert not any(lets(world, host) for host in hosts)
+    assert look(world) == Lent()
+    assert look(world, 10) == Lent(4)
 
 
 def test_a_restart_lends_nothing_sooner(world):

@@ -27,7 +27,8 @@ from blazar.domain.lease.outcome import Done
 from blazar.domain.lease.priority import Priority
 from blazar.domain.lease.start_task import Need
 from blazar.engine.threads import LongLivedThread
-from blazar.kinds.host import actuator
+from blazar.kinds.host import actuator, lending
+from blazar.kinds.host.lending import LendingLook
 from blazar.kinds.network import actuator as networks
 from blazar.kinds.network.kind import NetworkKind
 from blazar.kinds.registered_hosts import monitor
@@ -244,6 +245,14 @@ def _is_gone(cancel: Any) -> Any:
     return lambda self, lease_id, caller, may: True
 
 
+def _never(is_own: Any) -> Any:
+    return lambda server, work: False
+
+
+def _none_free(to_keep_free: Any) -> Any:
+    return lambda idle, number: frozenset()
+
+
 def bound(lease: Lease) -> Lease:
     """Return the lease with all of its allocations bound."""
     reservations = tuple(
@@ -284,7 +293,7 @@ DEFECTS: Mapping[str, Defect] = {
         "stacks go with their leases", start_tasks, "need_of", _needed_for_ever
     ),
     "an end in this minute is refused": Defect(
-        "a lease that has begun can be ended", change, "end_now", _in_this_minute, seed=129
+        "a lease that has begun can be ended", change, "end_now", _in_this_minute, seed=29
     ),
     "what forgets mail fails": Defect("no defect is met", MemoryMails, "forget", _fails),
     "properties are changed under leases": Defect(
@@ -348,9 +357,18 @@ DEFECTS: Mapping[str, Defect] = {
     "what is planned elsewhere is lost": Defect(
         "what is planned elsewhere keeps all it had", late_binding, "replanned", _lost, kinds=ALL
     ),
+    "hosts of leases that are over stay lent": Defect(
+        "only idle hosts of those who lend are lent", LendingLook, "finish", _nothing, seed=2
+    ),
+    "servers of the project are taken for those of others": Defect(
+        "no server is taken from a running lease", lending, "is_own", _never, seed=13
+    ),
+    "nothing is kept free": Defect(
+        "who lends hosts has those that he needs", lending, "to_keep_free", _none_free, seed=10
+    ),
     "what is over keeps its allocations": Defect("what is over has nothing", MemoryLeases, "save", _kept),
     "what leaves a lease is never released": Defect(
-        "what is removed from a lease leaves it", progress, "released", _all_stay, seed=10
+        "what is removed from a lease leaves it", progress, "released", _all_stay, seed=111
     ),
     "what a split takes out is lost": Defect(
         "a split gives nothing and takes nothing", leases.split, "split", _without_what_goes, kinds=ALL

@@ -24,6 +24,7 @@ from blazar.domain.lease.outcome import Done
 from blazar.engine.threads import LongLivedThread
 from blazar.kinds.aggregates import NamedAggregate, existing_aggregate
 from blazar.kinds.host.actuator import HostActuator
+from blazar.kinds.host.lending import HostLending
 from blazar.kinds.registered_hosts.deregistration import Deregistration
 from blazar.kinds.registered_hosts.errors import HostAlreadyRegistered
 from blazar.kinds.registered_hosts.hosts import Hosts
@@ -178,6 +179,17 @@ def _by_its_first_id(find: Any) -> Any:
     return broken
 
 
+def _all_preemptible_leave(_: Any) -> Any:
+    def broken(self: Any, others: Any, work: Any, cloud: Any) -> int:
+        return sum(map(len, self._preemptibles.leave(others, cloud, work.run_steps).require().values()))
+
+    return broken
+
+
+def _with_what_is_lent_already(begin: Any) -> Any:
+    return lambda self, work, arriving, compute: begin(self, work, (), compute)
+
+
 def _always(value: Any) -> Callable[[Any], Any]:
     return lambda function: lambda *args: value
 
@@ -226,6 +238,12 @@ MENDS: Mapping[str, Mend] = {
         ((Hosts, "_half_deregistered", _registered_already), (Deregistration, "finish_old", _always(None))),
         HOST,
         0,
+    ),
+    "lending: preemptible servers of the project stay": Mend(
+        ((HostLending, "have_leave", _all_preemptible_leave),), HOST
+    ),
+    "lending: what a reservation gets is not lent at once": Mend(
+        ((HostLending, "begin", _with_what_is_lent_already),), HOST
     ),
 }
 

@@ -90,8 +90,8 @@ def _planned(site: Site, lease: Lease) -> set[str]:
 
 
 def not_needed(site: Site) -> Iterator[str]:
-    """Yield the servers that carry a notice for a host that no lease needs soon. What is being deleted does
-    not count: Nova lets it not be changed."""
+    """Yield the servers that carry a notice for a host that no lease needs soon. What is being deleted or
+    shelved does not count: Nova lets it not be changed."""
     soon = site.world.now() + timedelta(minutes=NOTICE_MINUTES) + SKEWED
     needed = {
         host
@@ -102,5 +102,6 @@ def not_needed(site: Site) -> Iterator[str]:
     state = site.cloud.state
     for server in state.servers.values():
         has_notice = NOTICE in state.server_metadata.get(server.id, {})
-        if has_notice and server.host not in needed and not server.is_being_deleted:
+        is_unchangeable = server.is_being_deleted or server.status.startswith("SHELVED")
+        if has_notice and server.host not in needed and not is_unchangeable:
             yield f"{server.id} on {server.host}"

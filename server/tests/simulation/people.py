@@ -35,6 +35,7 @@ from blazar.service.commands import (
 )
 
 from . import (
+    lending,
     lifetimes,
     maintenances,
     members,
@@ -80,6 +81,8 @@ OPERATORS = {
 }
 STRAY = "stray"
 """How the names of servers begin that belong to no lease."""
+UNSTORED = {"lend": False}
+"""Parameters that are not stored where they have these values."""
 AT_THE_MINUTE = -1.0
 """A pause up to the next full minute, when leases start and end, and when all others come as well."""
 
@@ -169,6 +172,8 @@ class User:
             sharing.SHARE: partial(sharing.share, self),
             splitting.SPLIT: partial(splitting.split, self),
             stacks.START: partial(stacks.create, self),
+            lending.LEND: partial(lending.lend, self),
+            lending.CHANGE: partial(lending.change, self),
             **moments.verbs_of(self),
         }
 
@@ -308,6 +313,7 @@ class User:
             self.world.tell(f"kill {server_id}", "gone")
             self.site.cloud.state.servers.pop(server_id)
             self.site.cloud.state.flavor_of.pop(server_id, None)
+            self.site.cloud.state.server_metadata.pop(server_id, None)
 
     # what was asked, and what came of it
 
@@ -441,6 +447,7 @@ class Operator:
             maintenances.MAINTAIN: lambda number, random: maintenances.maintain(self, random),
             lifetimes.BOUND: lambda number, random: lifetimes.bind(self, number, random),
             notices.BOOT: lambda number, random: notices.boot(self, random),
+            lending.BOOT: lambda number, random: lending.boot(self, random),
             networks.TAKE_AWAY: lambda number, random: networks.take_away(self, random),
             "take a host away and crash": partial(moments.take_away_and_crash, self),
         }
@@ -578,7 +585,7 @@ def is_as_asked(lease: Lease, command: UpdateLease) -> bool:
     has = {"name": lease.name, "start": lease.interval.start, "end": lease.interval.end}
     asked = [(change, lease.reservation(change.id)) for change in changes]
     return all(has.get(name, value) == value for name, value in wanted.items() if value is not NOW) and all(
-        found is not None and dict(change.parameters).items() <= dict(found.parameters).items()
+        found is not None and dict(change.parameters).items() <= {**UNSTORED, **found.parameters}.items()
         for change, found in asked
     )
 

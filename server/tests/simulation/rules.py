@@ -16,17 +16,19 @@ from blazar.domain.lease.lease import Lease, LeaseStatus, Reservation
 from blazar.domain.lease.waiting import in_line
 from blazar.domain.resource import Allocation, Registration
 from blazar.domain.time import floor_minute
+from blazar.kinds.preemptibles import PREEMPTED
 from blazar.service.ports import Aggregate
 from blazar.service.preemption_notices import NOTICE
 
 from .database import Key, Written
 from .kinds import KINDS, ON_SSD, overused
+from .lending import is_too_soon, too_few_kept, wrongly_lent
 from .maintenances import given_while_away
 from .notices import not_needed
 from .priorities import displaced, units
 from .series import made_in_part, unlisted
 from .sharing import other_access
-from .site import CAPACITY, FAILED_AT_ONCE, HOSTS, SKEW, SPARE, Site
+from .site import CAPACITY, FAILED_AT_ONCE, HOSTS, LENT, PREEMPTIBLE, SKEW, Site
 from .splitting import given_or_taken, of_split
 from .stacks import left, twice
 
@@ -69,6 +71,7 @@ class Rules:
         site.database.watcher = self._committed
         site.servers.asked = self._deletion_asked
         site.changed = self._cloud_changed
+        site.let_in = self._require_lent_in_time
 
     def fail(self, rule: str, text: str) -> None:
         if rule not in self._ignored:
@@ -78,6 +81,7 @@ class Rules:
     # at every commit
 
     def _committed(self, changes: Mapping[Key, Written]) -> None:
+        halves = of_split(changes)
         for (table, _), row in changes.items():
             if table == "leases":
                 self._give_up_servers(row.before, row.after)
@@ -91,13 +95,13 @@ class Rules:
                     self._require_nothing_over(row.after)
                     self._require_leaving(row.after)
                     offer = changes.get(("offers", row.after.id))
-                    self._require_not_away(row.before or (offer.before.lease if offer else None), row.after)
+                    held = offer.before.lease if offer else halves[0] if halves else None
+                    self._require_not_away(row.before or held, row.after)
             elif table == "offers" and row.after is not None:
                 self._require_capacity(row.after.lease)
                 self._require_not_away(row.before.lease if row.before else None, row.after.lease)
             elif table == "registrations" and row.after is not None:
                 self._require_real_failure(row.before, row.after)
-        halves = of_split(changes)
         if halves is None:
             self._require_lower_gives_way(changes)
         elif wrong := given_or_taken(*halves):
@@ -275,12 +279,16 @@ class Rules:
         host = kind.boot(self.site, lease, reservation, server_id)
         if host is None:
             return None
-        server = Booted(lease.id, reservation.id, host, kind.resource_type == "physical:host")
-        self.booted[server_id] = server
+        self.watch(server_id, lease, reservation, host)
+        return host
+
+    def watch(self, server_id: str, lease: Lease, reservation: Reservation, host: str) -> None:
+        """Remember a server that is on a host of the reservation, and has to stay as long as that has it."""
+        is_whole_host = reservation.resource_type == "physical:host"
+        server = self.booted[server_id] = Booted(lease.id, reservation.id, host, is_whole_host)
         if not self._is_kept(server, None, lease):
             self._given_up.add(server_id)
         self._give_up_beyond_slots(server, lease)
-        return host
 
     def _give_up_beyond_slots(self, booted: Booted, lease: Lease) -> None:
         """From now on the cloud may be rid of some of its servers on a host that has more than slots: healing
@@ -293,13 +301,17 @@ class Rules:
     def _deletion_asked(self, server_id: str, by: str) -> None:
         if server_id in self.site.adopted:
             self._require_over(server_id, f"{by} deletes it")
+        self._require_given_up(server_id, f"{by} deletes")
+
+    def _require_given_up(self, server_id: str, what: str) -> None:
+        """A server stays where its user booted it, as long as the lease has the host."""
         server = self.booted.get(server_id)
         if server is not None and server_id not in self._given_up:
             lease = self.site.leases().get(server.lease_id)
             status = lease.status if lease else "gone"
             self.fail(
                 "no server is taken from a running lease",
-                f"{by} deletes {server_id} on {server.host} of lease {server.lease_id}, which is {status}",
+                f"{what} {server_id} on {server.host} of lease {server.lease_id}, which is {status}",
             )
 
     def _require_over(self, server_id: str, what: str) -> None:
@@ -315,6 +327,10 @@ class Rules:
     def _cloud_changed(self, method: str, args: tuple[Any, ...]) -> None:
         if method in ("shelve_server", "suspend_server", "stop_server"):
             self._require_over(args[0], method)
+        if method == "shelve_server":
+            self._require_given_up(args[0], method)
+        if method == "migrate_server" and args[0] in self.site.strays:
+            self.site.strays[args[0]] = self.site.world.now()
         if method == "unshelve_server" and (over := overused(self.site, args[1])):
             self.fail("a running lease has room for its servers", f"{args[1]} lacks {over} for {args[0]}")
         if method == "remove_reservation_provider":
@@ -329,7 +345,7 @@ class Rules:
         if method != "add_host":
             return
         aggregate = self.site.cloud.state.aggregates.get(args[0])
-        if aggregate is None or aggregate.name == FREEPOOL:
+        if aggregate is None or aggregate.name in (FREEPOOL, LENT):
             return
         for server in self.site.cloud.state.servers.values():
             owner = self.booted.get(server.id)
@@ -399,6 +415,22 @@ class Rules:
             self.fail("a lease has one stack", told)
         for told in left(self.site):
             self.fail("stacks go with their leases", told)
+
+    def is_lending_right(self) -> bool:
+        return not any(too_few_kept(self.site)) and not any(wrongly_lent(self.site))
+
+    def require_lending(self) -> None:
+        """Those who lend have free what they keep and the hosts that they use, others have all, and nothing
+        else is lent."""
+        for told in too_few_kept(self.site):
+            self.fail("who lends hosts has those that he needs", told)
+        for told in wrongly_lent(self.site):
+            self.fail("only idle hosts of those who lend are lent", told)
+
+    def _require_lent_in_time(self, host: str) -> None:
+        """Nothing is lent when a lease starts."""
+        if told := is_too_soon(self.site, host):
+            self.fail("no host is lent before it was idle for so long", told)
 
     def is_everything_over(self) -> bool:
         leases = self.site.leases().values()
@@ -507,8 +539,8 @@ class Rules:
                 )
         classes = {f"CUSTOM_RESERVATION_{i.upper().replace('-', '_')}" for i in known}
         found = {
-            "aggregates": {a.name for a in state.aggregates.values()} - known - {FREEPOOL},
-            "flavors": set(state.flavors) - known - {"small", SPARE.id},
+            "aggregates": {a.name for a in state.aggregates.values()} - known - {FREEPOOL, LENT},
+            "flavors": set(state.flavors) - known - {"small", *(each.id for each in PREEMPTIBLE)},
             "classes": state.classes - classes,
             "inventories": {name for _, name in state.slots} - classes,
             "groups": {g.name for g in state.groups.values()} - {f"reservation:{i}" for i in known},
@@ -520,8 +552,9 @@ class Rules:
             "servers": {
                 value
                 for server_id, has in state.server_metadata.items()
+                if not state.servers[server_id].status.startswith("SHELVED")
                 for key, value in has.items()
-                if key != NOTICE and not state.servers[server_id].status.startswith("SHELVED")
+                if key not in (NOTICE, PREEMPTED)
             }
             - known,
         }

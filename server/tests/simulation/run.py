@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from . import (
+    lending,
     lifetimes,
     maintenances,
     members,
@@ -51,6 +52,9 @@ RECOVERED = 400
 probation."""
 STACKS = 1200
 """Seconds in which the turn of a dead manager with a stack is over, and Heat has been asked again."""
+TAKEN_BACK = 240
+"""Seconds in which hosts that are lent are back: the turn of a dead manager to look is over, its next look is
+made after a rest, and Nova has shelved or deleted what is there."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,7 @@ def draw(seed: int, without: Sequence[str] = (), kinds: Sequence[str] = tuple(DR
     actions = sharing.added(Random(f"{seed}/sharing"), actions)
     actions = splitting.added(Random(f"{seed}/split"), actions)
     actions = stacks.added(Random(f"{seed}/stacks"), actions)
+    actions = lending.added(Random(f"{seed}/lending"), actions)
     found = troubles.draw(random, ACTS, MANAGERS, (*USERS, "operator"), without)
     found = moments.troubled(rare, found, ACTS, without)
     return Plan(str(seed), tuple(actions), tuple(found), chosen)
@@ -142,7 +147,7 @@ class _Course:
         self._busy = 0
 
     def run(self) -> None:
-        for phase in (self.set_up, self.act, self.calm_down, self.compare, self.end_all):
+        for phase in (self.set_up, self.act, self.calm_down, self.lend, self.compare, self.end_all):
             if self.world.scheduler.violation is None:
                 phase()
 
@@ -176,6 +181,29 @@ class _Course:
         until = max(self.site.servers.stubborn_until.values(), default=0)
         return (until - self.world.scheduler.now) / SECOND
 
+    def lend(self) -> None:
+        """Users reserve more hosts that they lend, and others come to all that is lent; then its users need
+        some of it, and lend some of it no more."""
+        if not self.site.is_lending:
+            return
+        for user in self.users:
+            random = Random(f"{self.plan.seed}/{user.name}/lends")
+            self._begin(user.name, lambda u=user, r=random: lending.lend_more(u, r))
+        self._wait(120)
+        self._settle(2, CALM + self._kept(), self.rules.is_nothing_due)
+        self._settle(0, TAKEN_BACK + self._kept(), self.rules.is_lending_right)
+        self._check(self.rules.require_lending)
+        self._settle(0, 100, lambda: not lending.has_to_be_lent(self.site))
+        lending.fill(self.site, Random(f"{self.plan.seed}/fill"))
+        self._settle(3, TAKEN_BACK, self.rules.is_lending_right)
+        self._check(self.rules.require_lending)
+        for user in self.users:
+            random = Random(f"{self.plan.seed}/{user.name}/lending")
+            self._begin(user.name, lambda u=user, r=random: lending.take_back(u, r))
+        self._wait(120)
+        self._settle(3, TAKEN_BACK, self.rules.is_lending_right)
+        self._check(self.rules.require_lending)
+
     def compare(self) -> None:
         self.site.restart()
         self.world.scheduler.run(90)
@@ -207,6 +235,8 @@ class _Course:
         self._check(self.rules.require_everything_over, self.rules.require_what_was_promised)
         self._settle(0, RECOVERED, self.rules.can_all_be_reserved)
         self._check(self.rules.require_reservable)
+        self._settle(0, TAKEN_BACK, self.rules.is_lending_right)
+        self._check(self.rules.require_lending)
         for user in self.users:
             self._check(user.require_all_known)
 

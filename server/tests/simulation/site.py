@@ -60,6 +60,11 @@ SHARE_OF_QUOTAS = 0.3
 NOTICE_MINUTES = 2
 """How long before a lease starts preemptible servers are told, in the seeds that have notices."""
 SPARE = Flavor("spare", "spare", 1, 512, 1, extra_specs={"blazar:preemptible": "true"})
+KEPT = Flavor("kept", "kept", 1, 512, 1, extra_specs={"blazar:preemptible": "shelve"})
+MOVED = Flavor("moved", "moved", 1, 512, 1, extra_specs={"blazar:preemptible": "migrate"})
+PREEMPTIBLE = (SPARE, KEPT, MOVED)
+LENT = "lent"
+"""The aggregate of the hosts that reservations lend."""
 SKEW = 0.45
 """Seconds by which each clock is ahead or behind at the most."""
 CONF = {
@@ -100,6 +105,10 @@ class Site:
         self.heard: dict[str, Callable[[], None]] = {}
         """What a manager does when Nova announces something, by the manager's name."""
         self.changed: Callable[[str, tuple[Any, ...]], None] = lambda method, args: None
+        self.guests = 0
+        """How many servers have come to hosts that are lent."""
+        self.let_in: Callable[[str], None] = lambda host: None
+        """Is told of each host onto which one of them is let."""
         self.managers: dict[str, Process] = {}
         self.threads: dict[str, Callable[[], Sequence[ThreadHealth]]] = {}
         """What the health of each manager that listens says of its threads."""
@@ -108,7 +117,13 @@ class Site:
         self._conf.set_override("late_binding", Random(f"{world.seed}/late").random() < 0.5, "manager")
         notice = NOTICE_MINUTES if has_notices(Random(f"{world.seed}/notices")) else 0
         self._conf.set_override("preemptible_notice_minutes", notice, "nova")
-        self._conf.set_override("end_preemptibles", bool(notice), "nova")
+        lending = Random(f"{world.seed}/lending")
+        self.is_lending = has_lending(lending)
+        """Whether reservations may lend hosts that they do not use."""
+        self.lent_after_minutes = lending.choice((0, 1))
+        self._conf.set_override("lend_idle_hosts", self.is_lending, "nova")
+        self._conf.set_override("lend_after_minutes", self.lent_after_minutes, "nova")
+        self._conf.set_override("end_preemptibles", bool(notice) or self.is_lending, "nova")
         self._skews = {name: world.dice.uniform(-SKEW, SKEW) for name in (*MANAGERS, *USERS, "operator")}
         draw = Random(f"{world.seed}/quotas")
         has_quotas = draw.random() < SHARE_OF_QUOTAS
@@ -120,7 +135,8 @@ class Site:
         for caller in self.callers.values():
             self.cloud.add_token(str(caller.token), caller.user_id, caller.project_id, caller.roles)
         self.cloud.add_flavor(Flavor("small", "m1.small", 2, 2048, 10))
-        self.cloud.add_flavor(SPARE)
+        for flavor in PREEMPTIBLE if self.is_lending else (SPARE,):
+            self.cloud.add_flavor(flavor)
         subnet = Subnet("subnet", "203.0.113.0/24", "203.0.113.1", (("203.0.113.10", "203.0.113.99"),))
         self.cloud.add_network(PUBLIC, subnet)
         self.outside = Process("site")
@@ -320,6 +336,11 @@ class _Announcements:
 
 def has_notices(random: Random) -> bool:
     """Return whether a seed has notices to preemptible servers; it is the first draw."""
+    return random.random() < 0.5
+
+
+def has_lending(random: Random) -> bool:
+    """Return whether reservations of a seed lend hosts; it is the first draw."""
     return random.random() < 0.5
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from blazar.kinds.deletions import Deletions, being_deleted, first_names
@@ -34,6 +34,10 @@ class Leaving:
         return (*self.shelved, *self.moved)
 
 
+def _any(server: Server) -> bool:
+    return True
+
+
 class Preemptibles:
     """Has them make way.
 
@@ -49,12 +53,16 @@ class Preemptibles:
         self._shelving = Shelving(PREEMPTED, needed_by=needed_by)
 
     def leave(
-        self, hosts: Iterable[str], cloud: Cloud, run_steps: RunSteps = one_after_another
+        self,
+        hosts: Iterable[str],
+        cloud: Cloud,
+        run_steps: RunSteps = one_after_another,
+        has_to: Callable[[Server], bool] = _any,
     ) -> Results[str, Leaving]:
-        """Have those on the hosts leave, and return by host those that are there."""
+        """Have those on the hosts leave that have to, and return by host those that are there."""
 
         def leave(host: str) -> Leaving:
-            leaving = self._leaving(host, cloud)
+            leaving = self._leaving(host, cloud, has_to)
             self._deletions.ask(leaving.deleted, cloud.compute)
             return leaving
 
@@ -64,10 +72,11 @@ class Preemptibles:
         """Have those on the host leave that are not deleted, and return those to wait for."""
         return self._leaving(host, cloud).kept if self._make_way else ()
 
-    def _leaving(self, host: str, cloud: Cloud) -> Leaving:
-        """Have those on the host leave that are not deleted, and return all. One that cannot be moved is
-        shelved, and one that cannot be shelved deleted."""
-        found = cloud.compute.preemptible_servers_on(host)
+    def _leaving(self, host: str, cloud: Cloud, has_to: Callable[[Server], bool] = _any) -> Leaving:
+        """Have those on the host leave that have to and are not deleted, and return all that have to. One
+        that cannot be moved is shelved, and one that cannot be shelved deleted."""
+        there = cloud.compute.preemptible_servers_on(host)
+        found = {way: [each for each in servers if has_to(each)] for way, servers in there.items()}
         moved = self._moves.make_way(found[MakesWay.MIGRATED], host, cloud.compute)
         to_shelve = [
             *found[MakesWay.SHELVED],

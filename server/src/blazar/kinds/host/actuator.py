@@ -85,10 +85,10 @@ class HostActuator:
         servers."""
         compute = cloud.compute
         aggregate = self._aggregate(work, compute)
-        if self._lending is not None and lends(work.reservation):
-            self._lending.begin(work, compute)
-        remembered = {AGGREGATE_ID: aggregate.id}
         wanted = self._hosts(work)
+        if self._lending is not None and lends(work.reservation):
+            self._lending.begin(work, wanted.keys() - set(aggregate.hosts), compute)
+        remembered = {AGGREGATE_ID: aggregate.id}
         surplus = sorted(set(aggregate.hosts) - set(wanted))
         freepool = self._freepool.find(compute)
         astray = freepool.hosts if freepool is not None else ()

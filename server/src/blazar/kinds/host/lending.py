@@ -67,10 +67,14 @@ class HostLending:
         self._idle_since: dict[tuple[str, str], datetime] = {}
         """By reservation and host."""
 
-    def begin(self, work: Work, compute: Compute) -> None:
-        """Note that the reservation lends, for the looks and for the filter."""
+    def begin(self, work: Work, arriving: Collection[str], compute: Compute) -> None:
+        """Note that the reservation lends, for the looks and for the filter. None of the hosts that it gets
+        is lent yet: one may still be in the aggregate for a lease that has just ended."""
         lender = {work.reservation.id: work.lease.id}
         lent = self._aggregate.find(compute)
+        if lent is not None:
+            for host in sorted(set(arriving) & set(lent.hosts)):
+                compute.remove_host(lent.id, host)
         if lent is None or not lender.items() <= lent.metadata.items():
             compute.create_aggregate(self._settings.aggregate, None, lender)
 
@@ -104,9 +108,15 @@ class HostLending:
         """Have those servers leave the host whose flavors say that they are not deleted; return them."""
         return self._preemptibles.kept_on(host, cloud)
 
-    def have_leave(self, hosts: Sequence[str], work: Work, cloud: Cloud) -> int:
-        """Have the preemptible servers leave these hosts, and return how many are still there."""
-        leaving = self._preemptibles.leave(hosts, cloud, work.run_steps).require()
+    def have_leave(self, others: Mapping[str, Sequence[Server]], work: Work, cloud: Cloud) -> int:
+        """Have those of these servers leave, by host, that are preemptible. Return how many are still there.
+
+        Only what was seen leaves: servers of the reservation's projects may be preemptible, too, and the host
+        may have another reservation by now."""
+        seen = {server.id for servers in others.values() for server in servers}
+        leaving = self._preemptibles.leave(
+            others, cloud, work.run_steps, lambda server: server.id in seen
+        ).require()
         return sum(map(len, leaving.values()))
 
 
@@ -129,18 +139,18 @@ class LendingLook:
         hosts = sorted(str(each.facts["service_name"]) for each in work.resources.values())
         self._seen.update(hosts)
         servers = for_each(hosts, compute.servers_on, work.run_steps).require()
-        others = {host: sum(not is_own(each, work) for each in servers[host]) for host in hosts}
+        others = {host: [each for each in servers[host] if not is_own(each, work)] for host in hosts}
         idle = [
-            IdleHost(host, others[host], host in self._lent.hosts)
+            IdleHost(host, len(others[host]), host in self._lent.hosts)
             for host in hosts
-            if lends(work.reservation) and others[host] == len(servers[host])
+            if lends(work.reservation) and len(others[host]) == len(servers[host])
         ]
         lendable = {each.name for each in idle} - to_keep_free(idle, kept_free(work.reservation))
         long_idle = self._lending.has_been_idle(work, {each.name for each in idle})
         taken_back = [each for each in hosts if each in self._lent.hosts and each not in lendable]
         for host in taken_back:
             compute.remove_host(self._lent.id, host)
-        busy = [host for host in hosts if others[host] and host not in lendable]
+        busy = {host: others[host] for host in hosts if others[host] and host not in lendable}
         leaving = self._lending.have_leave(busy, work, self._cloud)
         for host in sorted(lendable & long_idle - set(self._lent.hosts)):
             compute.add_host(self._lent.id, host)
