@@ -101,6 +101,7 @@ def test_upgrading_again_changes_nothing(empty: SqlDatabase) -> None:
     assert differences(empty) == []
 
 
+@pytest.mark.by_turns(3)
 @pytest.mark.parametrize("revision", REVISIONS)
 def test_every_revision_keeps_the_data(empty: SqlDatabase, revision: str) -> None:
     """Rows of the first revision are taken to this one, and from there to the newest."""

@@ -183,8 +183,11 @@ class Sandboxed:
         way, presences, turns at duties, claims, and tokens."""
         found: dict[str, Any] = {}
         with self.database.engine.connect() as connection:
+            # Many tests compare what is kept: the driver alone reads it in a third of the time.
+            cursor = connection.connection.cursor()
             for name, statement in all_that_is_kept().items():
-                found[name] = connection.exec_driver_sql(statement).all()
+                cursor.execute(statement)
+                found[name] = cursor.fetchall()
         with self.state.lock:
             for part in (self.state.compute, self.state.placement, self.state.network):
                 found |= {f"cloud: {table.name}": dict(table.items()) for table in part.tables}

@@ -24,11 +24,19 @@ from .canned import FLOATING_IP, LEASE_ID, Canned
 from .conftest import EXTENSIONS, Send, enforcer
 
 
+@pytest.fixture(scope="module")
+def documents() -> list[Any]:
+    return []
+
+
 @pytest.fixture
-def document(send: Send) -> Any:
-    answer = send("GET", "/v1/openapi.json", None)
-    assert answer.status_code == 200
-    return answer.json
+def document(send: Send, documents: list[Any]) -> Any:
+    """The description. It is made once for all tests: that takes half a second."""
+    if not documents:
+        answer = send("GET", "/v1/openapi.json", None)
+        assert answer.status_code == 200
+        documents.append(answer.json)
+    return documents[0]
 
 
 def test_every_route_is_described(document: Any, service: Canned, conf: Any) -> None:
