@@ -22,7 +22,7 @@ import random
 import statistics
 import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -37,7 +37,7 @@ from blazar.domain.planning.movable import Rearrangement
 from blazar.domain.planning.plan import Plan
 from blazar.domain.planning.planner import plan_if_it_fits
 from blazar.domain.planning.rearrangement import movable_allocations, rearrange
-from blazar.domain.resource import WHOLE, Allocation, Inventory, PlannedMove, Pool, Resource
+from blazar.domain.resource import WHOLE, Allocation, Inventory, PlannedMove, Pool, Resource, Usage
 from blazar.domain.time import Interval
 from blazar.service.leases.late_binding import CHAINS, MOST_LOOKED_AT, STEPS
 from blazar.service.leases.settings import LateBindingSettings
@@ -74,18 +74,21 @@ def hosts(count: int) -> Iterator[tuple[Resource, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Booking:
-    """A lease of hosts of a class, or of a better one."""
+    """A lease of hosts of a class, or of a better one, or of parts of hosts."""
 
     id: str
     level: int
     interval: Interval
     count: int
     rows: tuple[Allocation, ...] = ()
+    usage: Usage = WHOLE
 
     @property
     def demand(self) -> Demand:
         traits = frozenset((trait(self.level),) if self.level else ())
-        return Demand(self.id, self.count, self.count, required_traits=traits, current=self.rows)
+        return Demand(
+            self.id, self.count, self.count, usage=self.usage, required_traits=traits, current=self.rows
+        )
 
 
 def bookings(
@@ -162,10 +165,12 @@ class Site:
         for id_, theirs in gone.items():
             booking = self.known[id_]
             assert booking.interval.start >= now + LEAD, "what has begun, or is about to, does not move"
-            left = {move.allocation.id for move in theirs}
-            new = [row(booking, move.resource_id) for move in theirs]
-            rows = (*(each for each in booking.rows if each.id not in left), *new)
-            assert len({each.resource_id for each in rows}) == booking.count
+            slots = Counter({each.resource_id: each.slots for each in booking.rows})
+            for move in theirs:
+                slots[move.allocation.resource_id] -= move.slots
+                slots[move.resource_id] += move.slots
+            assert min(slots.values()) >= 0 and slots.total() == booking.count
+            rows = tuple(row(booking, resource_id, left) for resource_id, left in slots.items() if left)
             self._change(booking.rows, rows)
             self.known[id_] = replace(booking, rows=rows)
 
@@ -188,14 +193,13 @@ class Site:
             assert all(self.known[id_].level <= self.levels[resource_id] for id_ in rows)
 
 
-def row(booking: Booking, resource_id: str) -> Allocation:
-    return Allocation(
-        f"{booking.id}-{resource_id}", booking.id, booking.id, resource_id, booking.interval, WHOLE
-    )
+def row(booking: Booking, resource_id: str, slots: int = 1) -> Allocation:
+    id_ = f"{booking.id}-{resource_id}"
+    return Allocation(id_, booking.id, booking.id, resource_id, booking.interval, booking.usage, slots=slots)
 
 
 def rows_of(booking: Booking, plan: Plan) -> Iterator[Allocation]:
-    return (row(booking, each.resource_id) for each in plan.assignments)
+    return (row(booking, each.resource_id, each.slots) for each in plan.assignments)
 
 
 def is_possible(site: Site, asked: Booking, now: datetime) -> bool | None:
@@ -223,8 +227,13 @@ def is_possible(site: Site, asked: Booking, now: datetime) -> bool | None:
         for level in levels:
             size = sum(1 for of_host in site.levels.values() if of_host == level)
             model.add(sum(counts[each.id][level] for each in there) <= size - held[level])
+    return solved(model)
+
+
+def solved(model: cp_model.CpModel, seconds: float = SECONDS) -> bool | None:
+    """Return whether the model has a solution; None where CP-SAT does not know in time."""
     solver = cp_model.CpSolver()
-    solver.parameters.max_time_in_seconds = SECONDS
+    solver.parameters.max_time_in_seconds = seconds
     status = solver.solve(model)
     return {cp_model.OPTIMAL: True, cp_model.FEASIBLE: True, cp_model.INFEASIBLE: False}.get(status)
 

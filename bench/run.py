@@ -12,6 +12,7 @@
 ``amounts``      planning of ports, volumes, networks and servers, in memory
 ``capacity``     curves of the capacity alone, in memory
 ``late-binding`` how much of what is possible is granted, against an exact solver: needs ortools
+``late-binding-parts`` the same of servers, which share hosts: needs ortools
 ``extensions``   how many leases that have begun can be extended, with and without late binding
 ``utilisation``  how much of a cloud is used with hosts for leases only, and with shared ones, simulated
 ``dashboard``    the calendar page in Chromium, with 10,000 hosts and 100,000 reservations
@@ -49,6 +50,7 @@ import extensions
 import fairness
 import growth
 import late_binding
+import late_binding_parts
 import planning
 import starts
 import utilisation
@@ -178,6 +180,10 @@ def late_binding_table(scratch: Path) -> list[Row]:
     return late_binding.table()
 
 
+def late_binding_parts_table(scratch: Path) -> list[Row]:
+    return late_binding_parts.table()
+
+
 def extensions_table(scratch: Path) -> list[Row]:
     return extensions.table()
 
@@ -211,6 +217,7 @@ TABLES: Mapping[str, Callable[[Path], list[Row]]] = {
     "amounts": amounts_table,
     "capacity": capacity_table,
     "late-binding": late_binding_table,
+    "late-binding-parts": late_binding_parts_table,
     "extensions": extensions_table,
     "dashboard": dashboard_table,
     "fairness": fairness_table,

@@ -25,7 +25,7 @@ from blazar.service.context import Caller
 from blazar.service.enforcement import Enforcement
 from blazar.service.ids import new_id
 from blazar.service.leases import LeaseSettings
-from blazar.service.leases.late_binding import LateBinding, RoomMade
+from blazar.service.leases.late_binding import STEPS_IN_LINE, LateBinding, RoomMade
 from blazar.service.leases.store import LeaseChange, LeaseStore
 from blazar.service.notifications import LEASE_CREATE, LEASE_PROMOTED, LEASE_WAIT_TIMED_OUT
 from blazar.service.objections import Objections
@@ -202,7 +202,7 @@ class Waitlist:
         go where they will want to be."""
         if any(not each.requests.keys().isdisjoint(wish.requests) for each in ahead):
             return None
-        room = self._late_binding.find(moved.reservations, moved.interval, caller)
+        room = self._late_binding.find(moved.reservations, moved.interval, caller, steps=STEPS_IN_LINE)
         if room is None or objections.refusal(moved, room.plan.outline) is not None:
             return None
         return room

@@ -47,6 +47,7 @@ from blazar.domain.planning.demand import Demand, Grouping, PlanRequest
 from blazar.domain.planning.gaps import Gaps
 from blazar.domain.planning.gate import different
 from blazar.domain.planning.movable import Movables, Rearrangement, in_use, mask_of, rearrangement
+from blazar.domain.planning.parts import repacked_parts
 from blazar.domain.planning.plan import Assignment
 from blazar.domain.planning.repacking import repacked
 from blazar.domain.requirement.language import Mask
@@ -162,8 +163,11 @@ def rearrange(
         with suppress(CutShort):
             return repacked(calendar, request, movable, budget)
     if not is_whole or not all(each.usage.whole for each in movable):
-        part = budget if chains is None else budget.part(chains)
-        return _by_chains(Movables(calendar, request, movable, budget), part)
+        movables = Movables(calendar, request, movable, budget)
+        try:
+            return _by_chains(movables, budget if chains is None else budget.part(chains))
+        except CutShort:
+            return repacked_parts(movables, budget)
     # To read many takes more than this: chains find nothing then that numbers do not.
     part = budget if chains is None else budget.part(chains // 2)
     return _by_chains(Movables(calendar, request, movable, part), part)

@@ -32,6 +32,8 @@ from blazar.service.ports.kind import Kinds
 LOG = logging.getLogger(__name__)
 STEPS = 12_000
 """Of planning, to make room: a fifth of a decision, for all that are refused pay for it."""
+STEPS_IN_LINE = 48_000
+"""The same for a lease that waits in line: no answer waits for it."""
 CHAINS = 1_500
 """Of these, to find chains of moves, where numbers of whole resources do not tell it."""
 _ATTEMPTS = 3
@@ -78,15 +80,16 @@ class LateBinding:
         interval: Interval,
         caller: Caller,
         given_up: Collection[str] = (),
+        steps: int = STEPS,
     ) -> RoomMade | None:
         """Return the plan of the reservations of a lease, which do not fit, and what is planned elsewhere for
-        them; None where there is no room even so, or none is found within the budget. Nothing is written. The
-        arguments are those of a plan. Raises TooLate."""
+        them; None where there is no room even so, or none is found within so many steps. Nothing is written.
+        The other arguments are those of a plan. Raises TooLate."""
         if not self._settings.is_on:
             return None
         requests = self._admission.requests(reservations, interval, given_up)
         try:
-            return self._admission.examine(caller, lambda budget: self._found(requests, budget.part(STEPS)))
+            return self._admission.examine(caller, lambda budget: self._found(requests, budget.part(steps)))
         except CutShort:
             return None
 
