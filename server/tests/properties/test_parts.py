@@ -1,5 +1,5 @@
-"""Parts of hosts, planned anew by a local search, against all arrangements: what is found is a way, and
-hardly any is missed."""
+"""Servers on shared hosts, planned anew by a local search, against all arrangements: what is found is a way,
+and hardly any is missed."""
 
 from __future__ import annotations
 
