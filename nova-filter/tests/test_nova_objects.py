@@ -1,6 +1,9 @@
 """Tests of the conversion of Nova's objects, and of the options."""
 
+import importlib
+import sys
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -131,3 +134,36 @@ def test_settings_are_read_at_each_request() -> None:
     conf.set_override("lent_aggregate_name", "idle", group=options.GROUP.name)
     expected = rule.Settings(allow_preemptibles=True, preemptible_aggregate="spot", lent_aggregate="idle")
     assert options.settings_from(conf) == expected
+
+
+def test_nova_tells_apart_what_the_weigher_weighs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nova cuts a weight off at the weigher's bounds, makes these 0 and 1, and multiplies."""
+    conf = cfg.ConfigOpts()
+    nova, nova_conf, weights = (ModuleType(name) for name in ("nova", "nova.conf", "nova.scheduler.weights"))
+    nova_conf.CONF = conf  # type: ignore[attr-defined]
+    nova.conf = nova_conf  # type: ignore[attr-defined]
+    weights.BaseHostWeigher = object  # type: ignore[attr-defined]
+    scheduler = ModuleType("nova.scheduler")
+    scheduler.weights = weights  # type: ignore[attr-defined]
+    for module in (nova, nova_conf, scheduler, weights):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.delitem(sys.modules, "blazarnova.scheduler.weights.reservation", raising=False)
+    weigher = importlib.import_module("blazarnova.scheduler.weights.reservation").ReservationWeigher()
+    conf([])
+    # All configurations share what tests override.
+    conf.set_override("match_weight_multiplier", 1000.0, group=options.GROUP.name)
+    conf.set_override("lent_aggregate_name", "lent", group=options.GROUP.name)
+
+    def weight(match: str, is_lent: bool) -> float:
+        reserved = rule.Aggregate("r1", "blazar_r1", {"blazar:owner": "p1", "blazar:match": match})
+        lent = [rule.Aggregate("lent", metadata={"r1": "1"})] if is_lent else []
+        host = HostState("h1", [reserved, *lent])
+        cut = min(max(weigher._weigh_object(host, Spec("p1")), weigher.minval), weigher.maxval)
+        return float(
+            (cut - weigher.minval) / (weigher.maxval - weigher.minval) * weigher.weight_multiplier(host)
+        )
+
+    ordinary = weight("explicit", is_lent=False)
+    found = [weight(match, is_lent) - ordinary for match in ("open", "explicit") for is_lent in (False, True)]
+    assert found == pytest.approx([1000, 500, 0, -500])
+    sys.modules.pop("blazarnova.scheduler.weights.reservation")

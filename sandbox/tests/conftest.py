@@ -128,7 +128,7 @@ def served() -> Iterator[SandboxServer]:
 
 @pytest.fixture
 def cloud(served: SandboxServer) -> Cloud:
-    fresh = Cloud(hosts=8, delays=Delays(boot=0.0, delete=0.0, shelve=0.0, offload=0.0))
+    fresh = Cloud(hosts=8, delays=Delays(boot=0.0, delete=0.0, shelve=0.0, offload=0.0, leave=0.0))
     served.replace(fresh)
     return fresh
 

@@ -168,7 +168,7 @@ def test_control_over_http(server: SandboxServer, admin: Any, cloud: Cloud) -> N
     assert http.put(url + "/hosts/compute-01", json={"silent": True}).json()["up"] is False
     assert admin.nova("GET", "/os-services?host=compute-01")["services"][0]["state"] == "down"
     delays = http.put(url + "/delays", json={"boot": 1.5}).json()
-    assert delays == {"boot": 1.5, "delete": 0.0, "shelve": 0.0, "offload": 0.0}
+    assert delays == {"boot": 1.5, "delete": 0.0, "shelve": 0.0, "offload": 0.0, "leave": 0.0}
     assert http.put(url + "/delays", json={"fly": 1}).status_code == 400
     assert "compute-01" in http.get(url + "/snapshot").json()["hosts"]
     http.close()

@@ -115,8 +115,12 @@ def decide(request: RequestSpec, aggregates: Sequence[Aggregate], settings: Sett
     return Verdict(True, Reason.HOST_IS_ORDINARY)
 
 
+LEAST_PREFERENCE, GREATEST_PREFERENCE = -0.5, 1.0
+"""The weights of a host that is lent, and of one that is open to the servers of the request's project."""
+
+
 def preference(request: RequestSpec, aggregates: Sequence[Aggregate], settings: Settings) -> float:
-    """Return the weight of the host, from -0.5 to 1; ordinary ones have 0.
+    """Return the weight of the host, from LEAST_PREFERENCE to GREATEST_PREFERENCE; ordinary ones have 0.
 
     A host wins that is reserved for the request's project, which wants its ordinary servers there. One that
     is lent comes after others of its sort: a server there has to leave, or has others leave."""

@@ -71,6 +71,20 @@ def test_shelved_from_one_host_and_unshelved_onto_another(place: Place) -> None:
     assert until("the server on its host", brought_up).host == there
 
 
+def test_what_is_offloaded_is_on_no_host(place: Place) -> None:
+    """Nova tells of it on its host for another moment: it must not be taken for one that has to leave."""
+    compute, here = place.cloud.compute, place.hosts[0]
+    server = place.boot(label(), place.add_flavor(), here)
+    compute.shelve_server(server.id)
+
+    def has_left() -> bool:
+        found = [each.status for each in compute.servers_on(here) if each.id == server.id]
+        assert "SHELVED_OFFLOADED" not in found
+        return not found
+
+    until("the server away from its host", has_left)
+
+
 def test_what_describes_a_shelved_server_stays_as_it_is(place: Place) -> None:
     compute = place.cloud.compute
     server = place.boot(label(), place.add_flavor(), place.hosts[0])

@@ -133,7 +133,7 @@ def change_delays(request: Request) -> Response:
     if set(wanted) != set(asdict(servers.delays)) or not all(
         isinstance(one, int | float) for one in wanted.values()
     ):
-        raise bad_request("The delays are numbers of seconds for boot, delete, shelve and offload.")
+        raise bad_request("The delays are numbers of seconds for boot, delete, shelve, offload and leave.")
     servers.delays = Delays(**wanted)
     return Response(200, asdict(servers.delays))
 

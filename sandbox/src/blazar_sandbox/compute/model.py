@@ -109,6 +109,7 @@ class Pending(StrEnum):
     DELETED = "gone"
     SHELVED = "shelved"
     OFFLOADED = "offloaded"
+    LEFT = "left"
     MIGRATED = "migrated"
 
 

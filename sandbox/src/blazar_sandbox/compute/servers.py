@@ -24,12 +24,14 @@ _KEPT = 1000
 class Delays:
     """The durations of a boot, of a deletion, and of each half of shelving, in seconds.
 
-    A negative ``offload`` leaves shelved servers on their hosts, as Nova's ``shelved_offload_time`` of -1."""
+    A negative ``offload`` leaves shelved servers on their hosts, as Nova's ``shelved_offload_time`` of -1.
+    For the seconds of ``leave`` a server is SHELVED_OFFLOADED already, and still told to be on its host."""
 
     boot: float = 0.2
     delete: float = 0.2
     shelve: float = 0.1
     offload: float = 0.1
+    leave: float = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +202,9 @@ class Servers:
         if server.pending in (Pending.SHELVED, Pending.OFFLOADED):
             self._put_away(server)
             return
+        if server.pending is Pending.LEFT:
+            self._put(replace(server, host="", pending=None, due=None, updated=self._clock.now()))
+            return
         if server.pending is Pending.MIGRATED:
             server = replace(server, host=server.next_host, next_host="")
         launched = server.launched_at or self._clock.now()
@@ -223,14 +228,15 @@ class Servers:
         done = replace(
             server,
             status=Status.SHELVED_OFFLOADED if is_offloaded else Status.SHELVED,
-            host="" if is_offloaded else server.host,
             task_state=None,
             pending=None,
             due=None,
             updated=self._clock.now(),
         )
         self._put(done)
-        if not is_offloaded and self.delays.offload >= 0:
+        if is_offloaded:
+            self._later(done, Pending.LEFT, self.delays.leave)
+        elif self.delays.offload >= 0:
             self.offload(done)
 
     def _later(self, server: Server, pending: Pending, delay: float) -> Server:

@@ -3,7 +3,7 @@
 import nova.conf
 from nova.scheduler import weights
 
-from blazarnova import nova_objects, options
+from blazarnova import nova_objects, options, rule
 
 # nova-scheduler passes no configuration to a weigher, so this is its global one.
 CONF = nova.conf.CONF
@@ -14,13 +14,13 @@ class ReservationWeigher(weights.BaseHostWeigher):  # type: ignore[misc]  # the 
     """Use what a project has reserved, and opened to its ordinary servers, before ordinary hosts, and hosts
     that are lent after others."""
 
-    # Weights are as they are: hosts that are all preferred are not told apart.
-    minval = 0
-    maxval = 1
+    # Nova cuts weights off at these, and makes them 0 and 1: hosts that are all preferred are not told apart.
+    minval = rule.LEAST_PREFERENCE
+    maxval = rule.GREATEST_PREFERENCE
 
     def weight_multiplier(self, host_state: nova_objects.NovaHostState) -> float:
-        """Return the operator's multiplier, which is the same for all hosts."""
-        return options.match_weight_multiplier(CONF)
+        """Return the operator's multiplier, which is the same for all hosts, times what Nova divides by."""
+        return options.match_weight_multiplier(CONF) * (self.maxval - self.minval)
 
     def _weigh_object(
         self, host_state: nova_objects.NovaHostState, weight_properties: nova_objects.NovaRequestSpec

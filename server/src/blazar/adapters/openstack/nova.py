@@ -27,6 +27,7 @@ from blazar.service.ports import (
     makes_way,
 )
 
+OFFLOADED = "SHELVED_OFFLOADED"
 HYPERVISOR_FACTS = (
     "vcpus",
     "memory_mb",
@@ -129,17 +130,17 @@ class NovaCompute:
     # servers
 
     def servers_on(self, host: str) -> Sequence[Server]:
-        return self._servers(host=host)
+        return [_server(raw) for raw in self._pages_of_host(host)]
 
     def preemptible_servers_on(self, host: str) -> Mapping[MakesWay, Sequence[Server]]:
         found: dict[MakesWay, list[Server]] = {way: [] for way in MakesWay}
-        for raw in self._pages(WITH_SIZES, host=host):
+        for raw in self._pages_of_host(host, WITH_SIZES):
             if way := makes_way(raw["flavor"].get("extra_specs", {})):
                 found[way].append(_server(raw))
         return found
 
     def bounded_servers_on(self, host: str) -> Sequence[Server]:
-        found = self._pages(WITH_HINTS, host=host)
+        found = self._pages_of_host(host, WITH_HINTS)
         return [_server(raw) for raw in found if LEASE_HINT in (raw.get("scheduler_hints") or {})]
 
     def servers_of(self, flavor_id: str) -> Sequence[Server]:
@@ -147,6 +148,12 @@ class NovaCompute:
 
     def _servers(self, **conditions: str) -> Sequence[Server]:
         return [_server(raw) for raw in self._pages(**conditions)]
+
+    def _pages_of_host(self, host: str, version: str | None = None) -> Iterator[Mapping[str, Any]]:
+        """Nova lists a server shortly before it leaves its host although it is offloaded: it is left out, for
+        it must not be taken for one that has to leave."""
+        found = self._pages(version, host=host)
+        return (raw for raw in found if raw["status"] != OFFLOADED)
 
     def _pages(self, version: str | None = None, **conditions: str) -> Iterator[Mapping[str, Any]]:
         # Nova may answer fewer than are asked for ([api] max_limit): only the absence of a link tells the
@@ -520,7 +527,7 @@ def _details(raw: Mapping[str, Any]) -> ServerDetails:
     )
     status, task_state = str(raw["status"]), raw.get("OS-EXT-STS:task_state")
     host = raw.get("OS-EXT-SRV-ATTR:host") or None
-    if status == "SHELVED_OFFLOADED" and host is not None:
+    if status == OFFLOADED and host is not None:
         # Nova says so shortly before the server has left its host.
         status, task_state = "SHELVED", task_state or "shelving_offloading"
     return ServerDetails(

@@ -197,7 +197,8 @@ class Compute(Protocol):
         ...
 
     def servers_on(self, host: str) -> Sequence[Server]:
-        """Return the servers of all projects on a compute service host."""
+        """Return the servers of all projects on a compute service host, without those that are offloaded
+        and just leave it."""
         ...
 
     def preemptible_servers_on(self, host: str) -> Mapping[MakesWay, Sequence[Server]]:
