@@ -89,8 +89,10 @@ class _Piece(NamedTuple):
     """So many slots are one unit: all of them where they stay together."""
     new: int
     """The units that have no place yet."""
+    rows: tuple[int, ...] = ()
+    """Those of the calendar that it has."""
     allocations: tuple[Allocation, ...] = ()
-    """What it has."""
+    """The same."""
 
 
 def _pieces(movables: Movables) -> Iterator[_Piece]:
@@ -105,18 +107,19 @@ def _pieces(movables: Movables) -> Iterator[_Piece]:
             slots = _slots(candidate.demand, candidate.least)
             yield _Piece(number, start, end, _amounts(candidate, slots), slots, candidate.least // slots)
     rows = movables.rows[movables.is_movable[movables.rows]]
-    found: dict[tuple[int, int, int], list[Allocation]] = {}
+    found: dict[tuple[int, int, int], list[int]] = {}
     for row in rows.tolist():
         allocation = movables.allocation(row)
         number_of = movables.number_of(allocation)
         if number_of is not None and _may_move(movables.demands[number_of]):
             interval = allocation.interval
             key = number_of, epoch(interval.start), epoch(interval.end) + width
-            found.setdefault(key, []).append(allocation)
-    for (number, start, end), allocations in found.items():
+            found.setdefault(key, []).append(row)
+    for (number, start, end), own in found.items():
+        allocations = tuple(movables.allocation(row) for row in own)
         slots = _slots(movables.demands[number], sum(each.slots for each in allocations))
         amounts = _amounts(movables.candidates[number], slots)
-        yield _Piece(number, start, end, amounts, slots, 0, tuple(allocations))
+        yield _Piece(number, start, end, amounts, slots, 0, tuple(own), allocations)
 
 
 def _may_move(demand: Demand) -> bool:
@@ -140,9 +143,7 @@ class _Site:
         self._budget = budget
         calendar = movables.calendar
         self.classes = sorted({name for piece in pieces for name, _ in piece.amounts})
-        moving = {row.id for piece in pieces for row in piece.allocations}
-        moves = [movables.allocation(row).id in moving for row in movables.rows.tolist()]
-        self._stays = ~np.array(moves, bool)
+        self._stays = ~np.isin(movables.rows, [row for piece in pieces for row in piece.rows])
         self.indexes = self._chosen(pieces)
         self._position = {calendar.id_at(index): at for at, index in enumerate(self.indexes.tolist())}
         self.pieces = [each for each in pieces if each.new or any(map(self._is_here, each.allocations))]
@@ -152,10 +153,10 @@ class _Site:
         capacities = [columns.capacity(name)[self.indexes] for name in self.classes]
         self.capacity: Ints = np.array(capacities, np.int64).reshape(len(self.classes), -1).T
         """By resource and class."""
-        self.suits: Mask = np.array(
-            [movables.candidates[each.demand].units[self.indexes] >= each.slots for each in self.pieces], bool
+        self.most: Ints = np.array(
+            [movables.candidates[each.demand].units[self.indexes] // each.slots for each in self.pieces]
         )
-        """By piece and resource."""
+        """By piece and resource: the units that fit where nothing else is."""
         self.has: Ints = np.zeros((len(self.indexes), len(self.pieces)), np.int64)
         """By resource and piece: the units as planned now."""
         for number, piece in enumerate(self.pieces):
@@ -240,6 +241,8 @@ class _Search:
         self._amounts: Ints = np.array(
             [[dict(each).get(name, 0) for name in site.classes] for each in amounts], np.int64
         )
+        self._suits: Mask = site.most.T > 0
+        """By resource and piece."""
         self._scale = 1 / np.maximum(site.capacity.max(axis=0), 1)
         self._slack = site.free.copy()
         self._weight: Weights = np.ones(self._slack.shape[:2])
@@ -261,20 +264,20 @@ class _Search:
 
     def lay(self) -> None:
         """Lay the units that have no place yet where they make the least too much. Raises CutShort where
-        nothing suits one."""
+        they are too many for the resources that are looked at."""
         for number, piece in enumerate(self._site.pieces):
+            if piece.new > int(self._site.most[number].sum()):
+                raise CutShort
             for _ in range(piece.new):
-                cost = np.where(self._site.suits[number], self._cost[:, number], np.inf)
+                cost = np.where(self._suits[:, number], self._cost[:, number], np.inf)
                 best = cost.argmin()
-                if not np.isfinite(cost[best]):
-                    raise CutShort
                 self._give(int(best), number, 1)
                 self._weigh(np.array([best]))
 
     def move(self, number: int) -> None:
         """Make the best move, of equal ones any; where none is good, let what is short weigh more."""
         gains = np.where(self.share > 0, self._gain, -1)
-        is_open = self._site.suits.T & (self._back_at <= number)
+        is_open = self._suits & (self._back_at <= number)
         costs = np.where(is_open, self._cost + _RANDOM * self._random.random(self._cost.shape), np.inf)
         best = gains.max(axis=0) - costs.min(axis=0)
         piece = int(best.argmax())
