@@ -194,7 +194,7 @@ DELETE /v1/os-hosts/{host_id}                 absent 401  403  403  403  403  40
 GET    /v1/os-hosts/allocations               -      401  403  403  403  403  403  403  403  403  200  200
 GET    /v1/os-hosts/{host_id}/allocation      there  401  403  403  403  403  403  403  403  403  200  200
 GET    /v1/os-hosts/{host_id}/allocation      absent 401  403  403  403  403  403  403  403  403  404  404
-GET    /v1/os-hosts/properties                -      401  403  403  403  403  403  403  403  403  200  200
+GET    /v1/os-hosts/properties                -      401  403  403  403  200  200  200  200  200  200  200
 PATCH  /v1/os-hosts/properties/{property_name} there  401  403  403  403  403  403  403  403  403  200  200
 PATCH  /v1/os-hosts/properties/{property_name} absent 401  403  403  403  403  403  403  403  403  404  404
 

@@ -15,10 +15,12 @@ GET_RESOURCE_PROPERTIES = "blazar:oshosts:get_resource_properties"
 UPDATE_RESOURCE_PROPERTIES = "blazar:oshosts:update_resource_properties"
 
 
-def _rule(name: str, description: str, *operations: tuple[str, str]) -> policy.DocumentedRuleDefault:
+def _rule(
+    name: str, description: str, *operations: tuple[str, str], check: str = base.ADMIN
+) -> policy.DocumentedRuleDefault:
     return policy.DocumentedRuleDefault(
         name=name,
-        check_str=base.ADMIN,
+        check_str=check,
         description=description,
         operations=[{"method": method, "path": path} for method, path in operations],
         scope_types=base.PROJECT_SCOPE,
@@ -46,6 +48,7 @@ RULES: tuple[policy.DocumentedRuleDefault, ...] = (
         "See the names and values of the hosts' resource properties; for private ones, see "
         "blazar:oshosts:get_private_properties.",
         ("GET", "/v1/os-hosts/properties"),
+        check=base.READER_OR_ADMIN,
     ),
     _rule(
         UPDATE_RESOURCE_PROPERTIES,
