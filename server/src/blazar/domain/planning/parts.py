@@ -236,7 +236,7 @@ class _Search:
         self._first = np.searchsorted(times, [each.start for each in pieces])
         self._last = np.searchsorted(times, [each.end for each in pieces])
         amounts = list(dict.fromkeys(each.amounts for each in pieces))
-        self._sort = np.array([amounts.index(each.amounts) for each in pieces])
+        self._shape = np.array([amounts.index(each.amounts) for each in pieces])
         """By piece: the number of the amounts that its units take."""
         self._amounts: Ints = np.array(
             [[dict(each).get(name, 0) for name in site.classes] for each in amounts], np.int64
@@ -294,7 +294,7 @@ class _Search:
 
     def _give(self, at: int, piece: int, count: int) -> None:
         self.share[at, piece] += count
-        self._slack[at, self._first[piece] : self._last[piece]] -= count * self._amounts[self._sort[piece]]
+        self._slack[at, self._first[piece] : self._last[piece]] -= count * self._amounts[self._shape[piece]]
 
     def _weigh(self, changed: Ints) -> None:
         """Weigh what would come or go on these resources: for all amounts at each time first, then in the
@@ -309,7 +309,7 @@ class _Search:
         ):
             sums = np.zeros((*then.shape[:2], then.shape[2] + 1))
             np.cumsum(then * weight, axis=2, out=sums[:, :, 1:])
-            kept[changed] = (sums[self._sort, :, self._last] - sums[self._sort, :, self._first]).T
+            kept[changed] = (sums[self._shape, :, self._last] - sums[self._shape, :, self._first]).T
 
     def _excess(self, slack: Ints) -> Weights:
         """Return how much too much there is, in shares of a resource."""
