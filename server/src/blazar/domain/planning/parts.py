@@ -50,8 +50,12 @@ STAYS_AWAY = (2, 20)
 circle."""
 GROWTH = 1.5
 """What is short weighs so many times as much after it."""
+AT_ONCE = 8
+"""So many resources are weighed at once: their times, for each different amount, are in memory then."""
 _PASSES = 8
-"""Passes over the times of a resource for each different amount, after a move."""
+"""Passes over arrays to read what is on the resources."""
+_WEIGHED = 2
+"""Passes over the times of a resource for each different amount, to weigh it."""
 _MOVE = 24
 """Steps of a move beside these."""
 _RANDOM = 1e-6
@@ -297,9 +301,14 @@ class _Search:
         self._slack[at, self._first[piece] : self._last[piece]] -= count * self._amounts[self._shape[piece]]
 
     def _weigh(self, changed: Ints) -> None:
-        """Weigh what would come or go on these resources: for all amounts at each time first, then in the
-        time of each piece."""
-        self._budget.spend(_MOVE + of_array(len(changed) * self._amounts.shape[0] * self._slack[0].size, 2))
+        """Weigh what would come or go on these resources."""
+        for first in range(0, len(changed), AT_ONCE):
+            self._weigh_some(changed[first : first + AT_ONCE])
+
+    def _weigh_some(self, changed: Ints) -> None:
+        """Weigh for all amounts at each time first, then in the time of each piece."""
+        elements = len(changed) * len(self._amounts) * self._slack[0].size
+        self._budget.spend(_MOVE + of_array(elements, _WEIGHED))
         slack, weight = self._slack[changed], self._weight[changed]
         amounts = self._amounts[:, None, None]
         now = self._excess(slack)
@@ -318,6 +327,7 @@ class _Search:
 
 
 def _outcome(movables: Movables, site: _Site, share: Ints) -> Rearrangement:
+    """Return the plan and the moves by which each piece has its share of each resource."""
     calendar, request = movables.calendar, movables.request
     names = [calendar.id_at(index) for index in site.indexes.tolist()]
     assigned: list[Assignment] = []
