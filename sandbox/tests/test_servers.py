@@ -392,6 +392,16 @@ def test_servers_are_sorted_by_their_last_change(admin: Any, demo: Any, cloud: C
     assert ids("desc") == [first["id"], second["id"]]
 
 
+def test_servers_that_are_being_built_have_no_last_change(admin: Any, demo: Any, cloud: Cloud) -> None:
+    cloud.compute.servers.delays = Delays(boot=60)
+    image = next(iter(cloud.images.table)).id
+    body = {"server": {"name": "x", "imageRef": image, "flavorRef": "1", "networks": "none", "max_count": 2}}
+    demo.nova("POST", "/servers", body)
+    by_change = "/compute/v2.1/servers?all_tenants=1&sort_key=updated_at"
+    assert admin.call("GET", by_change).status == 500
+    assert admin.ok("GET", by_change + "&status=ACTIVE&status=ERROR")["servers"] == []
+
+
 def test_servers_that_were_deleted_are_listed_for_those_who_ask_what_has_changed(
     admin: Any, alt: Any, demo: Any, cloud: Cloud
 ) -> None:

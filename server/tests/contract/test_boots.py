@@ -100,8 +100,21 @@ def test_servers_are_listed_with_their_hints_by_what_has_changed(place: Place) -
     assert metadata == {"blazar_lease": "l"}
     place.cloud.compute.delete_server(server_id)
     until("nothing of what is deleted", lambda: not listed(before))
-    assert server_id in place.cloud.compute.deleted_servers(before)
+    # Nova gives it the status DELETED just before it deletes it.
+    until("the deleted one", lambda: server_id in place.cloud.compute.deleted_servers(before))
     assert place.cloud.compute.deleted_servers(SystemClock().now() + timedelta(hours=1)) == []
+
+
+def test_servers_that_are_being_built_are_listed_once_they_are_built(place: Place) -> None:
+    since, flavor = SystemClock().now() - timedelta(minutes=1), room(place)
+    booted = {place.boot_hinted(label(), flavor, {}) for _ in range(3)}
+
+    def all_listed() -> bool:
+        found = {each.id: each.status for each in place.cloud.compute.changed_servers(since).servers}
+        assert "BUILD" not in found.values()
+        return booted <= set(found)
+
+    until("all of them", all_listed)
 
 
 def test_servers_that_have_changed_are_listed_in_parts_oldest_first(

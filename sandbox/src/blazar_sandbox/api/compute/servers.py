@@ -9,7 +9,7 @@ from blazar_sandbox.api.compute.paging import page
 from blazar_sandbox.api.compute.server_images import forget_shelved_images
 from blazar_sandbox.api.compute.server_render import addresses, detail, summary
 from blazar_sandbox.compute.model import Server, Status
-from blazar_sandbox.errors import bad_request, conflict, forbidden, not_found
+from blazar_sandbox.errors import ApiError, bad_request, conflict, forbidden, not_found
 from blazar_sandbox.fields import Json
 from blazar_sandbox.wsgi.request import Request
 from blazar_sandbox.wsgi.response import Response
@@ -33,11 +33,14 @@ def must_be_unlocked(request: Request, row: Server) -> None:
 
 
 def _selected(request: Request) -> list[Server]:
-    """Return the servers that pass the filters, newest first. The narrowest index comes first."""
+    """Return the servers that pass the filters, newest first. The narrowest index comes first. As Nova, it
+    fails to sort new servers by the time of a change, which they have none of."""
     rows = [row for row in _candidates(request) if _wanted(row, request)]
     rows.sort(key=lambda row: (row.created, row.id), reverse=True)
     key, direction = request.param("sort_key"), request.param("sort_dir") or "desc"
     names = {"created_at": "created", "updated_at": "updated", "display_name": "name", "uuid": "id"}
+    if key == "updated_at" and sum(row.status is Status.BUILD for row in rows) > 1:
+        raise ApiError(500, "'<' not supported between instances of 'NoneType' and 'NoneType'")
     if key in names:
         rows.sort(key=lambda row: getattr(row, names[key]), reverse=direction == "desc")
     return rows

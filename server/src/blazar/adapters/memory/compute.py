@@ -109,7 +109,11 @@ class MemoryCompute:
     def changed_servers(self, since: datetime) -> ChangedServers:
         self._called("changed_servers")
         state = self._state
-        found = [each for each in state.servers.values() if state.changed.get(each.id, since) >= since]
+        found = [
+            each
+            for each in state.servers.values()
+            if state.changed.get(each.id, since) >= since and each.status != "BUILD"
+        ]
         found.sort(key=lambda each: state.changed.get(each.id, since))
         page = found[:PAGE]
         until = state.changed.get(page[-1].id, since) if len(found) > PAGE else since

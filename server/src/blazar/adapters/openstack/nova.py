@@ -28,6 +28,11 @@ from blazar.service.ports import (
 )
 
 OFFLOADED = "SHELVED_OFFLOADED"
+BUILT = (
+    *("ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED", "RESCUE", "ERROR", "VERIFY_RESIZE", "SHELVED"),
+    OFFLOADED,
+)
+"""The statuses in all states of a server but ``building``: Nova takes each for the states that have it."""
 HYPERVISOR_FACTS = (
     "vcpus",
     "memory_mb",
@@ -183,6 +188,8 @@ class NovaCompute:
                 sort_dir="asc",
                 # With changes-since Nova lists also what is deleted, unless it is told not to.
                 deleted="false",
+                # Nova fails to sort two servers that it has not changed yet, as new ones are.
+                status=BUILT,
                 **{"changes-since": _moment(since)},
                 **marker,
             )

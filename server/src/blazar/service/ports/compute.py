@@ -218,7 +218,8 @@ class Compute(Protocol):
 
     def changed_servers(self, since: datetime) -> ChangedServers:
         """Return the servers of all projects that Nova has changed since then, without those that are
-        deleted: some of them, where there are very many. ``until`` is later than ``since`` then."""
+        deleted or still being built: some of them, where there are very many. ``until`` is later than
+        ``since`` then."""
         ...
 
     def deleted_servers(self, since: datetime) -> Sequence[str]:
