@@ -82,8 +82,10 @@ def test_a_long_plan_waits_until_a_short_request_of_another_project_is_answered(
 
 def test_a_short_plan_does_not_wait(time: Time, requests: ShortRequests) -> None:
     with requests.arrived("neighbour"), requests.planning("other") as patience:
+        began = time.now
         computed(time, patience, LONG_PLAN / 2)
         assert patience.waited == 0
+        assert time.now - began == pytest.approx(LONG_PLAN / 2), "it does not even pause"
 
 
 @pytest.mark.parametrize("project", ["greedy", "neighbour"])
