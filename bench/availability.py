@@ -1,10 +1,12 @@
-"""Measure how fast a question for availability is answered: over HTTP, and in processor time of the use case.
+"""Measure how fast a question for availability is answered: over HTTP, on a site with a broker, and in
+processor time of the use case.
 
-    python bench/run.py availability availability-cpu
+    python bench/run.py availability availability-site availability-cpu
 
 With 10,000 hosts and 100,000 reservations over a year, each question is for another time, with any
 later start of that year and half the duration as the shortest: so all that can be answered is looked for.
-"CPU" is the processor time of the service for a question, HTTP and its other threads included."""
+"CPU" is the processor time of the service for a question, HTTP and its other threads included; on a site
+it is that of the manager."""
 
 from __future__ import annotations
 
@@ -14,8 +16,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+import bulk
+from growth import GrowthSite
 from seed import YEAR, seed
 from service import DATES, RunningService, User, now
 
@@ -33,7 +37,9 @@ from blazar.service.leases import LeaseSettings
 from blazar.service.ports.kind import Dependencies
 from blazar.service.use_cases import UseCases
 
+HOSTS, RESERVATIONS = 10_000, 100_000
 Reservation = dict[str, Any]
+Row = Sequence[object]
 PORT, CLOUD_PORT = 15901, 15902
 
 
@@ -76,37 +82,54 @@ QUESTIONS: Mapping[str, Callable[[random.Random], Sequence[Reservation]]] = {
 }
 
 
-def table(scratch: Path, rounds: int = 300) -> list[Sequence[object]]:
-    """Return a head and a row for each question."""
+HEAD = (
+    "question",
+    "median ms",
+    "p99 ms",
+    "mean CPU ms",
+    "as asked",
+    "later",
+    "no start",
+    "answers",
+    "cut short",
+)
+
+
+class UsesProcessor(Protocol):
+    """The program that answers."""
+
+    def cpu_seconds(self) -> float: ...
+
+
+def table(scratch: Path) -> list[Row]:
+    """Return a head and a row for each question to blazar-standalone, which has the cloud in its process."""
     var = scratch / "availability"
     var.mkdir()
-    seed(var / "blazar.db", 10_000, 100_000)
-    rows: list[Sequence[object]] = [
-        (
-            "question",
-            "median ms",
-            "p99 ms",
-            "mean CPU ms",
-            "as asked",
-            "later",
-            "no start",
-            "answers",
-            "cut short",
-        )
-    ]
-    with RunningService(var, PORT, CLOUD_PORT, hosts=10_000) as service:
-        user = service.user("demo")
-        rows += [_row(service, user, name, question, rounds) for name, question in QUESTIONS.items()]
-    return rows
+    seed(var / "blazar.db", HOSTS, RESERVATIONS)
+    with RunningService(var, PORT, CLOUD_PORT, hosts=HOSTS) as service:
+        return _rows(service, service.user("demo"))
+
+
+def site_table(scratch: Path) -> list[Row]:
+    """Return a head and a row for each question to a site with an API, a manager, MariaDB and RabbitMQ."""
+    with GrowthSite(scratch / "availability-site", HOSTS) as site:
+        site.fill(lambda engine: bulk.fill(engine, HOSTS, RESERVATIONS, 0, now()))
+        site.start_manager(site.manager)
+        return _rows(site.manager, site.user("demo"))
+
+
+def _rows(service: UsesProcessor, user: User, rounds: int = 300) -> list[Row]:
+    found = [_row(service, user, name, question, rounds) for name, question in QUESTIONS.items()]
+    return [HEAD, *found]
 
 
 def _row(
-    service: RunningService,
+    service: UsesProcessor,
     user: User,
     name: str,
     question: Callable[[random.Random], Sequence[Reservation]],
     rounds: int,
-) -> Sequence[object]:
+) -> Row:
     rng = random.Random(11)
     taken: list[float] = []
     found: list[dict[str, Any]] = []
@@ -143,12 +166,12 @@ def _row(
     )
 
 
-def cpu_table(scratch: Path, rounds: int = 60) -> list[Sequence[object]]:
+def cpu_table(scratch: Path, rounds: int = 60) -> list[Row]:
     """Return a head and a row for each question: milliseconds of one thread in the use case, which other
     programs do not affect."""
     keep_freed_memory()
     path = scratch / "availability.db"
-    seed(path, 10_000, 100_000)
+    seed(path, HOSTS, RESERVATIONS)
     database, clock = SqlDatabase(f"sqlite:///{path}"), SystemClock()
     kinds = {kind.resource_type: kind for kind in (HostKind(), InstanceKind())}
     use_cases = UseCases(
@@ -160,7 +183,7 @@ def cpu_table(scratch: Path, rounds: int = 60) -> list[Sequence[object]]:
         lambda due=None: None,
     )
     ask = use_cases.noun("availability").ask
-    rows: list[Sequence[object]] = [("question", "median ms", "99th percentile ms", "longest ms")]
+    rows: list[Row] = [("question", "median ms", "99th percentile ms", "longest ms")]
     for name, question in {"": QUESTIONS["one host"], **QUESTIONS}.items():
         rng, taken = random.Random(11), []
         for _ in range(rounds):

@@ -5,6 +5,7 @@
 ``requests``     POST /v1/leases over HTTP, with 100 hosts, and with 10,000 hosts and 100,000 reservations
 ``availability`` POST /v1/availability over HTTP, with 10,000 hosts and 100,000 reservations
 ``availability-cpu`` the same in processor time of the use case
+``availability-site`` the same with API, manager, MariaDB and RabbitMQ, measured only when it is named
 ``burst``        200 leases that start in the same minute
 ``starts``       one lease of 500 hosts, and 1,000 leases in one minute, with 10 ms for each call to the cloud
 ``punctuality``  how late leases start and end on an idle machine (takes 13 minutes)
@@ -60,6 +61,7 @@ from sites import Unavailable
 
 PORT, CLOUD_PORT = 15901, 15902
 BESIDE, GROWTH, UTILISATION, CREATES = "beside", "growth", "utilisation", "creates"
+AVAILABILITY_SITE = "availability-site"
 MINUTE = timedelta(minutes=1)
 Row = Sequence[object]
 
@@ -228,13 +230,24 @@ TABLES: Mapping[str, Callable[[Path], list[Row]]] = {
     "starts": starts.table,
     "punctuality": punctuality_table,
 }
+PREPARATIONS: Mapping[str, Callable[[], None]] = {
+    BESIDE: beside.prepare,
+    CREATES: creates.prepare,
+    GROWTH: growth.prepare,
+    AVAILABILITY_SITE: growth.prepare,
+}
+"""What tells whether all is there that a table needs; of the others that is nothing but Python."""
+
+
+def _nothing() -> None:
+    pass
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    known = [*TABLES, UTILISATION, BESIDE, CREATES, GROWTH, []]
+    known = [*TABLES, UTILISATION, *PREPARATIONS, []]
     parser.add_argument("tables", nargs="*", choices=known, help="all of them by default")
     parser.add_argument("--to", type=Path, default=Path("var/bench"), help="folder for the tables")
     parser.add_argument("--hosts", type=int, nargs="+", default=growth.HOSTS, help="the sizes of growth")
@@ -249,12 +262,8 @@ def main() -> int:
     names = arguments.tables or [*TABLES, UTILISATION, BESIDE]  # growth takes long, and is to be named
     scratch = Path(tempfile.mkdtemp(prefix="blazar-bench-"))
     try:
-        if BESIDE in names:
-            beside.prepare()  # what is missing is told before the others have taken their time
-        if GROWTH in names:
-            growth.prepare()
-        if CREATES in names:
-            creates.prepare()
+        for name in names:  # what is missing is told before the others have taken their time
+            PREPARATIONS.get(name, _nothing)()
         for name in names:
             for title, rows in _tables(name, scratch, arguments):
                 text = _markdown(rows)
@@ -275,6 +284,8 @@ def _tables(name: str, scratch: Path, given: argparse.Namespace) -> Iterator[tup
         yield from growth.tables(scratch, given.hosts)
     elif name == CREATES:
         yield name, creates.table(scratch)
+    elif name == AVAILABILITY_SITE:
+        yield name, availability.site_table(scratch)
     elif name == UTILISATION:
         yield name, utilisation.table(given.to)
     else:

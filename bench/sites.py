@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 sys.path += [str(ROOT), str(ROOT / "server/tests")]
 
 from free_ports import free_port  # noqa: E402 (found only now)
-from ha.programs import BIN, HOST, Program, eventually  # noqa: E402 (found only now)
+from ha.programs import BIN, HOST, Program, children_of, eventually  # noqa: E402 (found only now)
 
 MARIADB = os.environ.get("BLAZAR_TEST_MARIADB", "mariadb://root@127.0.0.1/mysql")
 POSTGRESQL = os.environ.get("BLAZAR_TEST_POSTGRESQL", "postgresql://postgres@127.0.0.1/postgres")
@@ -227,5 +227,4 @@ def _port(url: str) -> str:
 
 
 def _with_descendants(pid: int) -> list[int]:
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [pid, *(each for child in children for each in _with_descendants(int(child)))]
+    return [pid, *(each for child in children_of(pid) for each in _with_descendants(child))]

@@ -49,6 +49,15 @@ def eventually(what: str, condition: Callable[[], Any], patience: float = 60) ->
     raise AssertionError(f"{what} did not happen within {patience} s; last: {last!r}")
 
 
+def children_of(pid: int) -> list[int]:
+    """Return the ids of the children of a process, whichever of its threads has begun them."""
+    return [
+        int(each)
+        for thread in Path(f"/proc/{pid}/task").iterdir()
+        for each in (thread / "children").read_text().split()
+    ]
+
+
 class Program:
     """A program in its own process group: killing it kills its children as well, as a power cut would."""
 
@@ -80,9 +89,7 @@ class Program:
 
     def children(self) -> list[int]:
         assert self._process
-        return list(
-            map(int, Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split())
-        )
+        return children_of(self._process.pid)
 
     def processes(self) -> list[int]:
         """Return the ids of the program and of its children."""
