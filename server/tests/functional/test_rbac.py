@@ -568,18 +568,21 @@ def test_every_rule_stands_at_its_routes(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "persona", "user"),
-    [
-        pytest.param(row, persona, user, id=f"{persona} {user} {row.method} {row.path} {row.target}")
-        for row in ROWS
-        for persona, users in WHO.items()
-        for user in users
-    ],
+    "row", [pytest.param(row, id=f"{row.method} {row.path} {row.target}") for row in ROWS]
 )
-def test_matrix(scene: Scene, row: Row, persona: str, user: str | None) -> None:
+def test_matrix(scene: Scene, row: Row) -> None:
+    before = scene.at.stored()
+    for persona, user in ((persona, user) for persona, users in WHO.items() for user in users):
+        require_the_row(scene, row, persona, user)
+        stored = scene.at.stored()
+        is_changed = row.statuses[persona] < 400 and row.method != "GET"
+        assert is_changed or stored == before, (persona, user)
+        before = stored
+
+
+def require_the_row(scene: Scene, row: Row, persona: str, user: str | None) -> None:
     path, expected = scene.path(row), row.statuses[persona]
     body = scene.bodies.get((row.method, row.path))
-    before = scene.at.stored()
     sent = [(row.method, path)]
     if row.method == "GET" and path != "/":
         sent += [("HEAD", path), ("GET", f"{path}.json")]
@@ -590,14 +593,13 @@ def test_matrix(scene: Scene, row: Row, persona: str, user: str | None) -> None:
         if OF_OTHERS in spelling:
             version = version_before_pages(row.path)
         answer = scene.send(method, spelling, user, version, json=body)
-        assert answer.status_code == expected, (method, spelling, answer.text)
+        assert answer.status_code == expected, (persona, user, method, spelling, answer.text)
         require_silence(scene, row, persona, answer)
     if expected < 400 and row.method != "GET":
         scene.put_back(row, answer)
         return
-    assert scene.at.stored() == before
     if expected >= 400:
-        assert list(scene.send(row.method, path, user, json=body).json()) == SHAPES[expected]
+        assert list(scene.send(row.method, path, user, json=body).json()) == SHAPES[expected], (persona, user)
     if expected == 404:
         require_the_words_for_what_is_absent(scene, row, user)
 
