@@ -24,8 +24,9 @@ SHORT_REQUEST = 0.1
 MOST_WAITING = 3.0
 """Seconds that a plan waits for each second that it computes."""
 BREATH = 0.0002
-"""Seconds of sleep at each look of a long plan, about once a millisecond: the other threads get the interpreter
-then, instead of waiting until it is taken from the plan. A shorter plan would be longer by a quarter."""
+"""Seconds of sleep at each look of a long plan, about once a millisecond: the other threads get the
+interpreter then, instead of waiting until it is taken from the plan. A shorter plan would be longer by a
+quarter."""
 PAUSE = 0.001
 """Seconds between two looks at whether a short request is still there."""
 

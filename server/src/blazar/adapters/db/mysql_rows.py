@@ -59,17 +59,18 @@ class _Result(MySQLResult):
 
 
 class RowsConnection(Connection):
-    """A connection of the driver, with such rows. Those of streams are the driver's."""
+    """A connection of the driver, with such rows."""
 
     def __init__(self, *words: Any, **options: Any) -> None:
         super().__init__(*words, **{"conv": CONVERSIONS, **options})
 
     def _read_query_result(self, unbuffered: bool = False) -> Any:
-        if unbuffered:
-            return super()._read_query_result(unbuffered=True)  # type: ignore[misc]
         self._result = None
         result: Any = _Result(self)
-        result.read()
+        if unbuffered:
+            result.init_unbuffered_query()
+        else:
+            result.read()
         self._result = result
         if result.server_status is not None:
             self.server_status = result.server_status
