@@ -206,7 +206,7 @@ MENDS: Mapping[str, Mend] = {
     "3: the event stays open where the lease was changed meanwhile": Mend(
         ((progress, "_is_changed_meanwhile", _always(False)),), HOST
     ),
-    "7: a warning binds no allocation": Mend(((progress, "_settled", _a_warning_binds),), HOST, 71),
+    "7: a warning binds no allocation": Mend(((progress, "_settled", _a_warning_binds),), HOST, 398),
     "8: what an unknown commit of a create refers to stays": Mend(
         ((LeaseConfirmation, "make_and_confirm", _discards_at_create),), INSTANCE, 2
     ),
