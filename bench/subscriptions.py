@@ -4,13 +4,14 @@
 
 The database must be empty. The manager runs in this process, with its relay and its workers, and the cloud is
 in memory. In the last case blazar-webhooks does what the workers do, in a process of its own. The creates
-follow one another without a pause, which is the worst case, and the receiver, which takes all, is a process
-of its own. Beside the time, it prints the processor time of the manager for each create: on a machine that
-does other things as well it tells more."""
+follow one another without a pause, which is the worst case. The receiver, which takes all, is a process of
+its own with the lowest priority, for receivers run on other machines. Beside the time, it prints the
+processor time of the manager for each create: on a machine that does other things as well it tells more."""
 
 from __future__ import annotations
 
 import multiprocessing
+import os
 import statistics
 import subprocess
 import sys
@@ -70,7 +71,8 @@ class Sink(BaseHTTPRequestHandler):
 
 
 def receive(told: Connection) -> None:
-    """Tell the port, and take messages until the process is ended."""
+    """Tell the port, and take messages until the process is ended, with what others leave of the cores."""
+    os.nice(19)
     server = HTTPServer(("127.0.0.1", 0), Sink)
     told.send(server.server_port)
     server.serve_forever()
