@@ -179,7 +179,7 @@ class _Course:
     def _kept(self) -> float:
         """Return for how many seconds some server still refuses to go."""
         until = max(self.site.servers.stubborn_until.values(), default=0)
-        return (until - self.world.scheduler.now) / SECOND
+        return max((until - self.world.scheduler.now) / SECOND, 0.0)
 
     def lend(self) -> None:
         """Users reserve more hosts that they lend, and others come to all that is lent; then its users need
