@@ -83,6 +83,11 @@ class GrowthSite(Site):
         eventually("the start of a manager", lambda: program.log.count(READY) > told, PATIENCE)
         return time.monotonic() - begun
 
+    def settle(self) -> None:
+        """Wait until the monitor has looked at the hosts for the first time, and has stored what the cloud
+        tells of each. Those of ``bulk`` are other ones in its eyes."""
+        eventually("the monitor's first look", lambda: not self.unknown_hosts(), PATIENCE)
+
 
 def prepare() -> None:
     require_servers()
@@ -114,6 +119,7 @@ def _measured(site: GrowthSite, hosts: int) -> Found:
         "filling the database, s": site.fill(lambda e: bulk.fill(e, hosts, number, number, now()))
     }
     found["start of a manager, s"] = site.start_manager(site.manager)
+    site.settle()
     user, admin = site.user("demo"), site.user("admin")
     eventually("an answer", lambda: user.leases() is not None, PATIENCE)
     rng = random.Random(11)

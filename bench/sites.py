@@ -212,8 +212,14 @@ service_token_roles_required = true
 
     def statuses(self, names: str) -> list[str]:
         """Return the statuses of the leases whose names begin so, as the database has them."""
+        return self._column(f"SELECT status FROM {self.name}.leases WHERE name LIKE '{names}%%'")
+
+    def unknown_hosts(self) -> int:
+        """Return how many hosts the monitor has not seen in the cloud yet."""
+        return len(self._column(f"SELECT id FROM {self.name}.resources WHERE cloud_id IS NULL"))
+
+    def _column(self, question: str) -> list[str]:
         with _autocommit(self._server) as connection:
-            question = f"SELECT status FROM {self.name}.leases WHERE name LIKE '{names}%%'"
             return [row[0] for row in connection.exec_driver_sql(question)]
 
 
