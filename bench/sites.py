@@ -15,6 +15,7 @@ from uuid import uuid4
 import requests
 from service import User
 from sqlalchemy import URL, Connection, create_engine, make_url
+from sqlalchemy.pool import NullPool
 
 from blazar.adapters.db.engine import parse_url
 
@@ -224,7 +225,7 @@ service_token_roles_required = true
 
 
 def _autocommit(server: URL) -> Connection:
-    engine = create_engine(server, isolation_level="AUTOCOMMIT")
+    engine = create_engine(server, isolation_level="AUTOCOMMIT", poolclass=NullPool)
     return engine.connect()
 
 
