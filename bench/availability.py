@@ -115,6 +115,7 @@ def site_table(scratch: Path) -> list[Row]:
     with GrowthSite(scratch / "availability-site", HOSTS) as site:
         site.fill(lambda engine: bulk.fill(engine, HOSTS, RESERVATIONS, 0, now()))
         site.start_manager(site.manager)
+        site.settle()
         return _rows(site.manager, site.user("demo"))
 
 

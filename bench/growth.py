@@ -38,7 +38,7 @@ FEW = 20
 READS = 2
 """Of a whole list, of which the quicker one counts."""
 LONG = 1_000_000
-"""Leases and hosts of a list that is still read whole."""
+"""The most leases or hosts of a list that is still read whole."""
 ACTIVE = 10_000
 PATIENCE = 1800
 READY = "The manager takes calls"
@@ -86,7 +86,7 @@ class GrowthSite(Site):
     def settle(self) -> None:
         """Wait until the monitor has looked at the hosts for the first time, and has stored what the cloud
         tells of each. Those of ``bulk`` are other ones in its eyes."""
-        eventually("the monitor's first look", lambda: not self.unknown_hosts(), PATIENCE)
+        eventually("the monitor's first look", lambda: not self.has_unknown_hosts(), PATIENCE)
 
 
 def prepare() -> None:

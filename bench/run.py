@@ -239,10 +239,6 @@ PREPARATIONS: Mapping[str, Callable[[], None]] = {
 """What tells whether all is there that a table needs; of the others that is nothing but Python."""
 
 
-def _nothing() -> None:
-    pass
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -263,7 +259,8 @@ def main() -> int:
     scratch = Path(tempfile.mkdtemp(prefix="blazar-bench-"))
     try:
         for name in names:  # what is missing is told before the others have taken their time
-            PREPARATIONS.get(name, _nothing)()
+            if name in PREPARATIONS:
+                PREPARATIONS[name]()
         for name in names:
             for title, rows in _tables(name, scratch, arguments):
                 text = _markdown(rows)

@@ -215,9 +215,9 @@ service_token_roles_required = true
         """Return the statuses of the leases whose names begin so, as the database has them."""
         return self._column(f"SELECT status FROM {self.name}.leases WHERE name LIKE '{names}%%'")
 
-    def unknown_hosts(self) -> int:
-        """Return how many hosts the monitor has not seen in the cloud yet."""
-        return len(self._column(f"SELECT id FROM {self.name}.resources WHERE cloud_id IS NULL"))
+    def has_unknown_hosts(self) -> bool:
+        """Return whether there is a host that the monitor has not seen in the cloud yet."""
+        return bool(self._column(f"SELECT id FROM {self.name}.resources WHERE cloud_id IS NULL LIMIT 1"))
 
     def _column(self, question: str) -> list[str]:
         with _autocommit(self._server) as connection:

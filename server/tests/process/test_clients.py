@@ -88,14 +88,11 @@ class Watcher(threading.Thread):
 def test_eight_clients_at_once(tmp_path):
     service = Standalone(tmp_path / "var", hosts=HOSTS).start()
     try:
-        users = [service.user(("demo", "alt")[n % 2]) for n in range(CLIENTS)]
         admin = service.user("admin")
-        # Keystone is asked about each token once. More of them at once than [api] token_checks_at_once may
-        # be answered 503 by design, where the machine is slow.
-        for user in (*users, admin):
-            assert user.call("GET", "/leases").status_code == 200
+        # Keystone is asked about eight tokens at once, [api] token_checks_at_once: this would be the ninth.
+        assert admin.call("GET", "/leases").status_code == 200
         until = time.monotonic() + SECONDS
-        clients = [Client(n, user, until) for n, user in enumerate(users)]
+        clients = [Client(n, service.user(("demo", "alt")[n % 2]), until) for n in range(CLIENTS)]
         watcher = Watcher(admin, until)
         for thread in (*clients, watcher):
             thread.start()
