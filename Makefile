@@ -23,7 +23,8 @@ FAULTS := ha/test_mixed_versions.py $(filter-out ha/test_mixed_versions.py,$(wil
 NEWEST = PYTHON="$$(.ci/newest-python)" VENV=.venv-newest
 TYPESCRIPT := 7.0.2
 SIMULATED := server/tests/simulation
-PROGRAMS := server/tests/process $(addprefix client/tests/test_,documents.py with_the_service.py)
+PROGRAMS := server/tests/process server/tests/functional/test_programs.py sandbox/tests/test_clients.py \
+  $(addprefix client/tests/test_,documents.py kinds_of_other_distributions.py with_the_service.py)
 SERVED := $(addprefix server/tests/,contract functional) sandbox/tests
 QUICK := $(addprefix server/tests/,service properties unit)
 SOURCES := server/src client/src nova-filter/src sandbox/src docs/examples/licence-kind/src

@@ -15,6 +15,7 @@ _BLOCK = re.compile(
     r"^```\{code-block\} \w+\n:caption: (?P<place>[^\n]+)\n\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
 )
 _FENCE = re.compile(r"^```\S", re.MULTILINE)
+_ENABLED = re.compile(r"^systemctl enable --now (.+)$", re.MULTILINE)
 _SETTING = re.compile(r"^(\w+)=(\S+)", re.MULTILINE)
 
 
@@ -38,10 +39,11 @@ def settings(block: Block) -> dict[str, str]:
     return dict(_SETTING.findall(block.text))
 
 
-def command_lines(folder: Path) -> dict[str, str]:
-    """Return the command line of each systemd unit, by the unit's name."""
+def enabled_command_lines(block: Block, units: Path) -> dict[str, str]:
+    """Return the command line of each systemd unit that the block enables, by the unit's name."""
     return {
-        path.stem: line
-        for path in sorted(folder.glob("*.service"))
-        for line in re.findall(r"^ExecStart=(.*)$", path.read_text(), re.MULTILINE)
+        name: line
+        for names in _ENABLED.findall(block.text)
+        for name in names.split()
+        for line in re.findall(r"^ExecStart=(.*)$", (units / f"{name}.service").read_text(), re.MULTILINE)
     }

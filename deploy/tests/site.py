@@ -20,7 +20,7 @@ from sqlalchemy import make_url
 from blazar_sandbox.cloud import Cloud
 from blazar_sandbox.compute.servers import Delays
 
-from .page import ROOT, SETTINGS, Block, command_lines, settings
+from .page import ROOT, SETTINGS, Block, enabled_command_lines, settings
 
 PATIENCE = 600
 """Seconds for one block; the package index may be slow."""
@@ -149,10 +149,11 @@ class Site:
         return done.stdout
 
     @contextmanager
-    def units(self) -> Iterator[None]:
-        """Start the command lines of the systemd units, with the folders of this site."""
-        programs = [self._start(name, line) for name, line in command_lines(ROOT / "deploy/systemd").items()]
-        assert len(programs) == 2
+    def units(self, block: Block) -> Iterator[None]:
+        """Start the command lines of the units that the block enables, with the folders of this site."""
+        lines = enabled_command_lines(block, ROOT / "deploy/systemd")
+        assert lines.keys() >= {"blazar-api", "blazar-manager"}
+        programs = [self._start(name, line) for name, line in lines.items()]
         try:
             yield
         finally:

@@ -48,7 +48,7 @@ def test_the_page_leads_from_nothing_to_the_first_lease(name: str, tmp_path: Pat
             if block.place == SETTINGS or block.place in others or block.place.endswith(NOT_RUN):
                 continue
             if block.place.endswith(UNITS):
-                stack.enter_context(site.units())
+                stack.enter_context(site.units(block))
                 continue
             assert block.place in (*ON_SERVICE, BROKER, ADMIN, USER, site.dialect.place), block.place
             looked += seen(site, block, site.type(block.place, block.text))

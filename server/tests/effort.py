@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-FACTORS = {"quick": 0.02, "usual": 0.1, "thorough": 4.0}
+FACTORS = {"quick": 0.02, "usual": 0.07, "thorough": 4.0}
 EFFORT = os.environ.get("BLAZAR_TEST_EFFORT", "usual")
 
 

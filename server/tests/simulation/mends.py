@@ -92,9 +92,11 @@ def _discarded(commit: Callable[[], Any], discard: Callable[[], object]) -> Any:
 
 
 def _discards_at_create(_: Any) -> Any:
-    def broken(self: Any, creating: Any, task: Any, events: Any, caller: Any, settings: Any) -> Any:
+    def broken(
+        self: Any, creating: Any, task: Any, events: Any, caller: Any, settings: Any, start: Any = None
+    ) -> Any:
         ready = self._preparation.make(creating, task, caller)
-        confirmation = LeaseChange(creating, change.confirmed(ready, events))
+        confirmation = LeaseChange(creating, change.confirmed(ready, events), start=start)
         return _discarded(
             lambda: self._store.commit(confirmation, caller),
             lambda: self._preparation.discard(ready, creating),

@@ -17,6 +17,7 @@ from blazar.domain.lease.waiting import in_line
 from blazar.domain.resource import Allocation, Registration
 from blazar.domain.time import floor_minute
 from blazar.kinds.preemptibles import PREEMPTED
+from blazar.kinds.registered_hosts.monitor import AT_ONCE
 from blazar.service.ports import Aggregate
 from blazar.service.preemption_notices import NOTICE
 
@@ -237,9 +238,12 @@ class Rules:
 
     def _require_few_failures(self) -> None:
         failures = {r.name: r.failure for r in self.site.registrations().values()}
-        present = sorted(name for name, failure in failures.items() if failure and failure.is_present)
-        if len(present) > FAILED_AT_ONCE:
-            self.fail("too many failures at once are not believed", f"{present} are called failed")
+        earliest = self._latest_now() - AT_ONCE
+        at_once = sorted(
+            name for name, each in failures.items() if each and each.is_present and each.since > earliest
+        )
+        if len(at_once) > FAILED_AT_ONCE:
+            self.fail("too many failures at once are not believed", f"{at_once} are called failed")
 
     def _require_no_early_end(self, before: Lease | None, after: Lease) -> None:
         if before is None or after.status not in RUNNING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import subprocess
 import sys
@@ -55,6 +56,14 @@ def first_broken(defect: Defect) -> Report:
 def test_a_defect_is_found(name):
     with put_in(DEFECTS[name]):
         first_broken(DEFECTS[name])
+
+
+@pytest.mark.parametrize("name", MENDS)
+def test_what_replaces_a_mend_is_called_as_the_service_calls_it(name):
+    for owner, function, broken in MENDS[name].parts:
+        sound = getattr(owner, function)
+        parameters = inspect.signature(sound).parameters
+        inspect.signature(broken(sound)).bind(*parameters)
 
 
 if EFFORT == "thorough":  # it may take some hundred seeds

@@ -61,9 +61,7 @@ class Occupancy:
         ends = self.end.reshape(-1, BLOCK).take(pages, axis=0)
         found = np.flatnonzero((starts < end) & (ends > start))
         rows: Ints = (pages[found >> BLOCK_BITS] << BLOCK_BITS) | (found & (BLOCK - 1))
-        for ignored in ignore:
-            rows = self._without(rows, ignored)
-        return rows
+        return self._without(rows, ignore) if ignore else rows
 
     def without(self, reservations: Collection[str]) -> Occupancy:
         """Return the same without the allocations of these reservations."""
@@ -75,15 +73,16 @@ class Occupancy:
                 end[row] = -NEVER
         return replace(self, end=end, of=self)
 
-    def _without(self, rows: Ints, ignored: str) -> Ints:
-        number = hash(ignored)
-        suspects = (self.reservation[rows] == number) | (self.lease[rows] == number)
+    def _without(self, rows: Ints, ignore: Collection[str]) -> Ints:
+        reservations, leases = self.reservation[rows], self.lease[rows]
+        suspects, ignored = np.zeros(len(rows), bool), frozenset(ignore)
+        for number in map(hash, ignored):
+            suspects |= (reservations == number) | (leases == number)
         # Hashes may collide, names don't.
         for at in np.flatnonzero(suspects).tolist():
             allocation = self.allocations[rows[at]]
-            suspects[at] = allocation is not None and ignored in (
-                allocation.reservation_id,
-                allocation.lease_id,
+            suspects[at] = allocation is not None and (
+                allocation.reservation_id in ignored or allocation.lease_id in ignored
             )
         rest: Ints = rows[~suspects]
         return rest

@@ -19,7 +19,7 @@ from blazar.domain.calendar.snapshot import CalendarSnapshot
 from blazar.domain.planning.blocking import Blocking, blocking
 from blazar.domain.planning.budget import Budget, CutShort
 from blazar.domain.planning.candidate import Candidate
-from blazar.domain.planning.demand import PlanRequest
+from blazar.domain.planning.demand import Demand, PlanRequest
 from blazar.domain.planning.first_fit import find_first_fit
 from blazar.domain.planning.plan import Cause, PlanOutline, Shortage
 from blazar.domain.planning.planner import (
@@ -69,6 +69,10 @@ class AvailabilitySearch:
         self._snapshot = snapshot
         self._budget = budget
         self._allowance = Allowance(budget, budget, budget)
+        self._known: list[tuple[Pool, Sequence[Demand], Sequence[Candidate]]] = []
+        """The candidates of the demands that were looked up."""
+        self._short: list[tuple[Requests, Pool]] = []
+        """What does not fit, and the pool that is short."""
         self.is_exact = True
 
     def emptied(self) -> AvailabilitySearch:
@@ -83,10 +87,14 @@ class AvailabilitySearch:
         """Plan the demands of each pool: all or nothing."""
         plans = []
         for pool, request in requests.items():
-            outcome = outline(self._snapshot(pool), request, self._allowance)
+            candidates = self._candidates(pool, request)
+            outcome = outline(self._snapshot(pool), request, self._allowance, candidates)
             self._budget.spend(0)  # the planner tells a shortage where it is spent
             if isinstance(outcome, Shortage):
-                self.is_exact = self.is_exact and not outcome.cut_short
+                if outcome.cut_short:
+                    self.is_exact = False
+                else:
+                    self._short.append((requests, pool))
                 return outcome
             plans.append(outcome)
         return PlanOutline.joined(plans)
@@ -123,11 +131,10 @@ class AvailabilitySearch:
         fewest, most = shortest // MINUTE, interval.duration // MINUTE
         if fewest >= most:
             return None
-        candidates = {pool: self._candidates(pool, each) for pool, each in requests.items()}
-        if not self._fits(requests, candidates, fewest):
+        if not self._fits(requests, fewest):
             return None
         # Rules may read all that a plan has, which takes long where that are thousands of resources.
-        longest = _last(fewest, most, lambda minutes: self._fits(requests, candidates, minutes))
+        longest = _last(fewest, most, lambda minutes: self._fits(requests, minutes))
         best = self._for(requests, longest, rules)
         if best is not None or longest == fewest:
             return best
@@ -168,25 +175,37 @@ class AvailabilitySearch:
         return self.fitting({pool: lasting(request, minutes) for pool, request in requests.items()}, rules)
 
     def _candidates(self, pool: Pool, request: PlanRequest) -> Sequence[Candidate]:
-        return candidates_for(self._snapshot(pool), request, self._budget)
+        for of, demands, candidates in self._known:
+            if of == pool and demands is request.demands:
+                return candidates
+        candidates = candidates_for(self._snapshot(pool), request, self._budget)
+        self._known.append((pool, request.demands, candidates))
+        return candidates
 
-    def _fits(self, requests: Requests, candidates: Mapping[Pool, Sequence[Candidate]], minutes: int) -> bool:
+    def _fits(self, requests: Requests, minutes: int) -> bool:
+        lengthened = {pool: lasting(request, minutes) for pool, request in requests.items()}
         try:
-            return all(
-                is_possible(self._snapshot(pool), lasting(request, minutes), candidates[pool], self._budget)
-                for pool, request in requests.items()
-            )
+            for pool, request in lengthened.items():
+                candidates = self._candidates(pool, request)
+                if not is_possible(self._snapshot(pool), request, candidates, self._budget):
+                    self._short.append((lengthened, pool))
+                    return False
         except CutShort:
             self._budget.spend(0)
             self.is_exact = False
             return False
+        return True
 
     def _fitting(self, requests: Requests) -> tuple[PlanOutline | None, Pool]:
         """Return the plan, and the last pool; None, and the pool that is short, where there is none."""
+        for short, pool in self._short:
+            if short == requests:
+                return None, pool
         plans = []
         for pool, request in requests.items():
             try:
-                found = outline_if_it_fits(self._snapshot(pool), request, self._budget)
+                candidates = self._candidates(pool, request)
+                found = outline_if_it_fits(self._snapshot(pool), request, candidates, self._budget)
             except CutShort:
                 self._budget.spend(0)
                 found, self.is_exact = None, False

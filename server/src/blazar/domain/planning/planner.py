@@ -78,12 +78,19 @@ def plan(calendar: CalendarSnapshot, request: PlanRequest, allowance: Allowance)
     return outcome.plan if isinstance(outcome, PlanOutline) else outcome
 
 
-def outline(calendar: CalendarSnapshot, request: PlanRequest, allowance: Allowance) -> PlanOutline | Shortage:
-    """Plan ``request``, without writing the plan down."""
+def outline(
+    calendar: CalendarSnapshot,
+    request: PlanRequest,
+    allowance: Allowance,
+    candidates: Sequence[Candidate] | None = None,
+) -> PlanOutline | Shortage:
+    """Plan ``request``, without writing the plan down; ``candidates`` are those of its demands where they are
+    known."""
     if not request.demands:
         return _outline(calendar, request.interval, (), ())
     try:
-        candidates = candidates_for(calendar, request, allowance.decision)
+        if candidates is None:
+            candidates = candidates_for(calendar, request, allowance.decision)
         attempt = _attempt(calendar, request, candidates, allowance.decision)
     except CutShort:
         return undecided(request)
@@ -103,17 +110,16 @@ def outline(calendar: CalendarSnapshot, request: PlanRequest, allowance: Allowan
 def plan_if_it_fits(calendar: CalendarSnapshot, request: PlanRequest, budget: Budget) -> Plan | None:
     """Return the plan of ``request``; None where it does not fit, without finding out why. Raises CutShort
     where the budget, or the effort of the exact search, is spent before that is known."""
-    found = outline_if_it_fits(calendar, request, budget)
+    found = outline_if_it_fits(calendar, request, candidates_for(calendar, request, budget), budget)
     return None if found is None else found.plan
 
 
 def outline_if_it_fits(
-    calendar: CalendarSnapshot, request: PlanRequest, budget: Budget
+    calendar: CalendarSnapshot, request: PlanRequest, candidates: Sequence[Candidate], budget: Budget
 ) -> PlanOutline | None:
-    """Do as ``plan_if_it_fits`` does, without writing the plan down."""
+    """Do as ``plan_if_it_fits`` does for these candidates, without writing the plan down."""
     if not request.demands:
         return _outline(calendar, request.interval, (), ())
-    candidates = candidates_for(calendar, request, budget)
     attempt = _attempt(calendar, request, candidates, budget)
     choices = attempt.choices()
     return None if choices is None else _outline(calendar, request.interval, attempt.candidates, choices)

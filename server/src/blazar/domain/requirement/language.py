@@ -19,7 +19,7 @@ import re
 import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any, Protocol
 
 import numpy as np
@@ -238,16 +238,25 @@ def _written(node: Expression) -> list[Any]:
 def parse(value: str | list[Any] | None) -> Requirement:
     """Return the requirement that a request states, as JSON text or as the list itself.
 
-    The time is in proportion to the length. Raises MalformedRequirements, also where it exceeds a bound.
+    The time is in proportion to the length; texts that were parsed lately are known. Raises
+    MalformedRequirements, also where it exceeds a bound.
     """
     try:
-        tree = _load(value) if isinstance(value, str) else value
-        if tree is None:
-            return ANYTHING
-        _check_bounds(tree)
-        return Requirement(_expression(tree))
+        return _parsed_text(value) if isinstance(value, str) else _parsed(value)
     except _Malformed as error:
         raise MalformedRequirements(requirements=_shortened(value), reason=str(error)) from None
+
+
+@lru_cache(maxsize=256)
+def _parsed_text(text: str) -> Requirement:
+    return _parsed(_load(text))
+
+
+def _parsed(tree: Any) -> Requirement:
+    if tree is None:
+        return ANYTHING
+    _check_bounds(tree)
+    return Requirement(_expression(tree))
 
 
 class _Malformed(Exception):
