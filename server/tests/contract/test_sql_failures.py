@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -195,6 +196,30 @@ def test_a_connection_that_dies_in_a_transaction(sql: SqlDatabase) -> None:
         u.outbox.depth()
     with sql.read() as u:
         assert list(u.leases.list()) == []
+
+
+@pytest.mark.parametrize("dialect", ON_SERVERS)
+@pytest.mark.parametrize("is_failing", [False, True])
+def test_a_reading_transaction_that_cannot_be_ended_costs_its_connection(
+    sql: SqlDatabase, monkeypatch: pytest.MonkeyPatch, is_failing: bool
+) -> None:
+    """The database cuts the end off, and the transaction goes on, at the moment that it sees."""
+
+    def cut_off(_: object) -> None:
+        monkeypatch.undo()
+        raise sql.engine.dialect.loaded_dbapi.OperationalError(1317, "Query execution was interrupted")
+
+    with sql.read() as u:
+        assert u.outbox.depth() == 0
+    monkeypatch.setattr(sql.engine.dialect, "do_rollback", cut_off)
+    with suppress(Stale), sql.read() as u:
+        assert u.outbox.depth() == 0
+        if is_failing:
+            raise Stale
+    assert sql.engine.pool.checkedout() == 0
+    sql.transact(lambda u: u.outbox.put("lease.create", {}, NOW))
+    with sql.read() as u:
+        assert u.outbox.depth() == 1
 
 
 # ----------------------------------------------------------------------------------------------------

@@ -63,7 +63,10 @@ class SqlDatabase:
     def read(self) -> Iterator[UnitOfWork]:
         try:
             with self._tracing.step("database read", NOTHING), self._readers.connect() as connection:
-                yield SqlUnitOfWork(connection)  # what was written by mistake is rolled back here
+                try:
+                    yield SqlUnitOfWork(connection)
+                finally:
+                    _roll_back(connection)  # also what was written by mistake
         except SQLAlchemyError as error:
             raise translate(error) or error from error
 
@@ -102,8 +105,7 @@ class SqlDatabase:
             try:
                 result = work(SqlUnitOfWork(connection))
             except BaseException:
-                with suppress(SQLAlchemyError), _closed_where_this_fails(connection):
-                    transaction.rollback()
+                _roll_back(connection)
                 raise
             with _closed_where_this_fails(connection):
                 _commit(transaction)
@@ -119,6 +121,12 @@ def _commit(transaction: RootTransaction) -> None:
             reason = REASONS.get(failure, "the commit was interrupted")
             raise OutcomeUnknown(service="database", reason=reason) from error
         raise
+
+
+def _roll_back(connection: Connection) -> None:
+    """End the transaction: where that fails, by the end of the connection."""
+    with suppress(SQLAlchemyError), _closed_where_this_fails(connection):
+        connection.rollback()
 
 
 @contextmanager
