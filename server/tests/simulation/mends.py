@@ -234,7 +234,7 @@ MENDS: Mapping[str, Mend] = {
     ),
     "17: the freepool is found anew": Mend(((NamedAggregate, "find", _by_its_first_id),), HOST),
     "shares: a convergence goes on where they change meanwhile": Mend(
-        ((progress, "_has_other_users", _always(False)),), HOST, 39
+        ((progress, "_has_other_users", _always(False)),), HOST, 108
     ),
     "17: a deregistration that was cut off ends": Mend(
         ((Hosts, "_half_deregistered", _registered_already), (Deregistration, "finish_old", _always(None))),
