@@ -217,10 +217,10 @@ MENDS: Mapping[str, Mend] = {
     ),
     "9: a warning that is moved stays open": Mend(((progress, "settle", _closed_all_the_same),), HOST, 35),
     "10: servers wait for the room of those before": Mend(
-        ((events, "shared_with", _always(frozenset())),), INSTANCE, 2
+        ((events, "shared_with", _always(frozenset())),), INSTANCE, 95
     ),
     "11: a start that is refused is tried again": Mend(
-        ((progress, "spent", _always(timedelta.max)),), HOST, 192
+        ((progress, "spent", _always(timedelta.max)),), HOST, 239
     ),
     "12: a lease that is whole again is not degraded": Mend(
         ((progress, "_finished", _degraded_for_ever),), HOST, 13
