@@ -82,7 +82,7 @@ def _ensure_sources(environment: Environment, log: Path) -> bool:
 
 
 def _pip(environment: Environment, log: Path, *arguments: str) -> None:
-    pip = [str(environment.path / "bin" / "python"), "-m", "pip", "--no-input", "install", "-q"]
+    pip = [str(environment.path / "bin" / "python"), "-m", "pip", "--no-input", "install", "-q", "--no-compile"]
     run([*pip, *arguments], log)
 
 
