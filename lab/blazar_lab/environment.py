@@ -82,8 +82,9 @@ def _ensure_sources(environment: Environment, log: Path) -> bool:
 
 
 def _pip(environment: Environment, log: Path, *arguments: str) -> None:
-    pip = [str(environment.path / "bin" / "python"), "-m", "pip", "--no-input", "install", "-q", "--no-compile"]
-    run([*pip, *arguments], log)
+    pip = [str(environment.path / "bin" / "python"), "-m", "pip", "--no-input", "install", "-q"]
+    # Most modules are never imported, so they are compiled when they are.
+    run([*pip, "--no-compile", *arguments], log)
 
 
 def fingerprint(*paths: Path) -> str:

@@ -10,8 +10,9 @@ BYTES = {"Content-Type": "application/octet-stream"}
 
 
 def images_of(user: Connection, reservation_id: str) -> list[Any]:
-    """Return the images of a reservation's servers that the user sees. Others may have no properties."""
-    return [i for i in user.image.images() if (i.properties or {}).get("blazar_reservation") == reservation_id]
+    """Return the images of a reservation's servers that the user sees."""
+    found = [image for image in user.image.images() if image.properties]
+    return [image for image in found if image.properties.get("blazar_reservation") == reservation_id]
 
 
 def fill(user: Connection, image: Any) -> None:

@@ -107,6 +107,40 @@ def test_hosts_take_turns_to_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> No
     assert asked == [2, 2, 1, 2]
 
 
+def test_where_very_many_hosts_change_some_are_stored_at_each_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(monitor, "STORED_AT_ONCE", 2)
+    world = World(hosts=5)
+    for number in "12345":
+        change(world, number, vcpus=16)
+    stored = []
+    for _ in range(3):
+        world.look()
+        stored.append({number for number in "12345" if host(world, number).facts["vcpus"] == 16})
+    assert stored == [{"1", "2"}, {"1", "2", "3", "4"}, {"1", "2", "3", "4", "5"}]
+
+
+def test_hosts_that_change_all_the_time_keep_no_others_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(monitor, "STORED_AT_ONCE", 2)
+    world = World(hosts=5)
+    for look in range(3):
+        for number in "123":
+            change(world, number, hypervisor_version=look)
+        change(world, "5", vcpus=16)
+        world.look()
+    assert host(world, "5").facts["vcpus"] == 16
+
+
+def test_a_failure_is_stored_at_once_however_many_hosts_have_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(monitor, "STORED_AT_ONCE", 2)
+    world = World(hosts=5)
+    for number in "1234":
+        change(world, number, vcpus=16)
+    fail(world, "5")
+    world.look()
+    assert host(world, "5").failure is not None
+    assert [number for number in "1234" if host(world, number).facts["vcpus"] == 16] == ["1", "2"]
+
+
 def test_a_pending_reservation_leaves_a_host_that_no_longer_suits() -> None:
     world = World(hosts=2)
     lease = world.create(start=600, end=660, hypervisor_properties=LARGE)

@@ -26,6 +26,9 @@ IN_ONE_COMMIT = 50
 ATTEMPTS = 10
 REFRESHED_AT_ONCE = 50
 """Hosts whose traits and inventory are asked for at each look: three small requests each."""
+STORED_AT_ONCE = 1000
+"""Hosts whose facts are stored at each look. Calendars read anew what has changed of a host, and requests
+wait for them: so where Nova tells something else of all hosts, this is done in many looks."""
 DISABLED_TRAIT = "COMPUTE_STATUS_DISABLED"
 """Nova's own mark on a disabled host; its failure says the same."""
 
@@ -57,6 +60,21 @@ class Hypervisors:
         return self._by_uuid.get(host.cloud_id or "") or self._by_name.get(host.name)
 
 
+class Rotation:
+    """Which hosts come next where not all of them come at once."""
+
+    def __init__(self) -> None:
+        self._last = database_order("0")
+
+    def next_of(self, hosts: Sequence[Registration], most: int) -> Sequence[Registration]:
+        """Return some of the hosts, which are in the order of the database: those after the last ones."""
+        ahead = [host for host in hosts if database_order(host.id) > self._last]
+        found = (ahead or hosts)[:most]
+        if found:
+            self._last = database_order(found[-1].id)
+        return found
+
+
 class HostMonitor:
     """The Monitor of the hosts in our care. One thread uses it."""
 
@@ -79,7 +97,7 @@ class HostMonitor:
         self._settings = settings
         self._was_held_back = False
         self._unknown: frozenset[str] = frozenset()
-        self._refreshed_to = database_order("0")
+        self._refreshed, self._stored = Rotation(), Rotation()
 
     @property
     def interval(self) -> timedelta:
@@ -102,7 +120,7 @@ class HostMonitor:
                 return replace(host, failure=None)
             return self._after(host, seen, now, is_held_back)
 
-        changed = [host for host in hosts if after(host) != host]
+        changed = self._to_store(hosts, after)
         for first in range(0, len(changed), IN_ONE_COMMIT):
             ids = [host.id for host in changed[first : first + IN_ONE_COMMIT]]
             check()
@@ -112,6 +130,19 @@ class HostMonitor:
         return Sighting(failed, len(self._unknown), is_held_back)
 
     # decide
+
+    def _to_store(
+        self, hosts: Sequence[Registration], after: Callable[[Registration], Registration]
+    ) -> Sequence[Registration]:
+        """Return the hosts of which something is stored now: all that fail or work again, or have another
+        hypervisor, and then some of which only the facts have changed."""
+        pairs = [(host, new) for host in hosts if (new := after(host)) != host]
+        urgent = [host for host, new in pairs if _is_urgent(host, new)]
+        others = [host for host, new in pairs if not _is_urgent(host, new)]
+        some = self._stored.next_of(others, STORED_AT_ONCE)
+        if len(some) < len(others):
+            LOG.info("%d hosts have changed in Nova, of which %d are stored now", len(others), len(some))
+        return [*urgent, *some]
 
     def _after(
         self, host: Registration, seen: Hypervisors, now: datetime, is_held_back: bool
@@ -197,12 +228,9 @@ class HostMonitor:
         looks it is the turn of each."""
         with self._database.read() as uow:
             hosts = [host for host in uow.resources.list(self.pool) if host.can_be_reserved]
-        ahead = [host for host in hosts if database_order(host.id) > self._refreshed_to]
-        some = (ahead or hosts)[:REFRESHED_AT_ONCE]
-        for host in some:
+        for host in self._refreshed.next_of(hosts, REFRESHED_AT_ONCE):
             check()
             provider = self._cloud.placement.provider(host.name)
-            self._refreshed_to = database_order(host.id)
             if provider is None or not provider.inventory:
                 continue  # a node that is being set up, or cleaned: it says nothing
             after = partial(_with_provider, provider=provider)
@@ -265,6 +293,10 @@ def _differences(old: Registration, new: Registration) -> str:
     facts = [name for name in new.facts if old.facts.get(name) != new.facts[name]]
     classes = [c for c in {**old.inventory, **new.inventory} if old.inventory.get(c) != new.inventory.get(c)]
     return ", ".join(sorted([*facts, *classes, *(old.traits ^ new.traits)]))
+
+
+def _is_urgent(old: Registration, new: Registration) -> bool:
+    return (old.failure, old.cloud_id) != (new.failure, new.cloud_id)
 
 
 def _reason(hypervisor: Hypervisor) -> FailureReason | None:
