@@ -68,7 +68,7 @@ def _rpc(scratch: Path) -> list[float]:
     """Call a process that returns what it gets."""
     topic = f"blazar_bench_{uuid4().hex[:10]}"
     with _running(Program("rpc-echo", [BIN / "python", HERE, topic], scratch)):
-        transport = _transport()
+        transport = _transport(topic)
         client = oslo_messaging.get_rpc_client(transport, oslo_messaging.Target(topic=topic), timeout=60)
         eventually("an answer", lambda: client.prepare(timeout=2).call({}, "echo", lease={}), 120)
         taken = _timed(lambda: client.call({}, "echo", lease={"lease": "x" * 400}))
@@ -81,18 +81,19 @@ class Echo:
         return lease or {"lease": ""}
 
 
-def _transport() -> Any:
+def _transport(exchange: str) -> Any:
     conf = cfg.ConfigOpts()
     conf([], default_config_files=[])
     rpc_transport(conf)  # registers the options of oslo.messaging
     conf.set_override("transport_url", RABBITMQ)
+    conf.set_override("control_exchange", exchange)
     conf.set_override("amqp_auto_delete", True, "oslo_messaging_rabbit")
     return rpc_transport(conf)
 
 
 def _serve(topic: str) -> None:
     target = oslo_messaging.Target(topic=topic, server=HOST)
-    server = oslo_messaging.get_rpc_server(_transport(), target, [Echo()])
+    server = oslo_messaging.get_rpc_server(_transport(topic), target, [Echo()])
     server.start()
     threading.Event().wait()
 
