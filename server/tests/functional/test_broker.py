@@ -129,8 +129,23 @@ def test_nobody_listens(new_bus: NewBus) -> None:
     bus, began = new_bus(timeout=3), time.monotonic()
     with pytest.raises(CloudUnavailable) as told:
         bus.client().called_by(CALLER).leases.get(LEASE_ID)
-    assert told.value.fields["service"] == "blazar-manager"
+    assert told.value.fields == {"service": "blazar-manager", "reason": "no manager takes calls"}
     assert time.monotonic() - began < 10
+
+
+@pytest.mark.servers
+def test_a_call_waits_for_the_first_manager_that_starts(new_bus: NewBus) -> None:
+    bus, service, answer = new_bus(timeout=60), Canned(), list[Any]()
+    client, began = bus.client(), time.monotonic()
+    asking = threading.Thread(target=lambda: answer.append(client.called_by(CALLER).leases.get(LEASE_ID)))
+    asking.start()
+    asking.join(1)
+    assert asking.is_alive()
+    bus.listen(service)
+    asking.join(30)
+    assert answer == [LEASE]
+    assert len(service.callers) == 1
+    assert time.monotonic() - began < 9, "before the first attempt would have ended in vain"
 
 
 # oslo.messaging goes on trying for as long as the process lives, and logs it: not among tests that read what

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotInTime
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import amqp
@@ -33,6 +35,8 @@ RETRIES = 1
 """How often the broker is tried again before a request is refused."""
 UNFORESEEN = (kombu.exceptions.KombuError, amqp.exceptions.AMQPError, OSError)
 """What oslo.messaging lets through when the broker vanishes at the wrong moment."""
+ABSENT_PAUSE = 0.2
+"""Seconds between two attempts to hand a call to a manager while none is there."""
 REFUSED_PAUSE = 5.0
 """Seconds between two attempts to take calls from a broker that refuses."""
 LINE_END = "\n"
@@ -125,7 +129,10 @@ class MessagingTransport:
         tracing: Tracing = NO_TRACING,
     ) -> None:
         self._client = oslo_messaging.get_rpc_client(
-            transport, oslo_messaging.Target(topic=topic, version=VERSION)
+            transport,
+            oslo_messaging.Target(topic=topic, version=VERSION),
+            # The broker tells where there is no queue for the call, instead of throwing it away.
+            transport_options=oslo_messaging.TransportOptions(at_least_once=True),
         )
         self._patience = float(conf.rpc_response_timeout)
         self._clock = clock
@@ -141,7 +148,8 @@ class MessagingTransport:
             self._require_broker()
             try:
                 with self._tracing.step(f"call {noun}.{use_case}", {"attempt": number + 1}) as span:
-                    return self._once(noun, use_case, arguments, patience * share, span.headers), number > 0
+                    send = partial(self._once, noun, use_case, arguments, patience * share, span.headers)
+                    return self._taken(send, patience * SHARES[0]), number > 0
             except oslo_messaging.MessagingTimeout:
                 LOG.warning("%s.%s was not answered within %.1f s", noun, use_case, patience * share)
             except oslo_messaging.MessagingException as failure:
@@ -151,6 +159,16 @@ class MessagingTransport:
             service="blazar-manager",
             reason="no manager answered in time; whether anything was changed is not known",
         )
+
+    def _taken(self, send: Callable[[], Mapping[str, Any]], seconds: float) -> Mapping[str, Any]:
+        """Send the call, and again for so long where there is no queue for it: a manager that makes one may
+        be about to start. Raises CloudUnavailable where none does."""
+        for _ in range(math.ceil(seconds / ABSENT_PAUSE)):
+            try:
+                return send()
+            except oslo_messaging.MessageUndeliverable:
+                self._clock.pause(ABSENT_PAUSE)
+        raise CloudUnavailable(service="blazar-manager", reason="no manager takes calls")
 
     def _once(
         self,
