@@ -85,8 +85,10 @@ class GrowthSite(Site):
 
     def settle(self) -> None:
         """Wait until the monitor has looked at the hosts for the first time, and has stored what the cloud
-        tells of each. Those of ``bulk`` are other ones in its eyes."""
+        tells of each. Those of ``bulk`` are other ones in its eyes. Calendars read for ten seconds what was
+        stored."""
         eventually("the monitor's first look", lambda: not self.has_unknown_hosts(), PATIENCE)
+        time.sleep(12)
 
 
 def prepare() -> None:
