@@ -83,7 +83,7 @@ pictures: $(INSTALLED) ## Take the pictures of the calendar page in the document
 	PATH="$(abspath $(BIN)):$$PATH" PYTHONPATH=.:server/tests $(BIN)/python -m page.pictures
 
 test-compat: $(INSTALLED) ## Run what needs the package index: client 4.6, Heat, Horizon; the wheels
-	$(PYTEST) -n 6 --dist worksteal --durations=40 client/compat deploy/tests
+	$(PYTEST) -n 6 --dist worksteal client/compat deploy/tests
 
 lab: ## Run a real OpenStack with the service in it on this machine (NCOMPUTE=4 LAB_INFRA=auto LAB_DIR=var/lab)
 	@$(NEW_ENOUGH)
@@ -113,7 +113,7 @@ test-fairness: $(INSTALLED)
 	HA_SECONDS=$(HA_SECONDS) $(PYTEST) -q -m fairness ha
 
 test-storm: $(INSTALLED)
-	HA_SECONDS=$(HA_SECONDS) $(PYTEST) -s -q -m storm ha
+	HA_SECONDS=$(HA_SECONDS) $(PYTEST) -q -m storm ha
 
 check: $(INSTALLED) ## Lint, types, layers, words and spelling
 	$(BIN)/ruff check .

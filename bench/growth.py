@@ -37,6 +37,8 @@ WARM_UP = 20
 FEW = 20
 READS = 2
 """Of a whole list, of which the quicker one counts."""
+AT_REST = 12.0
+"""Seconds after a change of hosts until calendars read it no more."""
 LONG = 1_000_000
 """The most leases or hosts of a list that is still read whole."""
 ACTIVE = 10_000
@@ -85,10 +87,9 @@ class GrowthSite(Site):
 
     def settle(self) -> None:
         """Wait until the monitor has looked at the hosts for the first time, and has stored what the cloud
-        tells of each. Those of ``bulk`` are other ones in its eyes. Calendars read for ten seconds what was
-        stored."""
+        tells of each. Those of ``bulk`` are other ones in its eyes."""
         eventually("the monitor's first look", lambda: not self.has_unknown_hosts(), PATIENCE)
-        time.sleep(12)
+        time.sleep(AT_REST)
 
 
 def prepare() -> None:
