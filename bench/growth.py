@@ -51,12 +51,13 @@ Found = dict[str, float]
 
 
 class GrowthSite(Site):
-    """A site with a filled database, and one manager or two."""
+    """A site with a filled database, and up to so many managers."""
 
-    def __init__(self, folder: Path, hosts: int) -> None:
+    def __init__(self, folder: Path, hosts: int, managers: int = max(MANAGERS)) -> None:
         super().__init__(folder, hosts)
         words = [BIN / "blazar-manager", "--config-file", self.conf]
-        self.managers = (self.manager, Program("manager-2", words, folder))
+        others = (Program(f"manager-{number}", words, folder) for number in range(2, managers + 1))
+        self.managers = (self.manager, *others)
 
     def configuration(self) -> str:
         return super().configuration() + f"[quota]\nlimits = {LIMIT}\n"
@@ -87,9 +88,11 @@ class GrowthSite(Site):
 
     def settle(self) -> None:
         """Wait until the monitor has looked at the hosts for the first time, and has stored what the cloud
-        tells of each. Those of ``bulk`` are other ones in its eyes."""
+        tells of each, and until the manager has read that. Those of ``bulk`` are other ones in its eyes."""
         eventually("the monitor's first look", lambda: not self.has_unknown_hosts(), PATIENCE)
         time.sleep(AT_REST)
+        user = self.user("demo")
+        eventually("a lease", lambda: user.delete(create(user, random.Random(5))) is None, PATIENCE)
 
 
 def prepare() -> None:
@@ -214,15 +217,18 @@ def processor_times(programs: Sequence[Program]) -> Iterator[list[float]]:
     used += [program.cpu_seconds() - was for program, was in zip(programs, before, strict=True)]
 
 
-def crowd(site: GrowthSite, clients: int) -> tuple[list[float], int, float]:
-    """Let so many clients create leases as fast as they can. Return the sorted seconds of each lease, the
-    number of failures, and the seconds until the last answer."""
-    users = [site.user("demo") for _ in range(clients)]
+def crowd(
+    site: Site, clients: int, lasting: float = SECONDS, names: Sequence[str] = ("demo",)
+) -> tuple[list[float], int, float]:
+    """Let so many clients, of the users of these names, create leases as fast as they can, for so many
+    seconds. Return the sorted seconds of each lease, the number of failures, and the seconds until the last
+    answer."""
+    users = [site.user(names[number % len(names)]) for number in range(clients)]
     begun = time.monotonic()
 
     def creates(number: int) -> tuple[list[float], int]:
         rng, taken, refused = random.Random(number), [], 0
-        while time.monotonic() < begun + SECONDS:
+        while time.monotonic() < begun + lasting:
             try:
                 taken.append(_seconds(lambda: create(users[number], rng)))
             except Exception:  # noqa: BLE001 - what fails is counted, whatever it is

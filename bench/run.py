@@ -22,6 +22,8 @@
                  RabbitMQ, and is measured only when it is named
 ``growth``       what grows with hosts, reservations and leases that are over, how many leases managers create
                  together, and a start beside active leases: needs MariaDB and RabbitMQ
+``managers``     how many leases 1, 2 and 3 managers create that have a part of a core each: needs MariaDB,
+                 RabbitMQ, Linux and root, and is measured only when it is named
 ``beside``       upstream Blazar beside us, with tables and plots of its own: needs MariaDB, RabbitMQ and
                  the package index, and takes more than half an hour"""
 
@@ -52,6 +54,7 @@ import fairness
 import growth
 import late_binding
 import late_binding_parts
+import managers
 import planning
 import starts
 import utilisation
@@ -60,7 +63,8 @@ from service import RunningService, User, moment, next_minute, now, wait_until
 from sites import Unavailable
 
 PORT, CLOUD_PORT = 15901, 15902
-BESIDE, GROWTH, UTILISATION, CREATES = "beside", "growth", "utilisation", "creates"
+BESIDE, GROWTH, UTILISATION = "beside", "growth", "utilisation"
+CREATES, MANAGERS = "creates", "managers"
 AVAILABILITY_SITE = "availability-site"
 MINUTE = timedelta(minutes=1)
 Row = Sequence[object]
@@ -234,6 +238,7 @@ PREPARATIONS: Mapping[str, Callable[[], None]] = {
     BESIDE: beside.prepare,
     CREATES: creates.prepare,
     GROWTH: growth.prepare,
+    MANAGERS: managers.prepare,
     AVAILABILITY_SITE: growth.prepare,
 }
 """What tells whether all is there that a table needs; of the others that is nothing but Python."""
@@ -281,6 +286,8 @@ def _tables(name: str, scratch: Path, given: argparse.Namespace) -> Iterator[tup
         yield from growth.tables(scratch, given.hosts)
     elif name == CREATES:
         yield name, creates.table(scratch)
+    elif name == MANAGERS:
+        yield name, managers.table(scratch)
     elif name == AVAILABILITY_SITE:
         yield name, availability.site_table(scratch)
     elif name == UTILISATION:

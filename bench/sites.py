@@ -32,6 +32,8 @@ PASSWORD = "sandbox"
 READY_WITHIN = 120
 TRAITS = 40
 API_THREADS = 8
+PROJECTS = {"blazar": "service"}
+"""The project of each user whose name is not that of his project."""
 
 
 class Unavailable(Exception):
@@ -68,6 +70,7 @@ class Site:
 
     label = "ours"
     bin = BIN
+    api_threads = API_THREADS
 
     def __init__(self, folder: Path, hosts: int, server: str = MARIADB) -> None:
         """``server`` is the URL of a database server."""
@@ -85,7 +88,7 @@ class Site:
         cloud = ["-m", "blazar_sandbox", "--port", _port(self.cloud_url), "--hosts", hosts]
         cloud += ["--traits", TRAITS, "--reservation-url", f"{self.url}/v1", "--threads", 16]
         self._cloud = Program("cloud", [BIN / "python", *cloud], folder)
-        api = ["--bind", self.url.removeprefix("http://"), "--workers", 1, "--threads", API_THREADS]
+        api = ["--bind", self.url.removeprefix("http://"), "--workers", 1, "--threads", self.api_threads]
         api += ["--no-control-socket", "--timeout", 120, "blazar.wsgi.api:application"]
         env = {"OS_BLAZAR_CONFIG_DIR": str(folder)}
         self.api = Program("api", [self.bin / "gunicorn", *api], folder, env)
@@ -186,7 +189,7 @@ service_token_roles_required = true
             "auth_url": f"{self.cloud_url}/v3",
             "username": name,
             "password": PASSWORD,
-            "project_name": name,
+            "project_name": PROJECTS.get(name, name),
         }
         return User(f"{self.url}/v1", auth)
 
