@@ -28,6 +28,13 @@ STATEMENTS = (
     "SELECT moment, stamp, day, year, flag, document FROM rows_read ORDER BY id",
     "SELECT * FROM rows_read WHERE id = 0",
     "SELECT a.id, b.id, a.document FROM rows_read a JOIN rows_read b ORDER BY a.id, b.id",
+    # More rows than the connection has in its buffer at once; none, some and all of them cut in two there.
+    "SELECT seq, REPEAT('x', seq % 700) FROM seq_1_to_5000",
+    "SELECT REPEAT('x', seq % 20000), NULL FROM seq_1_to_400",
+    "SELECT NULL, seq FROM seq_1_to_5000",
+    "SELECT '' FROM seq_1_to_5000",
+    f"SELECT REPEAT('x', {2**24 - 20}), 1 UNION ALL SELECT 'y', 2",
+    f"SELECT REPEAT('x', {2**24 + 20}), 1 UNION ALL SELECT 'y', 2",
 )
 TABLE = """CREATE TABLE rows_read (id INT PRIMARY KEY AUTO_INCREMENT, moment DATETIME(6),
 stamp TIMESTAMP(3) NULL, day DATE, year YEAR, flag BIT(9), document JSON) CHARACTER SET utf8mb4"""
@@ -51,6 +58,7 @@ def connections(empty_database: Callable[[str], URL]) -> Any:
     }
     both = pymysql.connect(**words), RowsConnection(**words)
     with both[0].cursor() as cursor:
+        cursor.execute("SET GLOBAL max_allowed_packet = 64 * 1024 * 1024")
         cursor.execute(TABLE)
         cursor.execute(FILL)
     yield both
@@ -87,6 +95,53 @@ def test_what_returns_no_rows_and_what_fails(connections: Any) -> None:
             cursor.execute("SELECT 7")
             told[-1] += cursor.fetchall()
     assert told[0] == told[1]
+
+
+FAILS_LATE = "SELECT IF(seq < 4000, seq, (SELECT 1 UNION SELECT seq)) FROM seq_1_to_5000"
+
+
+@pytest.mark.servers
+def test_a_stream_that_fails_after_many_rows(connections: Any) -> None:
+    told: list[list[Any]] = []
+    for connection in connections:
+        told.append([])
+        with connection.cursor(SSCursor) as cursor, pytest.raises(pymysql.err.OperationalError) as failure:
+            cursor.execute(FAILS_LATE)
+            while (row := cursor.fetchone()) is not None:
+                told[-1].append(row)
+        told[-1].append(failure.value.args)
+    assert told[0] == told[1]
+    assert len(told[0]) == 4000
+    assert read(connections[1], "SELECT 7") == read(connections[0], "SELECT 7")
+
+
+@pytest.mark.servers
+def test_a_stream_that_is_left_early(connections: Any) -> None:
+    _, ours = connections
+    with ours.cursor(SSCursor) as cursor:
+        cursor.execute("SELECT seq FROM seq_1_to_5000")
+        assert cursor.fetchmany(3) == [(1,), (2,), (3,)]
+    with ours.cursor() as cursor:
+        cursor.execute("SELECT 7")
+        assert cursor.fetchall() == ((7,),)
+
+
+@pytest.mark.servers
+def test_a_stream_whose_connection_is_cut(connections: Any, empty_database: Callable[[str], URL]) -> None:
+    theirs, _ = connections
+    engine = make_engine(empty_database("mariadb"))
+    with engine.connect() as connection:
+        ours = connection.connection.driver_connection
+        assert isinstance(ours, RowsConnection)
+        cursor = ours.cursor(SSCursor)
+        cursor.execute("SELECT REPEAT('x', 10000), seq FROM seq_1_to_5000")
+        assert cursor.fetchone()[1] == 1
+        with theirs.cursor() as other:
+            other.execute(f"KILL {ours.thread_id()}")
+        with pytest.raises(pymysql.err.OperationalError):
+            cursor.fetchall()
+        connection.invalidate()
+    engine.dispose()
 
 
 @pytest.mark.servers
