@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any, cast
 
 from blazar.api import preconditions
@@ -86,7 +87,7 @@ def lease_pages(leases: LeasesInterface, project_id: str | None) -> Iterator[Seq
     def ask(last: Lease | None) -> Sequence[Lease]:
         return leases.list(project_id, ListPage(PAGE, last.key if last else None))
 
-    return in_pages(ask, lambda lease: lease.key, PAGE)
+    return in_pages(ask, attrgetter("created_at", "id"), PAGE)  # as ``Lease.key`` sorts them, and quicker
 
 
 CLAIM_BY: Version = (1, 9)

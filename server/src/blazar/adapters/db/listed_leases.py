@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,8 +30,7 @@ from blazar.adapters.db import rows, tables
 from blazar.adapters.db.selections import IS_LEASE, chunks
 from blazar.adapters.db.types import Json, UtcDateTime
 from blazar.adapters.lease_lists import LeaseScan, page_of
-from blazar.domain.lease.event import Event
-from blazar.domain.lease.lease import Lease, Reservation
+from blazar.domain.lease.lease import Lease
 from blazar.domain.lease.priority import Priority
 from blazar.service.ports import LeasePage, LeasePlace, LeaseQuery, LeaseSort, ListPage
 
@@ -40,30 +38,19 @@ LEASE = tables.leases.c
 SHARE = tables.lease_shares.c
 
 
-def _listed(table: Table, *omitted: str) -> Select[Any]:
-    """Select the columns that lists need, with moments and JSON as the database has them: rows.Listed reads
-    them, for the column types would take longer than all else."""
+def _listed(table: Table, names: Sequence[str]) -> Select[Any]:
+    """Select columns with moments and JSON as the database has them: rows.ListedReader reads them, for the
+    column types would take longer than all else."""
     raw: dict[type, Any] = {UtcDateTime: DateTime(), Json: Text()}
+    columns = [table.c[name] for name in names]
     return select(
-        *(
-            type_coerce(c, raw[type(c.type)]).label(c.name) if type(c.type) in raw else c
-            for c in table.c
-            if c.name not in omitted
-        )
+        *(type_coerce(c, raw[type(c.type)]).label(c.name) if type(c.type) in raw else c for c in columns)
     )
 
 
-LEASES = _listed(
-    tables.leases,
-    "claimed_event_id",
-    "claim_token",
-    "claimed_until",
-    "reconciled_at",
-    "quantities",
-    "expires_at",
-)
-RESERVATIONS = _listed(tables.reservations)
-EVENTS = _listed(tables.events)
+LEASES = _listed(tables.leases, rows.LISTED_LEASE)
+RESERVATIONS = _listed(tables.reservations, rows.LISTED_RESERVATION)
+EVENTS = _listed(tables.events, rows.LISTED_EVENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,15 +141,11 @@ class ListedLeases:
         ]
 
     def _with_parts(self, found: Sequence[Row[Any]]) -> Sequence[Lease]:
-        ids, read = [row.id for row in found], rows.ListedReader()
-        reservations: dict[str, list[Reservation]] = defaultdict(list)
-        for row in self._all(self._selection.reservations, ids):
-            reservations[row.lease_id].append(read.reservation(row))
-        events: dict[str, list[Event]] = defaultdict(list)
-        for row in self._all(self._selection.events, ids):
-            if rows.is_known_event(row):
-                events[row.lease_id].append(read.event(row))
-        return [read.lease(row, tuple(reservations[row.id]), tuple(events[row.id])) for row in found]
+        ids = [row.id for row in found]
+        reservations, events = (
+            self._all(each, ids) for each in (self._selection.reservations, self._selection.events)
+        )
+        return rows.ListedReader().leases(found, reservations, events)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import repeat
 from typing import Any
@@ -258,69 +259,114 @@ def to_event(row: Row[Any]) -> Event:
     )
 
 
+LISTED_LEASE = (
+    *("id", "name", "user_id", "project_id", "start_date", "end_date", "status", "status_reason", "degraded"),
+    *("trust_id", "revision", "created_at", "updated_at", "waiting", "claim_by", "priority", "series_id"),
+    *("access_revision", "start_task"),
+)
+LISTED_RESERVATION = (
+    *("lease_id", "id", "resource_id", "resource_type", "parameters", "status", "status_reason"),
+    *("missing_resources", "resources_changed", "cloud", "region", "created_at", "updated_at"),
+)
+LISTED_EVENT = (
+    *("lease_id", "id", "event_type", "time", "due", "status", "attempts", "reason"),
+    *("created_at", "updated_at"),
+)
+"""The columns of which lists are made, in the order in which ListedReader takes them."""
+
+
 class ListedReader:
     """Makes leases for lists, of rows whose moments and JSON are as the database has them. Many reservations
-    of a list ask for the same."""
+    of a list ask for the same.
+
+    Rows are taken apart as a whole, and positions tell the values of what is made: by name, each value would
+    cost twice as much, and a lease has some seventy."""
 
     def __init__(self) -> None:
         self._known: dict[str, Mapping[str, Any]] = {}
 
-    def lease(self, row: Row[Any], reservations: tuple[Reservation, ...], events: tuple[Event, ...]) -> Lease:
-        own, leaving = _divided(reservations)
+    def leases(
+        self,
+        found: Iterable[Sequence[Any]],
+        reservations: Iterable[Sequence[Any]],
+        events: Iterable[Sequence[Any]],
+    ) -> list[Lease]:
+        """Return the leases with their reservations and events. Those of a lease are in their order."""
+        own, moments = self._reservations(reservations), self._events(events)
+        return [self._lease(row, tuple(own[row[0]]), tuple(moments[row[0]])) for row in found]
+
+    def _lease(self, row: Sequence[Any], found: tuple[Reservation, ...], events: tuple[Event, ...]) -> Lease:
+        id_, name, user_id, project_id, start, end, status, status_reason, degraded, *others = row
+        trust_id, revision, created_at, updated_at, waiting, claim_by, priority, *others = others
+        series_id, access_revision, start_task = others
+        reservations, leaving = _divided(found)
         return Lease(
-            id=row.id,
-            name=row.name,
-            user_id=row.user_id,
-            project_id=row.project_id,
-            interval=Interval(row.start_date.replace(tzinfo=UTC), row.end_date.replace(tzinfo=UTC)),
-            status=LeaseStatus(row.status),
-            status_reason=row.status_reason,
-            degraded=row.degraded,
-            trust_id=row.trust_id,
-            reservations=own,
+            id_,
+            name,
+            user_id,
+            project_id,
+            Interval(start.replace(tzinfo=UTC), end.replace(tzinfo=UTC)),
+            LeaseStatus(status),
+            status_reason,
+            degraded,
+            trust_id,
+            reservations,
+            events,
+            revision,
+            created_at.replace(tzinfo=UTC),
+            _utc(updated_at),
+            waiting=None if waiting is None else to_waiting(json.loads(waiting)),
+            claim_by=None if claim_by is None else to_claim_by(json.loads(claim_by)),
             leaving=leaving,
-            events=events,
-            revision=row.revision,
-            created_at=_utc(row.created_at),
-            updated_at=_utc(row.updated_at),
-            waiting=None if row.waiting is None else to_waiting(json.loads(row.waiting)),
-            claim_by=None if row.claim_by is None else to_claim_by(json.loads(row.claim_by)),
-            priority=to_priority(row.priority),
-            series_id=row.series_id,
-            access_revision=row.access_revision or 0,
-            start_task=row.start_task,
+            priority=to_priority(priority),
+            series_id=series_id,
+            access_revision=access_revision or 0,
+            start_task=start_task,
         )
 
-    def reservation(self, row: Row[Any]) -> Reservation:
-        return Reservation(
-            id=row.id,
-            lease_id=row.lease_id,
-            resource_id=row.resource_id,
-            resource_type=row.resource_type,
-            parameters=self._json(row.parameters),
-            status=ReservationStatus(row.status),
-            status_reason=row.status_reason,
-            missing_resources=row.missing_resources,
-            resources_changed=row.resources_changed,
-            cloud_state=self._json(row.cloud),
-            region=row.region,
-            created_at=_utc(row.created_at),
-            updated_at=_utc(row.updated_at),
-        )
+    def _reservations(self, found: Iterable[Sequence[Any]]) -> Mapping[str, list[Reservation]]:
+        """Return the reservations of each lease."""
+        by_lease: dict[str, list[Reservation]] = defaultdict(list)
+        for row in found:
+            lease_id, id_, resource_id, resource_type, parameters, status, reason, *others = row
+            missing, changed, cloud_state, region, created_at, updated_at = others
+            made = Reservation(
+                id_,
+                lease_id,
+                resource_id,
+                resource_type,
+                self._json(parameters),
+                ReservationStatus(status),
+                reason,
+                missing,
+                changed,
+                self._json(cloud_state),
+                region=region,
+                created_at=_utc(created_at),
+                updated_at=_utc(updated_at),
+            )
+            by_lease[lease_id].append(made)
+        return by_lease
 
-    def event(self, row: Row[Any]) -> Event:
-        return Event(
-            id=row.id,
-            lease_id=row.lease_id,
-            event_type=EventType(row.event_type),
-            time=row.time.replace(tzinfo=UTC),
-            status=EventStatus(row.status),
-            due=None if row.due == row.time else _utc(row.due),
-            attempts=row.attempts,
-            reason=row.reason,
-            created_at=_utc(row.created_at),
-            updated_at=_utc(row.updated_at),
-        )
+    def _events(self, found: Iterable[Sequence[Any]]) -> Mapping[str, list[Event]]:
+        """Return the events of each lease that this version knows."""
+        by_lease: dict[str, list[Event]] = defaultdict(list)
+        for lease_id, id_, event_type, time, due, status, attempts, reason, created_at, updated_at in found:
+            if event_type in EVENT_TYPES and status in EVENT_STATUSES:
+                made = Event(
+                    id_,
+                    lease_id,
+                    EventType(event_type),
+                    time.replace(tzinfo=UTC),
+                    EventStatus(status),
+                    None if due == time else due.replace(tzinfo=UTC),
+                    attempts,
+                    reason,
+                    _utc(created_at),
+                    _utc(updated_at),
+                )
+                by_lease[lease_id].append(made)
+        return by_lease
 
     def _json(self, text: str) -> Mapping[str, Any]:
         known = self._known.get(text)
@@ -333,27 +379,34 @@ def _utc(moment: datetime | None) -> datetime | None:
     return None if moment is None else moment.replace(tzinfo=UTC)
 
 
+KEPT_INTERVALS = 1000
+"""Those of a lease come one after another."""
+
+
 class AllocationReader:
     """Makes allocations of rows in the order of ``selections.allocations_where``.
 
-    A calendar reads hundreds of thousands at once, most of which share their interval and usage with others.
-    """
+    A calendar reads hundreds of thousands at once, most of which share their usage and resource with others,
+    and many their interval."""
 
     def __init__(self) -> None:
         self._usages: dict[str, Usage] = {}
         self._intervals: dict[tuple[datetime, datetime], Interval] = {}
+        self._resource_ids: dict[str, str] = {}
 
     def __call__(self, row: Sequence[Any]) -> Allocation:
         id_, lease_id, reservation_id, resource_id, start, end, usage, slots, bound, created_at = tuple(row)
         interval = self._intervals.get((start, end))
         if interval is None:
             interval = Interval(start.replace(tzinfo=UTC), end.replace(tzinfo=UTC))
+            if len(self._intervals) >= KEPT_INTERVALS:
+                self._intervals.clear()
             self._intervals[start, end] = interval
         return Allocation(
             id=id_,
             reservation_id=reservation_id,
             lease_id=lease_id,
-            resource_id=resource_id,
+            resource_id=self._resource_ids.setdefault(resource_id, resource_id),
             interval=interval,
             usage=WHOLE if usage is None else self._usage(usage),
             slots=slots,
