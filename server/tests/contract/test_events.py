@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
+from sqlalchemy import event
 
+from blazar.adapters.db import SqlDatabase
 from blazar.domain.errors import ClaimLost
 from blazar.domain.lease.event import Event, EventStatus, EventType
 from blazar.domain.lease.lease import Lease, LeaseStatus
@@ -377,6 +380,24 @@ def test_what_is_in_progress_goes_on_at_once(database: Database, due: datetime |
     assert bring_forward(database, now) == 1
     assert dues(database, value) == before | {EventType.START: now}
     assert bring_forward(database, now) == 0
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"])
+def test_all_that_lies_ahead_is_not_read_for_it(sql: SqlDatabase) -> None:
+    """An index has all that is asked: it is looked at with each start of a manager."""
+    sent: list[tuple[str, Any]] = []
+
+    @event.listens_for(sql.engine, "before_cursor_execute")
+    def on_execute(*words: Any) -> None:
+        sent.append((words[2], words[3]))
+
+    bring_forward(sql, START)
+    ((statement, parameters),) = [each for each in sent if each[0].startswith("SELECT events")]
+    with sql.engine.connect() as connection:
+        plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).all()
+    ((*_, detail),) = plan
+    assert "COVERING INDEX" in detail
+    assert "(status=? AND due>?)" in detail
 
 
 def test_what_is_tried_soon_or_is_over_stays_as_it_is(database: Database) -> None:

@@ -286,6 +286,21 @@ def test_occupancy_tells_the_generation(database: Database) -> None:
     assert whole == some == (replace(host("1"), generation=1, created_at=NOW), [])
 
 
+def test_what_a_calendar_begins_with(database: Database) -> None:
+    """Each is asked for when it is used, for a database tells one after the other."""
+    register(database, *(host(str(n)) for n in (1, 2, 10)), ADDRESS)
+    kept, ended = lease("10", "2"), lease("2", status=LeaseStatus.TERMINATED)
+    database.transact(lambda u: [u.leases.add(each, NOW) for each in (kept, ended, lease("fip-1"))])
+    with database.read() as u:
+        resources, allocations = u.resources.every(Pool("host")), u.resources.reserved(Pool("host"))
+        assert sorted(each.id for each in resources) == ["1", "10", "2"]
+        found = sorted(allocations, key=lambda each: each.resource_id)
+        assert [(each.resource_id, each.lease_id) for each in found] == [("10", kept.id), ("2", kept.id)]
+        assert {each.resource_id: [each] for each in found} == {
+            r.id: a for r, a in u.resources.occupancy(Pool("host")) if a
+        }
+
+
 def test_occupancy_of_an_empty_pool(database: Database) -> None:
     assert occupancy(database) == {}
 

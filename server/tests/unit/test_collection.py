@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from blazar.cmd.process import spare_from_collection
+from blazar.cmd.process import loading, spare_from_collection
 
 
 class Node:
@@ -32,3 +32,19 @@ def test_what_is_loaded_is_looked_at_no_more() -> None:
     assert not any(each is loaded[0] for each in looked_at)
     assert gc.get_freeze_count() > len(looked_at)
     assert not any(isinstance(each, Node) and each is not loaded[0] for each in looked_at)
+
+
+@pytest.mark.usefixtures("collection_restored")
+def test_nothing_is_looked_through_while_it_is_loaded() -> None:
+    with loading():
+        assert not gc.isenabled()
+        loaded = [Node()]
+    assert gc.isenabled()
+    assert not any(each is loaded[0] for each in gc.get_objects())
+
+
+@pytest.mark.usefixtures("collection_restored")
+def test_garbage_is_collected_again_where_loading_fails() -> None:
+    with pytest.raises(LookupError), loading():
+        raise LookupError
+    assert gc.isenabled()

@@ -13,7 +13,7 @@ from blazar.bootstrap.manager import build_dispatcher, build_manager
 from blazar.bootstrap.remote import build_remote_service
 from blazar.broker import rpc_transport
 from blazar.cmd.on_database import DatabaseWorker
-from blazar.cmd.process import run, spare_from_collection
+from blazar.cmd.process import loading, run
 from blazar.rpc.messaging import CallServer, build_server
 
 
@@ -38,8 +38,8 @@ class ManagerWorker(DatabaseWorker):
         self.show_health(health_of(build_remote_service(self.conf), broker="OK"))
 
     def begin(self) -> None:
-        self._manager.start()
-        spare_from_collection()
+        with loading():
+            self._manager.start()
 
     def begun(self) -> None:
         self._calls.start()

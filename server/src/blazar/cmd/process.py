@@ -35,6 +35,18 @@ def switch_threads_often() -> None:
     sys.setswitchinterval(SWITCH_SECONDS)
 
 
+@contextmanager
+def loading() -> Iterator[None]:
+    """Load inside the block, without collections of garbage: what is loaded is no garbage, and Python would
+    look through it again and again while it grows. Later collections leave it out as well."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+    spare_from_collection()
+
+
 def spare_from_collection() -> None:
     """Leave all that is loaded now, such as modules and calendars, out of collections of garbage.
 

@@ -35,8 +35,8 @@ from blazar.cmd.process import (
     Refused,
     bound,
     keep_freed_memory,
+    loading,
     run,
-    spare_from_collection,
     switch_threads_often,
     until_signalled,
 )
@@ -260,10 +260,10 @@ def _configuration(arguments: Arguments) -> cfg.ConfigOpts:
 
 def _start(manager: Manager) -> None:
     try:
-        manager.start()
+        with loading():
+            manager.start()
     except KindDisabled as refusal:
         raise Refused(refusal.message) from refusal
-    spare_from_collection()
 
 
 def _register_hosts(hosts: Hosts, cloud: SandboxCloud, stopped: threading.Event) -> None:

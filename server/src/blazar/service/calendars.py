@@ -359,7 +359,9 @@ class _Resident:
         """Read all at first, then what has changed since."""
         with self._database.read() as uow:
             if since is None:
-                self._calendar.bulk_load((r.resource, a) for r, a in uow.resources.occupancy(self._pool))
+                # The generations before the allocations: a commit in between makes the later bump Stale.
+                resources = ((each.resource, ()) for each in uow.resources.every(self._pool))
+                self._calendar.bulk_load(resources, uow.resources.reserved(self._pool))
                 looks_at_offers = True
             else:
                 looks_at_offers |= self._read_changed(uow, None if in_full else since)

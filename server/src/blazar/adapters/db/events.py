@@ -106,12 +106,18 @@ OF_CLAIMED = select(_e.lease_id, _e.due, _e.status, _e.event_type).where(
 
 
 def _first_free(status: EventStatus) -> ScalarSelect[Any]:
-    """Return when the first free event is due. The index on (status, due) yields it without sorting, whatever
-    the number of future events."""
+    """Return when the first free event is due. The index that begins with status and due yields it without
+    sorting, whatever the number of future events."""
     free = select(_e.due).where(_e.status == status.value, _is_known, _is_free)
     return free.order_by(_e.due).limit(1).scalar_subquery()
 
 
+# What an index has of all that lies ahead is looked at for it, which may be millions of events.
+UNUSUALLY_AHEAD = select(_e.id).where(
+    _open,
+    _e.due > NOW,
+    or_(_e.status == EventStatus.IN_PROGRESS.value, _e.event_type.in_(sorted(WORK)), _e.due > _e.time),
+)
 FIRST_FREE = select(*map(_first_free, sorted(OPEN)))
 _since = case((_e.created_at > _e.due, _e.created_at), else_=_e.due)
 OLDEST_DUE = select(func.min(_since, type_=UtcDateTime())).where(_open, _e.due <= NOW, _is_free)
@@ -176,8 +182,10 @@ class SqlEvents:
         is_creating = _e.lease_id.in_(select(_lease.id).where(_lease.status == LeaseStatus.CREATING.value))
         is_work = and_(_open, _e.due > now, _e.event_type.in_(sorted(WORK)))
         is_work_ahead = and_(is_work, _e.time > now, or_(not_(is_creating), _e.time > confirmation))
-        moved = self._set(is_work_ahead, time=now, due=now)
-        return moved + self._set(is_begun, due=now) + self._set(is_put_off, due=_e.time)
+        # Looked for first, for it is next to nothing, and an update would lock all that it looks at.
+        ids = self._connection.scalars(UNUSUALLY_AHEAD, {"now": now}).all()
+        moved = self._set(ids, is_work_ahead, time=now, due=now)
+        return moved + self._set(ids, is_begun, due=now) + self._set(ids, is_put_off, due=_e.time)
 
     def _require_unlocked(self, event_id: str) -> None:
         """Lock the lease's row, if there is one. Raises LeaseLocked where another transaction has it."""
@@ -188,9 +196,7 @@ class SqlEvents:
     def _is_one(self, statement: Update, **which: Any) -> bool:
         return self._connection.execute(statement, which).rowcount == 1
 
-    def _set(self, condition: ColumnElement[bool], **values: Any) -> int:
-        # Looked for first, for it is next to nothing, and an update would lock all that it looks at.
-        ids = self._connection.scalars(select(_e.id).where(condition)).all()
+    def _set(self, ids: Sequence[str], condition: ColumnElement[bool], **values: Any) -> int:
         found = (
             update(tables.events).where(_e.id.in_(some), condition).values(**values) for some in chunks(ids)
         )

@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import groupby
 from typing import Any
 
 from sqlalchemy import (
@@ -83,6 +82,20 @@ FAILED = registrations_where(
 UNRESERVABLE = registrations_where(
     tables.resources.c.pool == bindparam("pool"), tables.resources.c.reservable == false()
 )
+EVERY = registrations_where(tables.resources.c.pool == bindparam("pool"))
+RESERVED = (
+    allocations_where(
+        IS_NOT_TERMINATED,
+        tables.allocations.c.resource_id.in_(
+            select(tables.resources.c.id).where(tables.resources.c.pool == bindparam("pool"))
+        ),
+    )
+    .select_from(tables.leases)
+    .join(tables.allocations, tables.allocations.c.lease_id == tables.leases.c.id)
+)
+for dialect in ("mysql", "mariadb"):
+    # They would begin with the resources, and look up the leases that are over as well.
+    RESERVED = RESERVED.prefix_with("STRAIGHT_JOIN", dialect=dialect)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +226,15 @@ class SqlResources:
         self, pool: Pool, ids: Sequence[str] | None = None
     ) -> Iterable[tuple[Registration, Sequence[Allocation]]]:
         # The generations are read before the allocations: a commit in between makes the later bump Stale.
-        return self._whole_pool(pool) if ids is None else self._some(pool, ids)
+        registrations = list(self.every(pool) if ids is None else self._some(pool, ids))
+        by_resource = _by_resource(self.reserved(pool)) if ids is None else self._on(ids)
+        return [(registration, by_resource[registration.id]) for registration in registrations]
+
+    def every(self, pool: Pool) -> Iterable[Registration]:
+        return map(rows.RegistrationReader(), self._stream(EVERY, pool))
+
+    def reserved(self, pool: Pool) -> Iterable[Allocation]:
+        return map(rows.AllocationReader(), self._stream(RESERVED, pool))
 
     def changes(self, pool: Pool, known: Mapping[str, int | None]) -> Iterable[ResourceChange]:
         # The generations are read before the allocations, as for ``occupancy``.
@@ -293,11 +314,13 @@ class SqlResources:
             found = self._connection.execute(WITH_IDS, {"ids": some})
             yield from (row for row in found if row.pool == pool)
 
-    def _some(self, pool: Pool, ids: Sequence[str]) -> Iterator[tuple[Registration, Sequence[Allocation]]]:
-        registrations = list(map(rows.RegistrationReader(), self._rows(pool, ids)))
-        by_resource = self._on(ids)
-        for registration in registrations:
-            yield registration, by_resource[registration.id]
+    def _some(self, pool: Pool, ids: Sequence[str]) -> Iterable[Registration]:
+        return map(rows.RegistrationReader(), self._rows(pool, ids))
+
+    def _stream(self, statement: Select[Any], pool: Pool) -> Iterator[Row[Any]]:
+        """Ask when the first row is used, and read rows as they are."""
+        options = {"stream_results": True, "yield_per": STREAM}
+        yield from self._connection.execute(statement, {"pool": pool}, execution_options=options)
 
     def _on(self, resource_ids: Sequence[str]) -> _ByResource:
         """Return what is reserved on these resources."""
@@ -309,38 +332,16 @@ class SqlResources:
 
     def _by_resource(self, column: Column[str], ids: Sequence[str]) -> _ByResource:
         """Return the allocations of leases that are not over and have one of the ids, by resource."""
-        by_resource: _ByResource = defaultdict(list)
         read = rows.AllocationReader()
-        for some in chunks(ids):
-            statement = allocations_where(column.in_(some), _lease_is_not_over())
-            for allocation in map(read, self._connection.execute(statement)):
-                by_resource[allocation.resource_id].append(allocation)
-        return by_resource
+        statements = (allocations_where(column.in_(some), _lease_is_not_over()) for some in chunks(ids))
+        return _by_resource(read(row) for each in statements for row in self._connection.execute(each))
 
-    def _whole_pool(self, pool: Pool) -> Iterator[tuple[Registration, Sequence[Allocation]]]:
-        """Yield one resource after the other, so that a calendar of millions never is in memory as objects.
 
-        Both selects sort by the same ids in the same database, so they go in step. The allocations are
-        streamed: nothing else may be asked in this transaction until they are consumed.
-        """
-        rows_by_id = {row.id: row for row in self._rows(pool, None)}
-        waiting, read = iter(rows_by_id.values()), rows.RegistrationReader()
-        for resource_id, occupied in groupby(
-            self._stream(pool), key=lambda allocation: allocation.resource_id
-        ):
-            if resource_id not in rows_by_id:  # registered between the two selects of a writing transaction
-                continue
-            while (row := next(waiting)).id != resource_id:
-                yield read(row), []
-            yield read(row), list(occupied)
-        for row in waiting:
-            yield read(row), []
-
-    def _stream(self, pool: Pool) -> Iterator[Allocation]:
-        statement = _in_pool(_of_leases_not_over(allocations_where()), pool)
-        statement = statement.order_by(tables.allocations.c.resource_id)
-        found = self._connection.execution_options(stream_results=True).execute(statement)
-        return map(rows.AllocationReader(), found.yield_per(STREAM))
+def _by_resource(allocations: Iterable[Allocation]) -> _ByResource:
+    by_resource: _ByResource = defaultdict(list)
+    for allocation in allocations:
+        by_resource[allocation.resource_id].append(allocation)
+    return by_resource
 
 
 def _is_at(resource_id: str, generation: int) -> ColumnElement[bool]:
@@ -353,11 +354,6 @@ def _lease_is_not_over() -> ColumnElement[bool]:
     lease = tables.leases.c
     status = select(lease.status).where(lease.id == tables.allocations.c.lease_id).scalar_subquery()
     return status != LeaseStatus.TERMINATED.value
-
-
-def _of_leases_not_over(statement: Select[Any]) -> Select[Any]:
-    is_of = tables.leases.c.id == tables.allocations.c.lease_id
-    return statement.join(tables.leases, is_of).where(IS_NOT_TERMINATED)
 
 
 def _in_pool(statement: Select[Any], pool: Pool) -> Select[Any]:

@@ -205,7 +205,7 @@ events = _table(
     _created(),
     _updated(),
     Index(None, "lease_id"),
-    Index(None, "status", "due"),
+    Index(None, "status", "due", "event_type", "time", "id"),  # all that is asked of what lies ahead
 )
 
 resources = _table(

@@ -88,6 +88,12 @@ class MemoryResources:
         for registration in self._in(pool, ids):
             yield registration, by_resource[registration.id]
 
+    def every(self, pool: Pool) -> Iterable[Registration]:
+        return self._in(pool, None)
+
+    def reserved(self, pool: Pool) -> Iterable[Allocation]:
+        return [allocation for _, allocations in self.occupancy(pool) for allocation in allocations]
+
     def changes(self, pool: Pool, known: Mapping[str, int | None]) -> Iterable[ResourceChange]:
         for registration, allocations in self.occupancy(pool, list(known)):
             id_, changes = registration.id, self._state.changes.get(registration.id)

@@ -196,6 +196,12 @@ class Blocks:
         rows = (self._row_in_page(row) for of_lease in self._rows.get(index, {}).values() for row in of_lease)
         return (found for row in rows if (found := self._pages.allocations[row]))
 
+    def load(self, allocations: Iterable[tuple[int | None, Allocation]]) -> None:
+        """Add allocations by index, but for those that have none, where no snapshot was ever taken."""
+        for index, allocation in allocations:
+            if index is not None:
+                self._add(index, allocation)
+
     def replace(self, index: int, allocations: Iterable[Allocation]) -> None:
         """Make these the allocations at the index."""
         self.remove(index, tuple(self._rows.get(index, ())))

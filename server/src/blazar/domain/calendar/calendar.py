@@ -36,8 +36,11 @@ class Calendar:
 
     # Writing
 
-    def bulk_load(self, entries: Iterable[tuple[Resource, Iterable[Allocation]]]) -> None:
-        """Forget everything, and load these resources with their allocations."""
+    def bulk_load(
+        self, entries: Iterable[tuple[Resource, Iterable[Allocation]]], further: Iterable[Allocation] = ()
+    ) -> None:
+        """Forget everything, and load these resources with their allocations, then the further allocations on
+        them; those on other resources are left out."""
         self._ids = ResourceIds()
         self._generations = Generations()
         self._columns = ResourceColumns()
@@ -49,6 +52,7 @@ class Calendar:
             loaded.append(resource.id)
             self._store(index, resource, allocations)
         self._ids = ResourceIds(loaded)
+        self._blocks.load((self._ids.index_of(each.resource_id), each) for each in further)
 
     def put(self, resource: Resource, allocations: Iterable[Allocation]) -> None:
         """Insert the resource, or replace it, with all of its allocations."""

@@ -21,6 +21,8 @@ from blazar.domain.resource import Pool, PropertyValue, Resource, Usage
 Answer = TypeVar("Answer")
 
 KEPT_ANSWERS = 128
+KEPT_TRAITS = 1000
+"""Sets of traits whose numbers are known: more than there are models of hosts."""
 _NOTHING = Resource(id="", pool=Pool("none"), reservable=False)
 _EXACT = 2**53
 """Integers below this are exact as floats."""
@@ -44,6 +46,7 @@ class ResourceColumns:
         self._reservable: Mask = np.zeros(0, bool)
         self._properties: dict[str, _Property] = {}
         self._traits: dict[str, int] = {}
+        self._trait_numbers: dict[frozenset[str], Ints] = {}
         self._holders: Mask = np.zeros((0, 0), bool)
         self._capacity: dict[str, Ints] = {}
         self._max_unit: dict[str, Ints] = {}
@@ -123,6 +126,15 @@ class ResourceColumns:
         self._properties = {name: column for name, column in self._properties.items() if column.holders}
 
     def _write_traits(self, index: int, traits: frozenset[str]) -> None:
+        numbers = self._trait_numbers.get(traits)
+        if numbers is None:
+            numbers = self._number(traits)
+        self._holders[:, index] = False
+        self._holders[numbers, index] = True
+
+    def _number(self, traits: frozenset[str]) -> Ints:
+        """Return the numbers of the traits, which they keep. Those of the sets that many resources share are
+        known."""
         for trait in traits:
             if trait not in self._traits:
                 self._traits[trait] = len(self._traits)
@@ -130,8 +142,11 @@ class ResourceColumns:
             holders = np.zeros((2 * len(self._traits), self._length), bool)
             holders[: len(self._holders)] = self._holders
             self._holders = holders
-        self._holders[:, index] = False
-        self._holders[[self._traits[trait] for trait in traits], index] = True
+        if len(self._trait_numbers) >= KEPT_TRAITS:
+            self._trait_numbers.clear()
+        numbers: Ints = np.array([self._traits[trait] for trait in traits], np.int64)
+        self._trait_numbers[traits] = numbers
+        return numbers
 
     # Reading
 

@@ -267,6 +267,17 @@ class ResourceRepository(Protocol):
         """Return the resources with their allocations of leases that are not over, for the calendar."""
         ...
 
+    def every(self, pool: Pool) -> Iterable[Registration]:
+        """Return all resources of the pool, in any order. They are asked for when the first is used, and read
+        as they are, so a pool of any size takes little memory: nothing else may be asked in the transaction
+        until all are."""
+        ...
+
+    def reserved(self, pool: Pool) -> Iterable[Allocation]:
+        """Return all allocations of leases that are not over on resources of the pool, in any order, read as
+        ``every`` does. What was committed after ``every`` was read may be among them."""
+        ...
+
     def changes(self, pool: Pool, known: Mapping[str, int | None]) -> Iterable[ResourceChange]:
         """Return what has changed on those of these resources that are there, since they had the generations
         given here; None is that of a resource which is not known yet.
