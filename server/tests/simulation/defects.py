@@ -339,14 +339,14 @@ DEFECTS: Mapping[str, Defect] = {
     ),
     "starts are not found": Defect("nothing waits for ever", MemoryEvents, "due", _no_start),
     "offers are taken for expired before they are": Defect(
-        "a claim in time succeeds", MemoryOffers, "overdue", _overdue_soon, seed=109
+        "a claim in time succeeds", MemoryOffers, "overdue", _overdue_soon, seed=83
     ),
     "no wait ends": Defect("none waits past its deadline", Waitlist, "_end", _nothing, seed=11),
     "what waits has a start": Defect(
         "a lease that waits has nothing", MemoryLeases, "add", _with_a_start, seed=11
     ),
     "nothing is promoted": Defect(
-        "the first in line waits for what is not there", Waitlist, "_promote", _never_promoted, seed=40
+        "the first in line waits for what is not there", Waitlist, "_promote", _never_promoted, seed=103
     ),
     "plans know nothing of maintenances": Defect(
         "nothing is given that is taken away", MemoryResources, "occupancy", _without_maintenances
