@@ -58,8 +58,8 @@ class _Result(MySQLResult):
         rows: list[tuple[Any, ...]] = []
         is_over = False
         while not is_over:
-            rows.extend(self._come())
-            row = self._waited_for()
+            rows.extend(self._buffered_rows())
+            row = self._next_row()
             is_over = row is None
             if row is not None:
                 rows.append(row)
@@ -70,8 +70,8 @@ class _Result(MySQLResult):
         row: tuple[Any, ...] | None = None
         if self.unbuffered_active:
             if not self._ahead:
-                self._ahead.extend(self._come())
-            row = self._ahead.popleft() if self._ahead else self._waited_for()
+                self._ahead.extend(self._buffered_rows())
+            row = self._ahead.popleft() if self._ahead else self._next_row()
             self.unbuffered_active = row is not None
         if row is None:
             self.rows = None
@@ -79,7 +79,7 @@ class _Result(MySQLResult):
             self.affected_rows, self.rows = 1, (row,)
         return row
 
-    def _waited_for(self) -> tuple[Any, ...] | None:
+    def _next_row(self) -> tuple[Any, ...] | None:
         """Return the next row of the connection; None where there are no more."""
         connection: Any = self.connection
         try:
@@ -92,7 +92,7 @@ class _Result(MySQLResult):
         self.connection = None  # as the driver does
         return None
 
-    def _come(self) -> Iterator[tuple[Any, ...]]:
+    def _buffered_rows(self) -> Iterator[tuple[Any, ...]]:
         """Yield the rows whose packets are in the buffer of the connection, and take them out of it."""
         connection: Any = self.connection
         try:

@@ -83,6 +83,7 @@ UNRESERVABLE = registrations_where(
     tables.resources.c.pool == bindparam("pool"), tables.resources.c.reservable == false()
 )
 EVERY = registrations_where(tables.resources.c.pool == bindparam("pool"))
+# Begun with the resources, it would look up the leases that are over as well.
 RESERVED = (
     allocations_where(
         IS_NOT_TERMINATED,
@@ -92,10 +93,9 @@ RESERVED = (
     )
     .select_from(tables.leases)
     .join(tables.allocations, tables.allocations.c.lease_id == tables.leases.c.id)
+    .prefix_with("STRAIGHT_JOIN", dialect="mysql")
+    .prefix_with("STRAIGHT_JOIN", dialect="mariadb")
 )
-for dialect in ("mysql", "mariadb"):
-    # They would begin with the resources, and look up the leases that are over as well.
-    RESERVED = RESERVED.prefix_with("STRAIGHT_JOIN", dialect=dialect)
 
 
 @dataclass(frozen=True, slots=True)
