@@ -355,7 +355,7 @@ DEFECTS: Mapping[str, Defect] = {
         "only a lower lease that has not started gives way", displace, "may_be_displaced", _whoever, seed=3
     ),
     "what is planned elsewhere is lost": Defect(
-        "what is planned elsewhere keeps all it had", late_binding, "replanned", _lost, kinds=ALL, seed=29
+        "what is planned elsewhere keeps all it had", late_binding, "replanned", _lost, kinds=ALL, seed=8
     ),
     "hosts of leases that are over stay lent": Defect(
         "only idle hosts of those who lend are lent", LendingLook, "finish", _nothing, seed=2

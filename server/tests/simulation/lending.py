@@ -175,10 +175,12 @@ def _ask_nova(site: Site, random: Random, hosts: Sequence[str] | None = None) ->
     flavor, is_slow = random.choice(PREEMPTIBLE), random.random() < 0.5
     lender = _reservation_with(site, host)
     site.let_in(host)
+    site.on_their_way[host] += 1
     site.guests += 1
     server_id = f"stray-guest{site.guests}"
 
     def arrive() -> None:
+        site.on_their_way[host] -= 1
         if _reservation_with(site, host) != lender:
             return
         site.cloud.boot(server_id, host, project)
@@ -203,8 +205,10 @@ def _lets(site: Site, host: str) -> bool:
 
 
 def _has_room(site: Site, host: str) -> bool:
+    """Return whether Placement has room on the host, beside what is there and what is on its way."""
     state = site.cloud.state
-    return sum(each.host == host and each.id in state.flavor_of for each in state.servers.values()) < ROOM
+    there = sum(each.host == host and each.id in state.flavor_of for each in state.servers.values())
+    return there + site.on_their_way[host] < ROOM
 
 
 def _reservation_with(site: Site, host: str) -> str | None:

@@ -4,6 +4,7 @@ This is the only module that constructs parts of the service: when a constructor
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from random import Random
@@ -107,6 +108,8 @@ class Site:
         self.changed: Callable[[str, tuple[Any, ...]], None] = lambda method, args: None
         self.guests = 0
         """How many servers have come to hosts that are lent."""
+        self.on_their_way: Counter[str] = Counter()
+        """How many of them are let onto each host and are not there yet."""
         self.let_in: Callable[[str], None] = lambda host: None
         """Is told of each host onto which one of them is let."""
         self.managers: dict[str, Process] = {}
