@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -194,6 +195,22 @@ def test_what_was_not_seen_does_not_leave(world):
     world.cloud.before = boot
     look(world)
     assert servers_on(world, first) == {"own", "later"}
+
+
+def test_what_it_does_not_have_yet_is_left_to_the_lease_that_is_there(world):
+    lease = lends(world, keep_free=0)
+    first, *others = only(lease).allocations
+    planned = replace(only(lease), allocations=(replace(first, bound=False), *others))
+    late = replace(lease, reservations=(planned,))
+    world.database.transact(lambda u: u.leases.save(late, lease, world.clock.now()))
+    with world.database.read() as u:
+        host = str(u.resources.get(first.resource_id).facts["service_name"])
+    world.cloud.boot("theirs", host, "alt")
+    world.cloud.state.flavor_of["theirs"] = "spare"
+    assert look(world) == Lent()
+    assert look(world, 11) == Lent(2)
+    assert host not in lent(world)
+    assert servers_on(world, host) == {"theirs"}
 
 
 def test_what_was_used_is_lent_again_after_some_time(world):

@@ -134,9 +134,13 @@ class LendingLook:
 
     def lend(self, work: Work) -> Lent:
         """Lend the hosts that an active reservation has not used for some time, and take back those that it
-        needs. Nothing is lent where it does not want that any more."""
+        needs. Nothing is lent where it does not want that any more. What is planned and not bound yet is left
+        alone: another lease may have it still, past its end."""
         compute = self._cloud.compute
-        hosts = sorted(str(each.facts["service_name"]) for each in work.resources.values())
+        bound = {each.resource_id for each in work.reservation.allocations if each.bound}
+        hosts = sorted(
+            str(each.facts["service_name"]) for id_, each in work.resources.items() if id_ in bound
+        )
         self._seen.update(hosts)
         servers = for_each(hosts, compute.servers_on, work.run_steps).require()
         others = {host: [each for each in servers[host] if not is_own(each, work)] for host in hosts}
