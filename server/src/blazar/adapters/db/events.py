@@ -112,7 +112,8 @@ def _first_free(status: EventStatus) -> ScalarSelect[Any]:
     return free.order_by(_e.due).limit(1).scalar_subquery()
 
 
-# What an index has of all that lies ahead is looked at for it, which may be millions of events.
+# The events that a clock which was ahead may have put off. Millions may be ahead: only their index is read,
+# an entry for each.
 UNUSUALLY_AHEAD = select(_e.id).where(
     _open,
     _e.due > NOW,

@@ -56,13 +56,10 @@ class _Result(MySQLResult):
 
     def _read_rowdata_packet(self) -> None:
         rows: list[tuple[Any, ...]] = []
-        is_over = False
-        while not is_over:
+        rows.extend(self._buffered_rows())
+        while (row := self._next_row()) is not None:
+            rows.append(row)
             rows.extend(self._buffered_rows())
-            row = self._next_row()
-            is_over = row is None
-            if row is not None:
-                rows.append(row)
         self.affected_rows = len(rows)
         self.rows = tuple(rows)
 
