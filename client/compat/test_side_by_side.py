@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import time
 from dataclasses import dataclass
 
 import pytest
@@ -14,19 +15,22 @@ from conftest import Program, Ran
 HOST = "resource_type=physical:host,min=1,max=1"
 LEASE = "openstack reservation lease"
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+WAIT_SECONDS = 60
 
 
 @dataclass(frozen=True)
 class Step:
-    """One command as one user; `keep` names the last id of its output, for later steps."""
+    """One command as one user, run until it prints `until`. `keep` names the last id of its output, for later
+    steps."""
 
     cloud: str
     line: str
     keep: str = ""
+    until: str = ""
 
 
-def demo(line: str, keep: str = "") -> Step:
-    return Step("sandbox-demo", line, keep)
+def demo(line: str, keep: str = "", until: str = "") -> Step:
+    return Step("sandbox-demo", line, keep, until)
 
 
 def admin(line: str, keep: str = "") -> Step:
@@ -57,8 +61,10 @@ STORIES = {
             "blazar lease-create --physical-reservation min=1,max=2,before_end=default at-once -f value -c id"
         ),
         demo("blazar lease-list -f value -c name"),
+        demo("blazar lease-show at-once -f value -c status", until="ACTIVE"),
         demo("blazar lease-update at-once --reduce-by 1h"),
         demo("blazar lease-delete at-once"),
+        demo("blazar lease-show at-once", until="Unable to find"),
         demo("blazar lease-list"),
     ],
     "requirements": [
@@ -139,7 +145,13 @@ def run_story(story: list[Step], program: Program, service: Service) -> list[tup
     kept: dict[str, str] = {}
     ran = []
     for step in story:
-        result = program(shlex.split(step.line.format(**kept)), service.environment(step.cloud))
+        words, variables = shlex.split(step.line.format(**kept)), service.environment(step.cloud)
+        result = program(words, variables)
+        deadline = time.monotonic() + WAIT_SECONDS
+        while step.until not in result.out + result.err and time.monotonic() < deadline:
+            time.sleep(0.1)
+            result = program(words, variables)
+        assert step.until in result.out + result.err, f"{step.line}: {result}"
         if step.keep:
             kept[step.keep] = _ID.findall(result.out)[-1]
         ran.append((step.line, result))
@@ -150,7 +162,7 @@ def run_story(story: list[Step], program: Program, service: Service) -> list[tup
 def test_the_same_story(story: str, old: Program, new: Program, service: Service) -> None:
     steps = zip(run_story(STORIES[story], old, service), run_story(STORIES[story], new, service), strict=True)
     for (line, expected), (_, got) in steps:
-        assert normalize(got.out) == normalize(expected.out), line
+        assert normalize(got.out) == normalize(expected.out), f"{line}: {got.err or expected.err}"
         assert got.code == expected.code, line
         if expected.code:
             assert normalize(relevant_lines(got.err)[0]) == normalize(relevant_lines(expected.err)[0]), line
