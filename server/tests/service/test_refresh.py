@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from blazar.domain.errors import CloudRefused
 from blazar.domain.lease.healing import UNSUITABLE
 from blazar.domain.lease.lease import Lease
 from blazar.domain.resource import Inventory, Registration
@@ -178,6 +179,26 @@ def test_an_active_reservation_stays_and_is_told() -> None:
     assert flags(world, lease) == (True, [True], [False])
     assert world.reconcile_all() == 1
     assert reason(world, lease) == UNSUITABLE, "the cloud has nothing to say to this"
+
+
+def test_what_the_cloud_refuses_hides_no_host_that_does_not_suit() -> None:
+    world = World(hosts=2)
+    lease = world.create(end=600, hypervisor_properties=LARGE)
+    world.run_due()
+    change(world, "1", vcpus=4)
+    world.look()
+
+    def refuse(call: str) -> None:
+        raise CloudRefused(service="Nova", reason="not now")
+
+    world.cloud.before = refuse
+    assert world.reconcile_all() == 1
+    assert reason(world, lease) == UNSUITABLE
+    assert "not now" in str(world.lease(lease).status_reason)
+    world.cloud.before = lambda call: None
+    assert world.reconcile_all() == 1
+    assert (reason(world, lease), world.lease(lease).status_reason) == (UNSUITABLE, None)
+    assert flags(world, lease) == (True, [True], [False])
 
 
 def test_of_what_a_smaller_host_has_promised_too_much_goes_elsewhere() -> None:

@@ -9,12 +9,14 @@ import pytest
 
 from blazar.domain.errors import CloudRefused, InvalidInput
 from blazar.domain.lease.event import EventType
+from blazar.domain.lease.healing import LOST
 from blazar.domain.lease.lease import Lease, LeaseStatus
 from blazar.domain.lease.share import ShareRight
 from blazar.service.ports import Look
 from blazar.service.shares import Shares
 from blazar.service.works import active_works
 
+from .failures import WHOLE, fail, flags, repair
 from .world import ALT, DEMO, World, floating_ips, instances, whole_hosts
 
 OTHER = str(ALT.project_id)
@@ -123,6 +125,42 @@ def test_servers_of_the_other_project_go_with_the_lease_and_not_with_the_share(w
         world.advance(minutes=60)
     assert "theirs" not in world.cloud.state.servers
     assert world.lease(lease).status is LeaseStatus.TERMINATED
+
+
+@pytest.mark.parametrize("fails_first", [True, False])
+def test_a_refused_project_is_let_in_when_a_failed_host_is_back(
+    world: World, lease: Lease, fails_first: bool
+) -> None:
+    """The failure of the host tells over the refusal, and its return takes back only its own."""
+
+    def refuse(call: str) -> None:
+        if call == "create_aggregate":
+            raise CloudRefused(service="Nova", reason="not now")
+
+    def give() -> None:
+        world.cloud.before = refuse
+        put(world, lease, "use")
+        world.run_due()
+        world.cloud.before = lambda call: None
+
+    world.advance(minutes=5)
+    (host,) = world.hosts_of(lease)
+    if not fails_first:
+        give()
+    fail(world, host, is_up=True, is_enabled=False)
+    world.look()
+    if fails_first:
+        give()
+    assert let_in(world, lease) == ["demo"]
+    assert world.lease(lease).reservations[0].status_reason == LOST
+    repair(world, host)
+    for _ in range(4):
+        world.advance(minutes=1)
+        world.monitoring.round()
+        assert world.lease(lease).degraded == (let_in(world, lease) == ["demo"])
+        world.run_due()
+    assert let_in(world, lease) == ["alt", "demo"]
+    assert flags(world, lease) == WHOLE
 
 
 def test_what_an_operator_has_written_stays(world: World, lease: Lease) -> None:

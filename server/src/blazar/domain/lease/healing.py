@@ -183,18 +183,19 @@ def _told(old: Reservation, new: Reservation, outage: Outage) -> Reservation:
 
 def _with_flags(old: Lease, told: tuple[Reservation, ...]) -> Lease:
     """Return the lease with these reservations, degraded where one of them has a flag. What the cloud has
-    refused before is still to be done, whatever a resource does meanwhile."""
+    refused before is still to be done, whatever a resource does meanwhile: its reason is the lease's."""
     new = replace(old, reservations=told)
     if [_flags(each) for each in told] == [_flags(each) for each in old.reservations]:
         return new
-    is_refused = old.degraded and old.status is LeaseStatus.ACTIVE and not old.is_settled
+    is_refused = old.degraded and old.status is LeaseStatus.ACTIVE and old.status_reason is not None
     return replace(new, degraded=is_refused or any(any(_flags(each)) for each in told))
 
 
 def _to_converge(lease: Lease, now: datetime, new_id: NewId) -> Lease:
-    """Return the lease with an event that brings the cloud to what it says, where it is not."""
-    is_to_converge = lease.status is LeaseStatus.ACTIVE and not lease.is_settled
-    return with_work(lease, EventType.CONVERGE, now, new_id) if is_to_converge else lease
+    """Return the lease with an event that brings the cloud to what it says, where it is active: that the
+    cloud has refused something may be told by no reservation any more."""
+    is_active = lease.status is LeaseStatus.ACTIVE
+    return with_work(lease, EventType.CONVERGE, now, new_id) if is_active else lease
 
 
 def _is_back(new: Lease, old: Lease) -> bool:

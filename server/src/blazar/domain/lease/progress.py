@@ -272,7 +272,10 @@ def _settled(reservation: Reservation, acted: Lease, outcome: Outcome, event_typ
         case GiveUp(reason) if event_type is EventType.START and not is_changed:
             return replace(reservation, status=ReservationStatus.ERROR, status_reason=reason[:LONGEST_REASON])
         case GiveUp(reason) if event_type is EventType.CONVERGE:
-            return replace(reservation, missing_resources=True, status_reason=reason[:LONGEST_REASON])
+            # The reason of a failed resource stays until healing takes it back; the lease tells the other.
+            is_lost = reservation.status_reason in OWN_REASONS
+            told = reservation.status_reason if is_lost else reason[:LONGEST_REASON]
+            return replace(reservation, missing_resources=True, status_reason=told)
         case GiveUp():
             return reservation
 
