@@ -89,7 +89,7 @@ def program(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
 
 

@@ -18,7 +18,7 @@ from oslo_upgradecheck.upgradecheck import Code
 
 from blazar.adapters.clock import SystemClock
 from blazar.adapters.db import SqlDatabase, schema
-from blazar.adapters.db.engine import parse_url
+from blazar.adapters.db.engine import make_engine, parse_url
 from blazar.cmd import api, db_manage, manager, standalone, status, webhooks
 from blazar.domain.lease.lease import Lease, Reservation
 from blazar.domain.time import Interval
@@ -111,6 +111,8 @@ def test_a_database_that_is_away(check: Check) -> None:
     assert "secret" not in str(found)
 
 
+START_SECONDS = 300
+"""In which a program has started, beside all that computes at the same time."""
 MISSING = "postgresql+psycopg2://blazar:secret@127.0.0.1:9/blazar"
 """A database with a driver that is not installed."""
 
@@ -123,13 +125,30 @@ def test_a_driver_that_is_missing(program: str, words: tuple[str, ...], tmp_path
     path = tmp_path / "blazar.conf"
     path.write_text(f"[database]\nconnection = {MISSING}\n")
     started = [str(Path(sys.executable).with_name(program)), "--config-file", str(path), *words]
-    ended = subprocess.run(started, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(started, capture_output=True, text=True, timeout=START_SECONDS, check=False)
     assert ended.returncode == 2
     assert ended.stderr.endswith(
         f"{program}: [database] connection needs a driver that is not installed: psycopg2. The extra "
         "blazar[postgresql] has one.\n"
     )
     assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("connection", "told"),
+    [
+        ("secret", "[database] connection is not the address of a database"),
+        (
+            "mariadb+nothing://blazar:secret@host/blazar",
+            "[database] connection needs a driver that is not known: mariadb+nothing. "
+            "The extra blazar[mysql] has one.",
+        ),
+    ],
+)
+def test_a_connection_that_means_nothing(connection: str, told: str) -> None:
+    with pytest.raises((ValueError, LookupError)) as refused:
+        make_engine(connection)
+    assert str(refused.value) == told
 
 
 def test_a_driver_that_is_missing_is_seen_before_an_upgrade(check: Check) -> None:

@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 from sqlalchemy import URL, Connection, Dialect, Engine, create_engine, event, make_url
-from sqlalchemy.exc import InvalidatePoolError
+from sqlalchemy.exc import ArgumentError, InvalidatePoolError, NoSuchModuleError
 
 LOCK_WAIT = 5
 """Seconds that PostgreSQL and MariaDB wait for a row's lock; our transactions hold them for milliseconds."""
@@ -70,12 +70,16 @@ DRIVERS = {"mysql": "mysql+pymysql", "mariadb": "mariadb+pymysql", "postgresql":
 
 
 class DriverMissing(LookupError):
-    """The driver of the database is not installed; the message names the extra that has one."""
+    """The driver of the database is not installed, or not known; the message names the extra that has one."""
 
 
 def parse_url(url: str | URL) -> URL:
-    """Return the address with the driver that we ship for it, where it names none; MySQL talks utf8mb4."""
-    address = make_url(url)
+    """Return the address with the driver that we ship for it, where it names none; MySQL talks utf8mb4.
+    Raises ValueError."""
+    try:
+        address = make_url(url)
+    except ArgumentError as unreadable:
+        raise ValueError("[database] connection is not the address of a database") from unreadable
     address = address.set(drivername=DRIVERS.get(address.drivername, address.drivername))
     family = _family(address.get_backend_name())
     if family not in ON_CONNECT:
@@ -117,6 +121,11 @@ def make_engine(
             f"[database] connection needs a driver that is not installed: {missing.name}. The extra "
             f"blazar[{family}] has one."
         ) from missing
+    except NoSuchModuleError as unknown:
+        raise DriverMissing(
+            f"[database] connection needs a driver that is not known: {address.drivername}. The extra "
+            f"blazar[{family}] has one."
+        ) from unknown
 
     if family == "mysql":
 
