@@ -140,8 +140,13 @@ def test_a_driver_that_is_missing(program: str, words: tuple[str, ...], tmp_path
         ("secret", "[database] connection is not the address of a database"),
         (
             "mariadb+nothing://blazar:secret@host/blazar",
-            "[database] connection needs a driver that is not known: mariadb+nothing. "
-            "The extra blazar[mysql] has one.",
+            "[database] connection names a driver that is not known: mariadb+nothing. "
+            "With mariadb:// alone, the usual one is taken.",
+        ),
+        (
+            "sqlite+nothing:///blazar.db",
+            "[database] connection names a driver that is not known: sqlite+nothing. "
+            "With sqlite:// alone, the usual one is taken.",
         ),
     ],
 )

@@ -192,7 +192,8 @@ def test_a_lease_that_is_healed_while_it_starts_is_started_where_it_is(asked: An
 
 
 @pytest.mark.parametrize("is_refused_again", [False, True])
-def test_what_the_cloud_has_refused_is_told_until_it_is_done(is_refused_again: bool) -> None:
+@pytest.mark.parametrize("is_warned", [True, False])
+def test_what_the_cloud_has_refused_is_told_until_it_is_done(is_refused_again: bool, is_warned: bool) -> None:
     """A host that fails and comes back takes back its own flag only; with it the cloud is asked once more."""
     world = World(hosts=2)
     lease = world.create(end=600)
@@ -207,6 +208,10 @@ def test_what_the_cloud_has_refused_is_told_until_it_is_done(is_refused_again: b
     world.update(lease, reservations=(wanted,))
     world.run_due()
     assert flags(world, lease) == (True, [True], [False])
+    if is_warned:  # of its end, which takes the reason of the lease away
+        told = world.lease(lease)
+        silent = replace(told, status_reason=None)
+        world.database.transact(lambda uow: uow.leases.save(silent, told, world.clock.now()))
     fail(world, "1", is_up=True, is_enabled=False)
     world.look()
     assert world.lease(lease).reservations[0].status_reason == LOST
@@ -215,7 +220,8 @@ def test_what_the_cloud_has_refused_is_told_until_it_is_done(is_refused_again: b
         world.cloud.before = lambda call: None
     with_flags = []
     for _ in range(5):
-        world.look()
+        world.advance(1)
+        world.monitoring.round()
         with_flags.append(world.lease(lease).degraded)
         world.run_due()
         stored = world.lease(lease)

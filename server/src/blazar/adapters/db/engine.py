@@ -70,7 +70,7 @@ DRIVERS = {"mysql": "mysql+pymysql", "mariadb": "mariadb+pymysql", "postgresql":
 
 
 class DriverMissing(LookupError):
-    """The driver of the database is not installed, or not known; the message names the extra that has one."""
+    """The driver of the database is not installed, or not known; the message tells where one is."""
 
 
 def parse_url(url: str | URL) -> URL:
@@ -123,8 +123,8 @@ def make_engine(
         ) from missing
     except NoSuchModuleError as unknown:
         raise DriverMissing(
-            f"[database] connection needs a driver that is not known: {address.drivername}. The extra "
-            f"blazar[{family}] has one."
+            f"[database] connection names a driver that is not known: {address.drivername}. With "
+            f"{address.get_backend_name()}:// alone, the usual one is taken."
         ) from unknown
 
     if family == "mysql":

@@ -183,11 +183,13 @@ def _told(old: Reservation, new: Reservation, outage: Outage) -> Reservation:
 
 def _with_flags(old: Lease, told: tuple[Reservation, ...]) -> Lease:
     """Return the lease with these reservations, degraded where one of them has a flag. What the cloud has
-    refused before is still to be done, whatever a resource does meanwhile: its reason is the lease's."""
+    refused before is still to be done, whatever a resource does meanwhile: its reason is the lease's, or
+    something of the lease is not bound."""
     new = replace(old, reservations=told)
     if [_flags(each) for each in told] == [_flags(each) for each in old.reservations]:
         return new
-    is_refused = old.degraded and old.status is LeaseStatus.ACTIVE and old.status_reason is not None
+    is_open = old.status_reason is not None or not old.is_settled
+    is_refused = old.degraded and old.status is LeaseStatus.ACTIVE and is_open
     return replace(new, degraded=is_refused or any(any(_flags(each)) for each in told))
 
 
